@@ -190,6 +190,42 @@ fn operators_trap_in_the_middle_of_a_block() {
             TableOutOfBounds,
             "-1",
         ),
+        // The engine makes one instruction of each of these, or of a part.
+        (
+            "(drop (i32.add (i32.const 5) (i32.load (local.get $x))))",
+            MemoryOutOfBounds,
+            "-4093",
+        ),
+        (
+            "(global.set $g (i32.add (i32.load (local.get $x)) (global.get $g)))",
+            MemoryOutOfBounds,
+            "-4093",
+        ),
+        (
+            "(global.set $g (i32.add (i32.add (i32.load (local.get $x)) (i32.const 5)) (i32.const 7)))",
+            MemoryOutOfBounds,
+            "-4093",
+        ),
+        (
+            "(i32.store (local.get $x) (i32.sub (i32.load (local.get $x)) (i32.const 9)))",
+            MemoryOutOfBounds,
+            "-4093",
+        ),
+        (
+            "(i32.store (i32.const 24) (local.get $x)) (i32.store (i32.const 32) (i32.add (i32.const 5) (i32.load (i32.load (i32.const 24)))))",
+            MemoryOutOfBounds,
+            "-4093",
+        ),
+        (
+            "(if (i32.load (local.get $x)) (then (global.set $g (i32.const 7))))",
+            MemoryOutOfBounds,
+            "-4093",
+        ),
+        (
+            "(global.set $g (i32.trunc_f64_s (f64.sqrt (f64.load (local.get $x)))))",
+            MemoryOutOfBounds,
+            "-4093",
+        ),
         ("(throw_ref (ref.null exn))", NullReference, "0"),
         (
             "(block $h (try_table (catch_all $h) (throw_ref (ref.null exn))))",

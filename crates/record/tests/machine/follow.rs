@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use afterimage_ids::NodeId;
+use afterimage_ids::{FuncId, NodeId, OpId};
 use afterimage_machine::{Machine, MachineError, NodeCode, Observer, State, Trap, stopped_before};
-use afterimage_program::Program;
+use afterimage_program::{OperatorIndex, Program};
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
 use afterimage_testkit::naive_trace::{self, instrument};
 use afterimage_trace::{Ending, Event, Kind, RawValue, TraceFile, TraceWriter, TrapCode};
@@ -86,14 +86,28 @@ fn directory(file: &TraceFile, program: &Program) -> Directory {
     Directory::decode(&bytes, &limits).expect("a directory")
 }
 
-/// Collects what kinds of instructions were executed to their node's end.
+/// Collects what kinds of instructions were executed to their node's end, and which one trapped.
 #[derive(Default)]
-pub struct Seen(pub BTreeSet<&'static str>);
+struct Seen {
+    kinds: BTreeSet<&'static str>,
+    /// Before which one the last node was stopped.
+    stopped: Option<(FuncId, OpId)>,
+    trapped: bool,
+}
 
 impl Observer for Seen {
     fn done(&mut self, code: &NodeCode, _: &[u64], _: &[u64]) {
-        self.0
+        self.kinds
             .extend(code.insts.iter().map(|inst| class(inst.code)));
+    }
+
+    fn stopped(&mut self, code: &NodeCode, executed: usize, _: &[u64], _: &[u64]) {
+        let inst = code.insts.get(executed);
+        self.stopped = inst.map(|inst| (code.function, inst.op));
+    }
+
+    fn trapped(&mut self, _: usize) {
+        self.trapped = true;
     }
 }
 
@@ -101,6 +115,8 @@ impl Observer for Seen {
 pub struct Followed {
     pub state: State,
     pub trap: Option<Trap>,
+    /// Which operator trapped; none if the end of its node did.
+    pub trapped: Option<(FuncId, OpId)>,
     pub time: u64,
     pub seen: BTreeSet<&'static str>,
 }
@@ -132,7 +148,8 @@ pub fn follow(
     Ok(Followed {
         trap: machine.trap(),
         time: machine.time(),
-        seen: seen.0,
+        seen: seen.kinds,
+        trapped: seen.stopped.filter(|_| seen.trapped),
         state: machine.state,
     })
 }
@@ -150,6 +167,12 @@ pub fn agree(recording: &Recording) -> BTreeSet<&'static str> {
         recording.ending(),
         followed.trap
     );
+    if let Some(trapped) = followed.trapped {
+        let index = OperatorIndex::new(&recording.program, &recording.bytes);
+        let frame = recording.recorded.end.frames.first();
+        let recorded = frame.and_then(|frame| index.find(frame.offset));
+        assert_eq!(recorded, Some(trapped), "{}", recording.ending());
+    }
     if let Some(expected) = engine_state(recording, path.time()) {
         assert_eq!(
             shown(recording, &followed.state),
