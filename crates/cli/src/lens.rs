@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{absent, grouped};
-use afterimage_program::{Names, OperatorIndex, SourceMap};
+use afterimage_program::{BlockEnd, Names, OperatorIndex, SourceMap};
 use afterimage_query::paths::{
     FileSegments, NumberError, Numbering, Positions, RecordedPath, path_in_memory,
 };
@@ -201,6 +201,28 @@ impl Traced {
             };
             let function = self.loaded.program.function(stop.function)?;
             (function.block_of(op) == Some(stop.block)).then_some((stop.function, op))
+        }))
+    }
+
+    /// The operator in which the run ended, with the time of its block: as [`stood`](Self::stood), and what threw an exception that nothing caught. The functions that this left are not
+    /// known to the recording, but nothing is executed behind it.
+    pub(crate) fn ended_in(&self) -> Result<Option<(u64, FuncId, OpId)>> {
+        let length = self.path.length();
+        let end = self.file.end()?.map(|end| end.ending);
+        if !matches!(end, Some(Ending::Exception { .. })) {
+            return Ok(self.stood()?.map(|(function, op)| (length, function, op)));
+        }
+        let Some(last) = self.path.cursor().seek(length)? else {
+            return Ok(None);
+        };
+        let node = &self.path.nodes()[last.node];
+        let function = self.loaded.program.function(node.function);
+        let block = function.zip(node.blocks.last());
+        let block = block.and_then(|(function, &block)| function.cfg.blocks.get(block));
+        let block = block.filter(|block| block.end == BlockEnd::Throw);
+        Ok(block.and_then(|block| {
+            let op = OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?);
+            Some((length, node.function, op))
         }))
     }
 

@@ -1,5 +1,6 @@
 //! `afterimage why`
 
+mod bounds;
 mod ends;
 mod led;
 mod printed;

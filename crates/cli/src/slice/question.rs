@@ -166,10 +166,9 @@ pub(super) fn of_trap<'a>(
         ),
         Ending::Exited { .. } | Ending::Exception { .. } | Ending::Trapped { .. } => {}
     }
-    let time = traced.path.length();
-    let found = traced.stood()?.zip(values.at(time)?);
-    let ((function, op), instance) =
-        found.context("where the run ended is not in the recording")?;
+    let found = traced.ended_in()?;
+    let (time, function, op) = found.context("where the run ended is not in the recording")?;
+    let instance = values.at(time)?.context("the run has no blocks")?;
     let walk = Walk {
         values,
         program: &loaded.program,

@@ -2,13 +2,14 @@
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyEntry, WhyFrame, WhyPlace, grouped};
-use afterimage_program::{BlockEnd, OperatorIndex};
+use afterimage_program::BlockEnd;
 use afterimage_query::state::calls;
 use afterimage_query::values::Instance;
 use afterimage_query::why::{At, End, Found};
 use afterimage_trace::{Ending, TrapCode};
 use anyhow::{Context, Result, bail};
 
+use super::bounds::{self, Bounded};
 use super::led::{Value, last_of, led_by, value};
 use super::start::Start;
 use crate::explain::Scene;
@@ -45,15 +46,9 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         Ending::Exception { .. } => (end.ending.to_string(), None),
         Ending::Trapped { code, .. } => (end.ending.to_string(), Some(*code)),
     };
-    let time = scene.values.path().length();
+    let found = traced.ended_in()?;
+    let (time, _, op) = found.context("where the run ended is not in the recording")?;
     let instance = scene.values.at(time)?.context("the run has no blocks")?;
-    let frame = end
-        .frames
-        .first()
-        .context("where the run ended is not in the recording")?;
-    let index = OperatorIndex::new(&traced.loaded.program, &traced.loaded.bytes);
-    let found = index.find(frame.offset);
-    let (_, op) = found.context("where the run ended is not in the program")?;
     let death = Death { how, op, instance };
     let operand = operand(scene, &death, code)?;
     let (stack, open) = calls(scene.values, time, LOOKED_AT)?;
@@ -83,17 +78,29 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let at = place_text(&place);
     let how = &death.how;
     let (what, from) = match (&operand, &decisive) {
-        (Some((role, value)), _) => {
+        (
+            Some(Blamed {
+                role,
+                value,
+                with,
+                within,
+            }),
+            _,
+        ) => {
             let value_of = match (&end.ending, *role) {
                 (Ending::Exited { .. }, _) => "the exit code".to_owned(),
+                (Ending::Exception { .. }, "carried") => "what it carries".to_owned(),
                 (_, "operand") => format!("the operand of {}", place.operator),
                 (_, role) => format!("the {role} of {}", place.operator),
             };
             let beyond = beyond(scene, &death)?;
-            let what = format!(
-                "the run {how} at {at}: {value_of} is {}{beyond}",
-                value.text
-            );
+            let what = match *role {
+                "exception" => format!("the run {how} at {at}, again: what it carries"),
+                _ => format!(
+                    "the run {how} at {at}{with}: {value_of} is {}{within}{beyond}",
+                    value.text
+                ),
+            };
             (what, Some(value.clone()))
         }
         (None, Some((_, depth, branch))) => {
@@ -131,21 +138,27 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     })
 }
 
-/// The operand that is to blame for a trap, or the exit code, with its role.
-fn operand(
-    scene: &Scene<'_, '_>,
-    death: &Death,
-    code: Option<TrapCode>,
-) -> Result<Option<(&'static str, Value)>> {
+/// The operand that is to blame for a trap, or the exit code.
+struct Blamed {
+    role: &'static str,
+    value: Value,
+    /// The other operands that had their part in it, in words, with a comma before.
+    with: String,
+    /// Of one that says where in a memory or a table: how large that is, in words.
+    within: String,
+}
+
+/// Finds the operand that is to blame.
+fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Result<Option<Blamed>> {
     let Death { op, instance, .. } = *death;
     let walk = scene.walk();
     let Some(statement) = walk.statement(instance, op)? else {
         return Ok(None);
     };
     let wanted: &[&str] = match code {
-        None => &["argument", "carried"],
+        None => &["argument", "carried", "exception"],
         Some(TrapCode::DivisionByZero) => &["right"],
-        Some(TrapCode::IntegerOverflow) => &["left"],
+        Some(TrapCode::IntegerOverflow) => &["left", "operand"],
         Some(TrapCode::Unreachable) => return Ok(None),
         Some(TrapCode::MemoryOutOfBounds) => &["address", "base address", "to", "length"],
         _ => &["index", "operand", "to", "address", "base address", "left"],
@@ -153,15 +166,56 @@ fn operand(
     let compiled = scene.values.compiled(instance.node)?;
     let function = compiled.code.function;
     let (types, _) = scene.types.of(function, op).unwrap_or_default();
+    let is_bound = matches!(
+        code,
+        Some(TrapCode::MemoryOutOfBounds | TrapCode::TableOutOfBounds)
+    );
+    if is_bound && let Some(all) = bounds::operands(scene, instance, statement, &types)? {
+        let mut all = all.into_iter();
+        let Some(blamed) = all.next() else {
+            return Ok(None);
+        };
+        let within = |one: &Bounded| {
+            let within = one.within.as_ref();
+            within.map_or(String::new(), |within| format!(" in {within}"))
+        };
+        // What was to be written had no part in it.
+        let others = all.filter(|one| one.role != "value");
+        let others = others.map(|one| format!("{} {}{}", one.role, one.value.text, within(&one)));
+        return Ok(Some(Blamed {
+            within: within(&blamed),
+            with: format!(", with {}", Vec::from_iter(others).join(", ")),
+            role: blamed.role,
+            value: blamed.value,
+        }));
+    }
     let operands = statement.operands(&compiled.code);
-    for role in wanted {
-        let found = operands
-            .iter()
-            .zip(&types)
-            .find(|(one, _)| one.role == *role);
-        if let Some((one, &ty)) = found {
-            return Ok(Some((one.role, value(scene, instance, one.register, ty)?)));
-        }
+    let of = |role: &str| {
+        let mut all = operands.iter().zip(&types);
+        let found = all.find(|(one, _)| one.role == role);
+        let found = found.map(|(one, &ty)| {
+            let value = value(scene, instance, one.register, ty);
+            value.map(|value| (one.role, value))
+        });
+        found.transpose()
+    };
+    for &role in wanted {
+        let Some((role, value)) = of(role)? else {
+            continue;
+        };
+        // The smallest number overflows only if it is divided by -1.
+        let right = match code {
+            Some(TrapCode::IntegerOverflow) => of("right")?,
+            _ => None,
+        };
+        return Ok(Some(Blamed {
+            role,
+            value,
+            with: right.map_or(String::new(), |(role, right)| {
+                format!(", with {role} {}", right.text)
+            }),
+            within: String::new(),
+        }));
     }
     Ok(None)
 }
@@ -217,7 +271,7 @@ fn may_return(scene: &Scene<'_, '_>, function: FuncId) -> bool {
 }
 
 /// Whether a value is not a constant of the code.
-fn is_computed(scene: &Scene<'_, '_>, value: &Value) -> Result<bool> {
+pub(super) fn is_computed(scene: &Scene<'_, '_>, value: &Value) -> Result<bool> {
     match scene
         .walk()
         .back(At::Register(value.instance, value.register))
