@@ -18,7 +18,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::ended::{self, is_over, stood};
 use crate::lens::Traced;
 use crate::output::{harmless, pasted};
-use crate::places::{self, chosen, statements};
+use crate::places::{self, Chosen, chosen, statements};
 use crate::steps::follow;
 
 /// What of a place is asked about.
@@ -76,19 +76,21 @@ fn of_statements<'a>(
     let loaded = &traced.loaded;
     let types = Types::new(&loaded.program, &loaded.bytes);
     let found = statements(traced, names, source, &types, at)?;
-    if operand.is_some() && found.sites.len() > 1 {
-        let sites = found
-            .sites
-            .iter()
-            .map(|site| format!("@{} {}", site.offset, site.text));
-        bail!(
-            "{at} has {} statements; name the one that takes the operand: {}",
-            found.sites.len(),
-            Vec::from_iter(sites).join(", ")
-        );
-    }
     let mut chosen = chosen(traced, values, (names, source), &found, at)?;
     chosen.sort_by_key(|chosen| chosen.site.offset);
+    if let Some(operand) = operand.filter(|_| chosen.len() > 1) {
+        chosen = taking(traced, values, chosen, operand)?;
+        let sites = chosen.iter().map(|chosen| chosen.site);
+        let sites = sites.map(|site| format!("@{} {}", site.offset, site.text));
+        match chosen.len() {
+            0 => bail!("no statement that was executed at {at} has an operand {operand}"),
+            1 => {}
+            many => bail!(
+                "{many} statements at {at} have an operand {operand}; name one: {}",
+                Vec::from_iter(sites).join(", ")
+            ),
+        }
+    }
     let (mut criteria, mut offsets, mut operators) = (Vec::new(), Vec::new(), Vec::new());
     let mut title = String::new();
     for chosen in &chosen {
@@ -145,6 +147,27 @@ fn of_statements<'a>(
         offsets,
         operators,
     })
+}
+
+/// Those of some executions whose statements take an operand.
+fn taking<'f, 'a>(
+    traced: &'a Traced,
+    values: &RecordedValues<'a>,
+    chosen: Vec<Chosen<'f>>,
+    operand: &str,
+) -> Result<Vec<Chosen<'f>>> {
+    let mut taking = Vec::new();
+    for one in chosen {
+        let Some(execution) = one.get(traced, values)? else {
+            continue;
+        };
+        let compiled = values.compiled(execution.instance.node)?;
+        let all = execution.statement.map(|s| s.operands(&compiled.code));
+        if places::operand(&all.unwrap_or_default(), operand).is_some() {
+            taking.push(one);
+        }
+    }
+    Ok(taking)
 }
 
 /// What killed the program. With `thin`, what it took is asked about on its own: of a load or a store that trapped, it was where it was to be.

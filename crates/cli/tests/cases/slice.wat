@@ -393,6 +393,23 @@
 ;; $ afterimage slice run.aft --at double --operand 3
 ;; ! afterimage: run.aft: `i32.add` has no operand 3; it has: left, right
 ;; = 125
+;; $ afterimage slice run.aft --at sum#1 --operand left
+;; ! afterimage: run.aft: 2 statements at sum#1 have an operand left; name one: @0x76 i32.add, @0x84 i32.sub
+;; = 125
+;; $ afterimage slice run.aft --at sum#1 --operand value --thin --by statement
+;; | what operand value of sum#1, `i32.store` at t=3, depends on: 2 statements, 2 executions of them
+;; | and 4 bytes of memory as they were before the run
+;; |
+;; | sum
+;; | times  of  offset  line  text
+;; |     1   3  @0x76         i32.add
+;; |
+;; | start
+;; | times  of  offset  line  text
+;; |     1   1  @0x9d         i32.load
+;; $ afterimage slice run.aft --at sum#1 --operand index
+;; ! afterimage: run.aft: no statement that was executed at sum#1 has an operand index
+;; = 125
 ;; $ afterimage slice run.aft --at double#9
 ;; ! afterimage: run.aft: double was called once, so there is no #9; the last is #1
 ;; = 125
