@@ -38,3 +38,13 @@
 ;; |   control  → t=11  @0x2d..@0x32, 2 statements  in mid
 ;; |   control  → t=12  @0x4e..@0x57, 2 statements  in _start
 ;; |   control  → t=13  @0x60..@0x6c, 3 statements  in _start
+;; $ afterimage slice run.aft --at @0x5c#1 --format dot
+;; | digraph slice {
+;; |   label="what @0x5c#1, `i32.mul` at t=17, depends on";
+;; |   node [shape=box, fontname="monospace"];
+;; |   n0 [label="mid"];
+;; |   n1 [label="_start"];
+;; |   n0 -> n1;
+;; |   n0 -> n1 [style=dashed];
+;; |   n1 -> n0 [style=dashed];
+;; | }

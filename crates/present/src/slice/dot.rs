@@ -49,12 +49,16 @@ pub fn slice_dot(
         writeln!(out, "  n{number} [label={}{style}];", quoted(label))?;
     }
     let edges = grouped(edges, |operator| of.get(&operator).copied());
-    for ((user, on, why), _) in edges {
+    let edges = edges.into_keys().map(|(user, on, why)| {
         let style = match why {
             Why::Data => "",
             Why::Address => " [style=dotted]",
             Why::Control | Why::Moved => " [style=dashed]",
         };
+        (user, on, style)
+    });
+    // Two kinds look alike.
+    for (user, on, style) in edges.collect::<BTreeSet<_>>() {
         writeln!(out, "  n{user} -> n{on}{style};")?;
     }
     writeln!(out, "}}")?;
