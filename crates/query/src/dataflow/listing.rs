@@ -24,6 +24,8 @@ pub(super) struct Listing<'i> {
     decider: usize,
     /// By subtree, how many of its executions that decided.
     decided: Vec<u64>,
+    /// How many of all that are still to come.
+    left: u64,
     /// The number of the last execution.
     number: u64,
     steps: u64,
@@ -42,10 +44,19 @@ impl<'i> Listing<'i> {
             let sum = called.fold(own, |sum, run| sum + run.count * decided[run.call.index()]);
             decided.push(sum);
         }
+        let usual = graph.top();
+        let usual = usual.fold(0, |sum, run| sum + run.count * decided[run.call.index()]);
+        let by = |own: Option<&Own>| own.and_then(|own| own.by(decider)).map_or(0, Series::count);
+        // The call in which the run ended may have had fewer than its like.
+        let left = match instances.calls.innermost() {
+            None => usual,
+            Some(id) => usual - by(instances.own(id, false)) + by(instances.own(id, true)),
+        };
         Self {
             instances,
             decider,
             decided,
+            left,
             number: 0,
             steps: 0,
             folded: Folded::default(),
@@ -64,7 +75,7 @@ impl<'i> Listing<'i> {
             run: None,
         }];
         while let Some(frame) = stack.last_mut() {
-            if self.folded.done.len() > most || self.steps > MOST_STEPS {
+            if self.left == 0 || self.folded.done.len() > most || self.steps > MOST_STEPS {
                 break;
             }
             self.steps += 1;
@@ -106,10 +117,9 @@ impl<'i> Listing<'i> {
                 run: None,
             });
         }
-        let ended = stack.is_empty();
         self.folded.finish();
         let mut runs = self.folded.done;
-        let all = ended && runs.len() <= most;
+        let all = self.left == 0 && runs.len() <= most;
         runs.truncate(most);
         (runs, all)
     }
@@ -139,6 +149,7 @@ impl<'i> Listing<'i> {
     fn pass(&mut self, count: u64, decided: bool) {
         if decided && count > 0 {
             self.folded.push(self.number + 1, self.number + count);
+            self.left -= count;
         }
         self.number += count;
     }
