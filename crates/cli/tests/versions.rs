@@ -662,6 +662,48 @@ const CALLS: &str = r#"(module
       (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 20))))))"#;
 
 #[test]
+fn what_is_put_out_alike_is_no_excuse_if_they_ended_otherwise() {
+    let sandbox = Sandbox::new();
+    let writing = CALLS
+        .replace(
+            "(memory 1)",
+            r#"(import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+            (memory (export "memory") 1) (data (i32.const 200) "\d8\00\00\00\01\00\00\00") (data (i32.const 216) "x")"#,
+        )
+        .replace(
+            "(loop $again",
+            "(drop (call $write (i32.const 1) (i32.const 200) (i32.const 1) (i32.const 208))) (loop $again",
+        );
+    let other = |text: &str| {
+        let other = text.replace("i32.xor", "i32.or");
+        other.replace("(func $put", "(func) (func $put")
+    };
+    let ended = other(&writing).replace("(i32.const 20))))", "(i32.const 20)))(unreachable))");
+    let modules = [
+        ("silent", CALLS.to_owned()),
+        ("silent-other", other(CALLS)),
+        ("other", other(&writing)),
+        ("ended", ended),
+        ("writing", writing),
+    ];
+    for (name, text) in modules {
+        sandbox.wasm("m.wasm", &text);
+        sandbox.run(&format!("record --invoke main -o {name}.aft m.wasm"));
+    }
+    for (a, b, put_out, excused) in [
+        ("silent", "silent-other", "nothing", false),
+        ("writing", "other", "the same", true),
+        ("writing", "ended", "the same", false),
+    ] {
+        let text = sandbox.ok(&format!("diff {a}.aft {b}.aft")).stdout;
+        let head = format!("they put out {put_out}; ");
+        assert!(text.contains(&head), "{b}: {text}");
+        assert_eq!(text.contains("may be no fault"), excused, "{b}: {text}");
+        assert!(text.contains("something else is computed"), "{b}: {text}");
+    }
+}
+
+#[test]
 fn of_calls_the_argument_and_the_execution_are_named() {
     let sandbox = Sandbox::new();
     sandbox.write("a.wat", CALLS);

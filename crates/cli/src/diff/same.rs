@@ -99,7 +99,7 @@ pub(super) fn compare(
             (
                 Some(first),
                 parted,
-                outputs(a, b, output_differences(a_side, b_side)?)?,
+                outputs(a, b, output_differences(a_side, b_side)?.differences)?,
             )
         }
     };

@@ -79,7 +79,9 @@ pub(super) fn compare(
     write(out, false, |out| {
         match arguments.format {
             Format::Text => versions_text(out, &report, &suspects, &outputs, style)?,
-            Format::Json | Format::Csv => versions_json(out, &report, &suspects, &outputs)?,
+            Format::Json | Format::Csv => {
+                versions_json(out, &report, &suspects, &outputs.differences)?
+            }
         }
         Ok(())
     })

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::diff::OutputDifference;
+use afterimage_query::diff::{OutputDifference, Outputs};
 use afterimage_query::matching::Suspect;
 use serde_json::json;
 
@@ -21,12 +21,16 @@ pub fn versions_text(
     out: &mut dyn Write,
     report: &MatchReport<'_>,
     suspects: &[Suspect],
-    outputs: &[OutputDifference],
+    Outputs {
+        differences: outputs,
+        any,
+    }: &Outputs,
     style: Style,
 ) -> Result<(), PresentError> {
     let [a, b] = [report.a.name, report.b.name].map(plain);
-    let same = match outputs {
-        [] => "they put out the same",
+    let same = match (&**outputs, any) {
+        ([], false) => "they put out nothing",
+        ([], true) => "they put out the same",
         _ => "they put out something else",
     };
     let found = &report.matching.of_b;
@@ -54,10 +58,12 @@ pub fn versions_text(
         writeln!(out)?;
         put_out(out, style, output, &sides)?;
     }
-    if outputs.is_empty() && !report.divergences.is_empty() {
+    // What is nowhere to be seen may have been wrong; how they ended is seen, too.
+    let is_same = *any && outputs.is_empty() && report.endings.is_none();
+    if is_same && !report.divergences.is_empty() {
         writeln!(
             out,
-            "both put out the same, so what follows may be no fault: versions that are both right also differ in where things lie, and in what is computed or tested of that"
+            "both put out the same and ended alike, so what follows may be no fault: versions that are both right also differ in where things lie, and in what is computed or tested of that"
         )?;
     }
     diverging(out, report, style)?;

@@ -61,7 +61,7 @@ pub use alike::{Alike, Module, OtherData, Replaced, alike};
 pub use control::{Parting, parting};
 pub use error::DiffError;
 pub use first::{Difference, HostBytes, first_difference};
-pub use output::{OutputDifference, Written, output_differences};
+pub use output::{OutputDifference, Outputs, Written, output_differences};
 pub use place::{CallPlace, calls_around, executed_by};
 pub use predicates::{Predicate, RankedValue, rank_values};
 pub use ranges::{Number, Range, ranges};

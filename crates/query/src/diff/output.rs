@@ -40,10 +40,19 @@ pub struct Written {
     pub op: OpId,
 }
 
+/// What two executions put out, compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outputs {
+    /// Where it first differs, per file descriptor, ascending; empty if nowhere.
+    pub differences: Vec<OutputDifference>,
+    /// Whether one of them put out anything.
+    pub any: bool,
+}
+
 /// Most bytes that are kept of a line.
 const KEPT: usize = 120;
 
-/// Where two executions of WASI programs first put out different bytes, per file descriptor, ascending; empty if nowhere. (Descriptors of files are told
+/// Where two executions of WASI programs first put out different bytes. (Descriptors of files are told
 /// apart by their number alone.) What was written with `fd_write`, in the order of the calls.
 ///
 /// Time is that of following both to their ends; memory is that of the machines and of the output that one is ahead of the other.
@@ -53,7 +62,7 @@ const KEPT: usize = 120;
 pub fn output_differences<S: Segments>(
     a: Side<'_, S>,
     b: Side<'_, S>,
-) -> Result<Vec<OutputDifference>, DiffError<S::Error>>
+) -> Result<Outputs, DiffError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
@@ -69,10 +78,13 @@ where
             second = sides.1.advance(|chunk| take(&mut streams, chunk, true))?;
         }
     }
+    let any = !streams.is_empty();
     let found = streams.into_iter();
-    Ok(found
-        .filter_map(|(descriptor, stream)| stream.difference(descriptor))
-        .collect())
+    let found = found.filter_map(|(descriptor, stream)| stream.difference(descriptor));
+    Ok(Outputs {
+        differences: found.collect(),
+        any,
+    })
 }
 
 /// Bytes that one call put out.
