@@ -81,6 +81,16 @@ fn people_are_told_in_words() {
     ] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
     }
+    let words = "diff --pass 3.aft 40.aft --fail 41.aft";
+    let all = sandbox.ok(&format!("{words} --format json")).stdout;
+    let all: Value = serde_json::from_str(&all).unwrap();
+    let ranked = all["values"].as_array().unwrap().len();
+    let some = sandbox.ok(&format!("{words} --top 1")).stdout;
+    let told = format!(
+        "shown: 1 of {ranked} statements ranked, of each line the first; --format json has all"
+    );
+    assert!(some.contains(&told), "{told}: {some}");
+    assert!(!ran.stdout.contains("shown: "), "{}", ran.stdout);
     let refused = sandbox.run("diff --no-values --pass 3.aft --fail 41.aft");
     assert_ne!(refused.code, Some(0));
     assert!(

@@ -151,6 +151,15 @@ fn values_text(
         ]);
     }
     table.write(out, style, |_| Paint::Plain)?;
+    let (shown, all) = (lines.len(), values.rows.len());
+    if shown < all {
+        writeln!(
+            out,
+            "shown: {} of {} ranked, of each line the first; --format json has all",
+            grouped(shown as u64),
+            counted(all as u64, "statement")
+        )?;
+    }
     Ok(())
 }
 
