@@ -324,11 +324,18 @@ fn refuse_executed(
         let last = runs.select(asked.executed(place, runs.count()))?;
         end = last.map_or(0, |last| last.time).max(end);
     }
+    let later = match end > last {
+        true => format!(", and executed up to t={}", grouped(end)),
+        false => String::new(),
+    };
     let hint = match end < scene.values.path().length() {
         true => format!("; for why not again: --after {end}"),
         false => String::new(),
     };
-    bail!("{at} was {how} {}{after}, {when}{hint}", times(count))
+    bail!(
+        "{at} was {how} {}{after}, {when}{later}{hint}",
+        times(count)
+    )
 }
 
 /// How often what was not executed after a time was reached, or executed, up to then, in words.

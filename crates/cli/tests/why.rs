@@ -92,7 +92,8 @@ fn a_printed_byte_comes_from_a_byte_of_the_input() {
     sandbox.refused(
         &format!("why-not app.aft --at {SEEN}"),
         125,
-        &["was reached once"],
+        // What comes behind its calls is executed after it was reached.
+        &["was reached once, at t=", ", and executed up to t="],
     );
 }
 
@@ -242,12 +243,20 @@ fn what_was_reached_is_told_with_a_moment_behind_it() {
         assert!(told.contains(&format!("was reached {reached}, ")), "{told}");
         let (_, after) = told.split_once("why not again: --after ").expect(told);
         // Of several blocks of the line, it is behind the last one: the answer counts the same.
-        let again = sandbox.ok(&format!("{at} --after {}", after.trim())).stdout;
+        let after = after.trim();
+        let again = sandbox.ok(&format!("{at} --after {after}")).stdout;
         let expected = format!("(it was reached {reached} before, the last time at t=");
         assert!(again.contains(&expected), "{again}");
         let (_, last) = again.split_once(&expected).expect("it is there");
         let last = last.split(')').next().unwrap_or_default();
-        assert!(told.contains(&format!("at t={last};")), "{told} {again}");
+        let up_to = match last == after {
+            true => String::new(),
+            false => format!(", and executed up to t={after}"),
+        };
+        assert!(
+            told.contains(&format!("at t={last}{up_to};")),
+            "{told} {again}"
+        );
     }
     // A column is a part of a line, which nobody arrives at.
     let told = sandbox.run("why-not app.aft --at app.rs:21:9").stderr;
