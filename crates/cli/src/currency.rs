@@ -9,10 +9,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use afterimage_present::{
-    CurrencyCause, CurrencyReport, CurrencyRow, Verdict, currencies_json, currencies_text,
+    CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict, currencies_json, currencies_text,
     currency_json, currency_text, grouped,
 };
-use afterimage_query::currency::{Comparison, Symbols, compare};
+use afterimage_query::currency::{Comparison, Refusal, Settled, Symbols, compare};
 use afterimage_query::location::split_occurrence;
 use afterimage_query::state::{Path, PathError};
 use anyhow::{Context, Result, anyhow, bail};
@@ -162,9 +162,11 @@ fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> 
         None => 0..known.min(arguments.limit.unwrap_or(STOPS)),
     };
     let stops = stops.start as u32..stops.end as u32;
+    let settled = pair.settled(moments, &moments.parts_of(stops.clone()))?;
     let question = Question {
         pair,
         both: &both,
+        settled: &settled,
         place,
         is_one: which.is_some(),
         stops,
@@ -172,7 +174,7 @@ fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> 
     let variables = match &arguments.var {
         Some(name) => vec![name.clone()],
         None => {
-            let found = names::in_scope(&pair.a, moments, question.stops.clone())?;
+            let found = names::in_scope(&pair.a, moments, &settled, question.stops.clone())?;
             found.with_context(|| {
                 format!(
                     "no stop at {place} has a counterpart that is told in the unoptimised run, so it is not known which variables are in scope there: name one with --var"
@@ -202,6 +204,7 @@ fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> 
 struct Question<'q, 'p, 'x, 'a, 'y, 'b> {
     pair: &'q Pair<'p, 'x, 'a, 'y, 'b>,
     both: &'q Both,
+    settled: &'q Settled<'q>,
     /// The line, as it was named.
     place: &'q str,
     /// It is about one stop.
@@ -212,15 +215,20 @@ struct Question<'q, 'p, 'x, 'a, 'y, 'b> {
 impl Question<'_, '_, '_, '_, '_, '_> {
     /// What was found about variables, or expressions. What means nothing at any stop is refused if it was named.
     fn reports(&self, variables: Vec<String>, named: bool) -> Result<Vec<CurrencyReport>> {
-        let Self { pair, both, .. } = *self;
+        let Self {
+            pair,
+            both,
+            settled,
+            ..
+        } = *self;
         let Both { moments, arrivals } = both;
         let paths = variables.iter().map(|name| name.parse());
         let paths: Vec<Path> = paths.collect::<Result<_, PathError>>()?;
         let stops = || self.stops.clone();
         let shown = read(&pair.b, &paths, &moments.b, stops(), false)?;
-        let counterparts: Vec<_> = stops().map(|at| moments.counterpart(at)).collect();
+        let counterparts: Vec<_> = stops().map(|at| settled.counterpart(at)).collect();
         let known = moments.a.stops.len() as u32;
-        let wanted = counterparts.iter().copied().flatten();
+        let wanted = counterparts.iter().copied().filter_map(Result::ok);
         let mut wanted: Vec<u32> = wanted.filter(|&at| at < known).collect();
         wanted.sort_unstable();
         wanted.dedup();
@@ -243,7 +251,7 @@ impl Question<'_, '_, '_, '_, '_, '_> {
                 let Some(shown) = shown.get(&at).map(|all| &all[which]) else {
                     continue;
                 };
-                let truth = counterpart.and_then(|other| {
+                let truth = counterpart.ok().and_then(|other| {
                     let seen = expected.get(&other)?;
                     Some((other, &seen[which]))
                 });
@@ -261,7 +269,12 @@ impl Question<'_, '_, '_, '_, '_, '_> {
                     }),
                     shown: text(shown),
                     expected: truth.map(|(_, seen)| text(seen)),
-                    verdict: verdict(shown, truth.map(|(_, seen)| seen), &symbols),
+                    verdict: match counterpart {
+                        Err(why) if shown.is_ok() => Verdict::NotTold {
+                            why: why.map(untold),
+                        },
+                        _ => verdict(shown, truth.map(|(_, seen)| seen), &symbols),
+                    },
                 };
                 if let (Verdict::NotCurrent { .. }, Some((_, Ok(seen)))) = (&row.verdict, truth)
                     && causes.is_unset(seen)?
@@ -305,6 +318,17 @@ impl Question<'_, '_, '_, '_, '_, '_> {
     }
 }
 
+fn untold(why: Refusal) -> Untold {
+    match why {
+        Refusal::Differs { column, b, a } => Untold::Differs {
+            column,
+            optimised: b,
+            unoptimised: a,
+        },
+        Refusal::Alike { column } => Untold::Alike { column },
+    }
+}
+
 fn text(seen: &Result<Seen, Nowhere>) -> Result<String, String> {
     match seen {
         Ok(seen) => Ok(seen.text.clone()),
@@ -342,7 +366,7 @@ fn verdict(
         }
     };
     let expected = match expected {
-        None => return Verdict::NotTold,
+        None => return Verdict::NotTold { why: None },
         Some(Err(nowhere)) => {
             return Verdict::NotComparable {
                 why: format!("in the unoptimised run, {nowhere}"),

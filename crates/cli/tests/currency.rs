@@ -179,6 +179,83 @@ fn assignments_that_were_moved_by_construction_are_found() {
     }
 }
 
+/// A loop, or its rounds one after the other in one block.
+const ROUNDS_OF: &str = r#"#[inline(always)]
+fn mixed(i: u32) -> u32 {
+    let m = GIVEN;
+    m
+}
+static mut SUM: u32 = 100;
+#[inline(always)]
+fn add(m: u32) {
+    unsafe { SUM = SUM ^ m }
+}
+#[inline(never)]
+fn work(n: u32) {
+    BODY
+}
+fn main() {
+    work(0);
+    work(4);
+    println!("{}", unsafe { SUM });
+}
+"#;
+
+#[test]
+fn rounds_that_changed_places_are_told_by_what_they_gave() {
+    let looped = "let mut k = 1; while k < 4 { add(mixed(n | k)); k += 1; }";
+    let unrolled = "let c = mixed(n | 3);\n let b = mixed(n | 2);\n let a = mixed(n | 1);\n add(a); add(b); add(c);";
+    let ordered = "let a = mixed(n | 1);\n let b = mixed(n | 2);\n let c = mixed(n | 3);\n add(a); add(b); add(c);";
+    let other = unrolled.replace("n | 3", "n | 8");
+    // What is computed, the optimised program's rounds, which of the unoptimised run's they are, and why not.
+    let cases: [(&str, &str, Option<[u64; 6]>, &str); 4] = [
+        ("i ^ 5", unrolled, Some([3, 2, 1, 6, 5, 4]), ""),
+        ("i ^ 5", ordered, Some([1, 2, 3, 4, 5, 6]), ""),
+        ("i ^ 5", &other, None, "differs"),
+        ("i >> 9", unrolled, None, "alike"),
+    ];
+    let sandbox = Sandbox::new();
+    for (given, body, wanted, why) in cases {
+        let of = |body: &str| ROUNDS_OF.replace("GIVEN", given).replace("BODY", body);
+        sandbox.write("app.rs", of(looped));
+        recorded(&sandbox, "plain", 0);
+        sandbox.write("app.rs", of(body));
+        recorded(&sandbox, "moved", 0);
+        let words = "currency moved.aft --unoptimised plain.aft --var SUM --at app.rs:3";
+        let found = json(&sandbox, &format!("{words} --format json"));
+        let stops = found["stops"].as_array().unwrap();
+        assert_eq!(stops.len(), 6, "{given}, {body}: {found}");
+        let expected = values(&sandbox, "plain.aft", 3, "SUM");
+        for (at, stop) in stops.iter().enumerate() {
+            let Some(wanted) = wanted else {
+                assert_eq!(stop["verdict"], "not told", "{given}, {body}: {stop}");
+                assert_eq!(stop[why]["column"], 13, "{given}, {body}: {stop}");
+                continue;
+            };
+            let number = wanted[at];
+            let expected = expected[&number].as_deref();
+            assert_eq!(stop["unoptimised"]["number"], number, "{body}: {stop}");
+            assert_eq!(
+                stop["expected"]["value"].as_str(),
+                expected,
+                "{body}: {stop}"
+            );
+            let verdict = match stop["shown"]["value"].as_str() == expected {
+                true => "current",
+                false => "not current",
+            };
+            assert_eq!(stop["verdict"], verdict, "{body}: {stop}");
+        }
+        let text = sandbox.ok(&format!("{words}#1")).stdout;
+        let says = match why {
+            "differs" => "something else than at the one that has the same number: 13 and not 4",
+            "alike" => "does not tell these apart",
+            _ => "SUM is ",
+        };
+        assert!(text.contains(says), "{given}, {body}: {text}");
+    }
+}
+
 /// A program of which the optimiser makes something else. `mark` is called with how often it was, so both runs say themselves where they are.
 const OPTIMISABLE: &str = r#"use std::hint::black_box;
 static mut COUNT: u32 = 0;

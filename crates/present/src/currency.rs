@@ -7,6 +7,8 @@ mod text;
 pub use self::json::currency_json;
 pub use self::several::{currencies_json, currencies_text};
 pub use self::text::currency_text;
+use afterimage_query::steps::Value;
+
 use crate::why::WhyPlace;
 
 /// What was found about a variable at the stops of an optimised run at a line.
@@ -68,7 +70,29 @@ pub enum Verdict {
         why: String,
     },
     /// Which moment of the unoptimised run it is cannot be told.
-    NotTold,
+    NotTold {
+        /// Why not, if it was counted.
+        why: Option<Untold>,
+    },
+}
+
+/// Why a moment that was counted is not told after all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untold {
+    /// An operator of the line gave something else.
+    Differs {
+        /// The column.
+        column: Option<u32>,
+        /// What it gave in the optimised run.
+        optimised: Value,
+        /// What in the unoptimised one.
+        unoptimised: Value,
+    },
+    /// Executions in a block may have changed places, and gave the same.
+    Alike {
+        /// The column.
+        column: Option<u32>,
+    },
 }
 
 /// Why a variable is not current.
@@ -153,7 +177,7 @@ impl Verdict {
             Self::NotAvailable { .. } => 2,
             Self::NotSet => 3,
             Self::NotComparable { .. } => 4,
-            Self::NotTold => 5,
+            Self::NotTold { .. } => 5,
         }]
     }
 }

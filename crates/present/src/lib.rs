@@ -57,7 +57,7 @@ pub use collapsed::collapsed;
 pub use context_dot::context_dot;
 pub use csv::csv;
 pub use currency::{
-    Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Verdict, currencies_json,
+    Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict, currencies_json,
     currencies_text, currency_json, currency_text,
 };
 pub use dataflow::{FactRow, FactScene, dataflow_csv, dataflow_json, dataflow_text};

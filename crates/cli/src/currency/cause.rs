@@ -1,7 +1,7 @@
 //! Which assignments are responsible for what a variable holds.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use afterimage_present::{Assigned, Cause, CurrencyCause, WhyPlace};
@@ -126,7 +126,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
                 why: "the unoptimised run never assigned it".to_owned(),
             },
             (_, Elsewhere::Unknown, Maker::Operator(_)) => Cause::Unknown {
-                why: "how often the assignment is executed differs, so which of its executions it was cannot be told".to_owned(),
+                why: "which of the assignment's executions it was cannot be told: how often it is executed differs, or what it gives".to_owned(),
             },
         };
         Ok(CurrencyCause {
@@ -164,11 +164,14 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         let Some(stop) = own.map(|part| part.stop).next_back() else {
             return Ok(Elsewhere::Unknown);
         };
-        let pairs = moments.pairs.iter().zip(&moments.b.parts);
+        let is_its = |other: u32| moments.a.parts[other as usize].stop == stop;
+        let counted = (0..).zip(&moments.pairs);
+        let counted = counted.filter(|(_, other)| other.is_some_and(is_its));
+        let counted: BTreeSet<u32> = counted.map(|(part, _)| part).collect();
+        let settled = self.pair.settled(moments, &counted)?;
         // What executes nothing but moves is not the assignment.
-        let of_stop = pairs.filter(|(other, part)| {
-            let is_its = |other: u32| moments.a.parts[other as usize].stop == stop;
-            part.unit != Unit::Arrival && other.is_some_and(is_its)
+        let of_stop = (0..).zip(&moments.b.parts).filter(|(at, part)| {
+            part.unit != Unit::Arrival && settled.pair(*at).is_some_and(is_its)
         });
         let times = of_stop.map(|(_, part)| (part.time, part.op.as_u32()));
         if let Some(found) = ends(times) {
@@ -200,9 +203,15 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
             return Ok(Elsewhere::Unknown);
         };
         let moments = &both.moments;
-        let at_once = moments.b.parts.iter().zip(&moments.pairs);
-        let at_once = at_once.filter(|(part, other)| part.time == spot.time && other.is_some());
-        let own: Vec<_> = at_once
+        let at_once = (0..).zip(&moments.b.parts);
+        let at_once = at_once.filter(|(_, part)| part.time == spot.time);
+        let at_once: BTreeSet<u32> = at_once.map(|(at, _)| at).collect();
+        let settled = self.pair.settled(moments, &at_once)?;
+        let own = at_once.iter().filter_map(|at| {
+            let part = &moments.b.parts[*at as usize];
+            Some((part, settled.pair(*at)?))
+        });
+        let own: Vec<_> = own
             .filter(|(part, _)| part.unit.column() == Some(column))
             .collect();
         // Of an unrolled loop a block has several operators.
@@ -210,8 +219,8 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         let own = own
             .iter()
             .filter(|(part, _)| !exactly || part.op == spot.op);
-        let times = own.filter_map(|(_, other)| **other).map(|other| {
-            let part = moments.a.parts[other as usize];
+        let times = own.map(|(_, other)| {
+            let part = moments.a.parts[*other as usize];
             (part.time, part.op.as_u32())
         });
         Ok(ends(times).unwrap_or(Elsewhere::Unknown))

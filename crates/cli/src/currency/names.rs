@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use afterimage_query::currency::Moments;
+use afterimage_query::currency::{Moments, Settled};
 use afterimage_query::state::Activation;
 use anyhow::Result;
 
@@ -13,10 +13,16 @@ use super::pair::Side;
 pub(super) fn in_scope(
     side: &Side<'_, '_, '_>,
     moments: &Moments,
+    settled: &Settled<'_>,
     mut stops: Range<u32>,
 ) -> Result<Option<Vec<String>>> {
     // The other run may have ended before a counterpart.
-    let counterpart = |stop| moments.a.stops.get(moments.counterpart(stop)? as usize);
+    let counterpart = |stop| {
+        moments
+            .a
+            .stops
+            .get(settled.counterpart(stop).ok()? as usize)
+    };
     let Some(stop) = stops.find_map(counterpart) else {
         return Ok(None);
     };

@@ -1,7 +1,11 @@
 //! An optimised and an unoptimised run, and a line of both.
 
-use afterimage_ids::FuncId;
-use afterimage_query::currency::{MatchedStatements, Moments, Version, moments};
+use std::collections::BTreeSet;
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_query::currency::{
+    AllGiven, MatchedStatements, Moments, Settled, Version, given_at, moments,
+};
 use afterimage_query::location::{Form, Occurrence, Place, ResolveError, form};
 use afterimage_query::matching::{match_versions, same_names, version};
 use afterimage_query::paths::{ArrivalTimes, FileSegments};
@@ -67,6 +71,17 @@ impl<'p, 's, 'a> Side<'p, 's, 'a> {
         let positions = scene.traced.positions(scene.names, scene.source);
         let functions = line.functions.iter().copied();
         let found = positions.arrivals(line.line, functions);
+        found.with_context(|| self.name.clone())
+    }
+
+    /// What operators gave.
+    fn given(&self, wanted: &[(u64, OpId)]) -> Result<AllGiven> {
+        if wanted.is_empty() {
+            return Ok(AllGiven::new());
+        }
+        let found = follow(self.scene.traced, |run, log| {
+            Ok(given_at(run, log, wanted)?)
+        });
         found.with_context(|| self.name.clone())
     }
 
@@ -207,6 +222,17 @@ impl Pair<'_, '_, '_, '_, '_> {
             (Err(_), _) => Found::Lacking("unoptimised"),
             (_, Err(_)) => Found::Lacking("optimised"),
         })
+    }
+
+    /// Holds what was counted of some parts of the optimised run against what they gave. Both runs are followed for it.
+    pub(super) fn settled<'m>(
+        &self,
+        moments: &'m Moments,
+        parts: &BTreeSet<u32>,
+    ) -> Result<Settled<'m>> {
+        let [of_a, of_b] = moments.to_be_known(parts);
+        let given = [self.a.given(&of_a)?, self.b.given(&of_b)?];
+        Ok(moments.settled(parts, given))
     }
 
     fn both(&self, a: &OneLine, b: &OneLine) -> Result<Both> {

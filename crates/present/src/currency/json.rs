@@ -4,8 +4,9 @@ use std::io::Write;
 
 use serde_json::{Value as Json, json};
 
-use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Verdict};
+use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict};
 use crate::PresentError;
+use crate::steps::value_json;
 
 /// Writes what was found as one object, as `docs/JSON.md` describes it.
 ///
@@ -55,7 +56,24 @@ fn row(row: &CurrencyRow) -> Json {
     match &row.verdict {
         Verdict::NotCurrent { part } => json["part"] = json!(part),
         Verdict::NotAvailable { why } | Verdict::NotComparable { why } => json["why"] = json!(why),
-        Verdict::Current | Verdict::NotSet | Verdict::NotTold => {}
+        Verdict::NotTold {
+            why:
+                Some(Untold::Differs {
+                    column,
+                    optimised,
+                    unoptimised,
+                }),
+        } => {
+            json["differs"] = json!({
+                "column": column,
+                "optimised": value_json(optimised),
+                "unoptimised": value_json(unoptimised),
+            });
+        }
+        Verdict::NotTold {
+            why: Some(Untold::Alike { column }),
+        } => json["alike"] = json!({ "column": column }),
+        Verdict::Current | Verdict::NotSet | Verdict::NotTold { why: None } => {}
     }
     json
 }

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
-use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Verdict};
+use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict};
 use crate::PresentError;
 use crate::number::{counted, grouped};
 use crate::table::{plain, shortened};
+use crate::value::value_text;
 
 /// Most characters of a value.
 const LONGEST: usize = 60;
@@ -92,16 +93,49 @@ fn one(
             "whether {name} is current at {at} cannot be told: {}",
             plain(why)
         )?,
-        Verdict::NotTold => writeln!(
-            out,
-            "whether {name} is current at {at} cannot be told: {}",
-            untold(report)
-        )?,
+        Verdict::NotTold { why } => {
+            let gave = match why {
+                Some(Untold::Differs {
+                    optimised,
+                    unoptimised,
+                    ..
+                }) => format!(
+                    ": {} and not {}",
+                    value_text(optimised.ty, optimised.bits),
+                    value_text(unoptimised.ty, unoptimised.bits)
+                ),
+                _ => String::new(),
+            };
+            writeln!(
+                out,
+                "whether {name} is current at {at} cannot be told: {}{gave}",
+                untold(report, *why)
+            )?
+        }
     }
     values(out, row)
 }
 
-fn untold(report: &CurrencyReport) -> String {
+fn untold(report: &CurrencyReport, why: Option<Untold>) -> String {
+    let in_column = |column: Option<u32>| match column {
+        Some(column) if column > 0 => format!(" in column {column}"),
+        _ => String::new(),
+    };
+    match why {
+        Some(Untold::Differs { column, .. }) => {
+            return format!(
+                "which moment of the unoptimised run it is cannot be counted, because the line's code{} gives something else than at the one that has the same number",
+                in_column(column)
+            );
+        }
+        Some(Untold::Alike { column }) => {
+            return format!(
+                "which moment of the unoptimised run it is cannot be counted, because a block executes the line's code{} several times, maybe in another order, and what it gives does not tell these apart",
+                in_column(column)
+            );
+        }
+        None => {}
+    }
     let [a, b] = report.arrivals;
     format!(
         "which moment of the unoptimised run it is does not follow from how often the parts of the line are executed (arrivals: {} unoptimised, {} optimised)",
@@ -172,7 +206,7 @@ fn groups(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentErr
     for row in &report.rows {
         let why = match &row.verdict {
             Verdict::NotAvailable { why } | Verdict::NotComparable { why } => plain(why),
-            Verdict::NotTold => untold(report),
+            Verdict::NotTold { why } => untold(report, *why),
             Verdict::NotSet => "the source has not assigned it in this call".to_owned(),
             Verdict::Current | Verdict::NotCurrent { .. } => String::new(),
         };

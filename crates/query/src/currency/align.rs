@@ -138,6 +138,7 @@ mod tests {
                 stop: at as u32,
                 time: at + 1,
                 op: OpId::from_u32(0),
+                is_test: false,
             });
         }
         if next(3) == 0 {

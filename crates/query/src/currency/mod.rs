@@ -6,7 +6,7 @@
 //! timestamped paths (2001, section 4.3), but for what was executed instead of for what may have been.
 //!
 //! [`moments`] finds which arrivals at a line correspond: both runs are walked in step, from one call that both make to the next, and in what lies between them the
-//! parts of the line are counted ([`align`]). [`compare`] compares what was read.
+//! parts of the line are counted ([`align`]). [`Settled`] holds that against what they gave. [`compare`] compares what was read.
 
 mod align;
 mod anchors;
@@ -14,6 +14,7 @@ mod content;
 mod error;
 mod moments;
 mod parts;
+mod settled;
 mod trail;
 mod walker;
 
@@ -23,4 +24,5 @@ pub use content::{Comparison, Symbols, compare};
 pub use error::CurrencyError;
 pub use moments::{Moments, Version, moments};
 pub use parts::MatchedStatements;
+pub use settled::{AllGiven, Given, Refusal, Settled, given_at};
 pub use trail::{Part, Stop, Trail, Unit};

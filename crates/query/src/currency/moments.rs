@@ -10,7 +10,7 @@ use afterimage_wpp::{Segments, WholePath};
 use super::anchors::Calling;
 use super::parts::{LineParts, MatchedStatements, OperatorNames};
 use super::walker::Walker;
-use super::{Anchors, CurrencyError, Trail, Unit, align};
+use super::{Anchors, CurrencyError, Trail, align};
 use crate::paths::ArrivalTimes;
 use crate::{Line, ProfileError, Source};
 
@@ -43,7 +43,7 @@ pub struct Moments {
     pub a: Trail,
     /// The optimised one.
     pub b: Trail,
-    /// By part of the optimised run, which one of the unoptimised it is.
+    /// By part of the optimised run, which one of the unoptimised it is, by counting.
     pub pairs: Vec<Option<u32>>,
 }
 
@@ -155,25 +155,4 @@ fn parts<S: Segments>(
         names,
         version.matched,
     )
-}
-
-impl Moments {
-    /// The parts that are executed from a stop of the optimised run on.
-    pub fn parts_of(&self, stop: u32) -> impl Iterator<Item = u32> {
-        let of = &self.b.of_stops;
-        let first = of.partition_point(|entry| entry.0 < stop);
-        let own = of[first..].iter().take_while(move |entry| entry.0 == stop);
-        own.map(|entry| entry.1)
-    }
-
-    /// The stop of the unoptimised run that a stop of the optimised one is: the earliest of those at whose parts it stands; if none of its parts is told, the arrival that
-    /// corresponds to it. `None` if that is not told either.
-    pub fn counterpart(&self, stop: u32) -> Option<u32> {
-        let told =
-            |part: u32| self.pairs[part as usize].map(|other| self.a.parts[other as usize].stop);
-        let is_arrival = |part: &u32| self.b.parts[*part as usize].unit == Unit::Arrival;
-        let parts = self.parts_of(stop).filter(|part| !is_arrival(part));
-        let found = parts.filter_map(told).min();
-        found.or_else(|| self.parts_of(stop).filter(is_arrival).find_map(told))
-    }
 }

@@ -19,6 +19,8 @@ pub(super) struct Begin {
     pub column_counts: bool,
     /// A number for what it is called, if it is more than a move or a constant.
     pub name: Option<u32>,
+    /// It is a comparison.
+    pub is_test: bool,
     /// The number of the statement that it is matched with.
     pub matched: Option<u32>,
 }
@@ -57,9 +59,13 @@ impl LineParts {
             }
             decode(program, module, code, &mut body)?;
             positions(&body, source, &mut operators);
-            let called: Vec<Option<u32>> = program
+            let called: Vec<(Option<u32>, bool)> = program
                 .operators(module, code)
-                .map(|(_, _, operator)| number(name(&operator), names))
+                .map(|(_, _, operator)| {
+                    let name = name(&operator);
+                    let is_test = is_test(&name);
+                    (number(name, names), is_test)
+                })
                 .collect();
             let mut blocks = HashMap::new();
             for (id, block) in code_blocks(code) {
@@ -76,15 +82,14 @@ impl LineParts {
                         // What the line table says of it itself, not what it says of what is before.
                         let own = source.locate(operator.offset);
                         let is_own = own.is_some_and(|location| Line::from(location) == line);
+                        let (name, is_test) =
+                            called.get(operator.op.index()).copied().unwrap_or_default();
                         let begin = Begin {
                             op: operator.op,
                             column,
                             column_counts: false,
-                            name: called
-                                .get(operator.op.index())
-                                .copied()
-                                .flatten()
-                                .filter(|_| is_own),
+                            name: name.filter(|_| is_own),
+                            is_test,
                             matched: matched
                                 .and_then(|known| known.get(&(function, operator.op)).copied()),
                         };
@@ -133,4 +138,13 @@ fn number(name: String, names: &mut OperatorNames) -> Option<u32> {
     }
     let next = names.len() as u32;
     Some(*names.entry(name).or_insert(next))
+}
+
+/// Whether it compares.
+fn is_test(name: &str) -> bool {
+    let Some((_, what)) = name.split_once('.') else {
+        return false;
+    };
+    let tests = ["eqz", "eq", "ne", "lt", "gt", "le", "ge", "is_null"];
+    tests.contains(&what.trim_end_matches("_s").trim_end_matches("_u"))
 }

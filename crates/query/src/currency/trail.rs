@@ -53,6 +53,8 @@ pub struct Part {
     pub time: u64,
     /// Its first operator.
     pub op: OpId,
+    /// That is a test: what it gives says little, and its opposite may be computed instead.
+    pub is_test: bool,
 }
 
 /// What a run did at a line, in the order of time.

@@ -216,6 +216,7 @@ where
                         stop,
                         time,
                         op: begin.op,
+                        is_test: begin.is_test,
                     });
                 };
                 if frame.fresh {
