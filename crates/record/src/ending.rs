@@ -166,6 +166,17 @@ impl Outcome {
         ))
     }
 
+    /// Whether a load may have trapped that was made one instruction with another operator.
+    fn may_be_folded(&self) -> bool {
+        matches!(
+            self,
+            Outcome::Early {
+                how: Early::Trap(Trap::MemoryOutOfBounds | Trap::TableOutOfBounds),
+                ..
+            }
+        )
+    }
+
     /// The function that trapped, if which of its operators did is in doubt.
     ///
     /// Of a load and what takes its value the engine makes one instruction, if nothing stands between them; it reports that one at the operator that takes
@@ -178,6 +189,9 @@ impl Outcome {
         map: &OffsetMap,
     ) -> Option<FuncId> {
         let (function, at) = self.trapped(map)?;
+        if at.is_some() && !self.may_be_folded() {
+            return None;
+        }
         let found = at.and_then(|at| block_of(program, index, at));
         let Some((code, block)) = found else {
             return Some(function);
@@ -204,8 +218,10 @@ impl Outcome {
     ) -> bool {
         self.trapped(map).is_some_and(|(function, at)| {
             let block = |at| block_of(program, index, at).map(|(_, block)| block);
-            function == trapped.function
-                && at.is_none_or(|at| at >= trapped.offset && block(at) == block(trapped.offset))
+            let behind = |at| {
+                self.may_be_folded() && at >= trapped.offset && block(at) == block(trapped.offset)
+            };
+            function == trapped.function && at.is_none_or(|at| at == trapped.offset || behind(at))
         })
     }
 
