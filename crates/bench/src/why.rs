@@ -1,4 +1,4 @@
-//! The first line of `why`: how long a person waits for it, from starting the command.
+//! The first line of `why`, and the second, which tells where the value comes from: how long a person waits for them, from starting the command.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -53,6 +53,8 @@ struct Row {
 struct Question {
     asked: [String; 2],
     milliseconds: Sample,
+    /// And until its second.
+    origin: Sample,
 }
 
 #[derive(Serialize)]
@@ -101,7 +103,7 @@ fn measure(at: &Path, command: &Path, options: &Options) -> Result<Row> {
                 break;
             }
             let asked = next()?;
-            if first_line(command, at, &asked)?.is_some() {
+            if lines(command, at, &asked)?.is_some() {
                 questions.push(asked);
             }
         }
@@ -178,24 +180,28 @@ fn timed(
     questions: Vec<[String; 2]>,
     times: usize,
 ) -> Result<Vec<Question>> {
-    let mut milliseconds = vec![Vec::new(); questions.len()];
+    let mut milliseconds = vec![[const { Vec::new() }; 2]; questions.len()];
     for _ in 0..times {
         for (asked, taken) in questions.iter().zip(&mut milliseconds) {
-            let first = first_line(command, at, asked)?;
-            taken.push(first.with_context(|| format!("{}: no answer", asked.join(" ")))?);
+            let came = lines(command, at, asked)?;
+            let came = came.with_context(|| format!("{}: no answer", asked.join(" ")))?;
+            for (taken, came) in taken.iter_mut().zip(came) {
+                taken.push(came);
+            }
         }
     }
     let all = questions.into_iter().zip(milliseconds);
     Ok(all
-        .map(|(asked, taken)| Question {
+        .map(|(asked, [first, second])| Question {
             asked,
-            milliseconds: Sample::of(taken),
+            milliseconds: Sample::of(first),
+            origin: Sample::of(second),
         })
         .collect())
 }
 
-/// How many milliseconds after the command was started its first line came; nothing if it refused. It is ended then.
-fn first_line(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<f64>> {
+/// How many milliseconds after the command was started its first line came, and its second; nothing if it refused. It is ended then.
+fn lines(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<[f64; 2]>> {
     let start = Instant::now();
     let mut child = Command::new(command)
         .arg("why")
@@ -205,14 +211,18 @@ fn first_line(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<f
         .stderr(Stdio::null())
         .spawn()
         .with_context(|| command.display().to_string())?;
+    let mut out = BufReader::new(child.stdout.take().context("its output")?);
     let mut line = String::new();
-    let out = child.stdout.take().context("its output")?;
-    let read = BufReader::new(out).read_line(&mut line);
-    let taken = start.elapsed().as_secs_f64() * 1e3;
+    let mut next = || {
+        let read = out.read_line(&mut line);
+        (read, start.elapsed().as_secs_f64() * 1e3)
+    };
+    let [(read, first), (rest, second)] = [next(), next()];
     // It may have ended by itself.
     let _ = child.kill();
     child.wait()?;
-    Ok((read? > 0).then_some(taken))
+    rest?;
+    Ok((read? > 0).then_some([first, second]))
 }
 
 fn report(results: &Results) -> String {
@@ -227,32 +237,39 @@ fn report(results: &Results) -> String {
         results.questions,
         results.times,
     );
-    let of = |questions: fn(&Row) -> &[Question], worst: bool| {
+    type Questions = fn(&Row) -> &[Question];
+    type Line = fn(&Question) -> &Sample;
+    let of = |questions: Questions, line: Line, worst: bool| {
         move |row: &Row| {
-            let medians = questions(row)
-                .iter()
-                .map(|question| question.milliseconds.median);
+            let medians = questions(row).iter().map(|question| line(question).median);
             match worst {
                 true => medians.fold(f64::NAN, f64::max),
                 false => Sample::of(medians.collect()).median,
             }
         }
     };
-    let (printed, executed) = (
-        (|row| &row.printed) as fn(&Row) -> &[Question],
-        (|row| &row.executed) as fn(&Row) -> &[Question],
-    );
-    out += &table(
-        "From starting `why` to its first line, milliseconds that pass, in the median of the times that a question is asked: the median of the questions, and the slowest of them",
-        rows,
-        |row| &row.name,
-        &[
-            Column::fact("blocks, millions", 0, |row: &Row| row.blocks as f64 / 1e6),
-            Column::cost("printed bytes", 0, of(printed, false)),
-            Column::cost("the slowest", 0, of(printed, true)),
-            Column::cost("executions", 0, of(executed, false)),
-            Column::cost("the slowest", 0, of(executed, true)),
-        ],
-    );
+    let (printed, executed): (Questions, Questions) = (|row| &row.printed, |row| &row.executed);
+    let lines: [(&str, Line); 2] = [
+        ("its first line", |question| &question.milliseconds),
+        ("its second line, where the value comes from", |question| {
+            &question.origin
+        }),
+    ];
+    for (what, line) in lines {
+        out += &table(
+            &format!(
+                "From starting `why` to {what}, milliseconds that pass, in the median of the times that a question is asked: the median of the questions, and the slowest of them"
+            ),
+            rows,
+            |row| &row.name,
+            &[
+                Column::fact("blocks, millions", 0, |row: &Row| row.blocks as f64 / 1e6),
+                Column::cost("printed bytes", 0, of(printed, line, false)),
+                Column::cost("the slowest", 0, of(printed, line, true)),
+                Column::cost("executions", 0, of(executed, line, false)),
+                Column::cost("the slowest", 0, of(executed, line, true)),
+            ],
+        );
+    }
     out
 }

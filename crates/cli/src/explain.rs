@@ -27,6 +27,8 @@ pub(crate) struct Scene<'s, 'a> {
     pub controllers: Controllers<'a>,
     operators: Operators<'a>,
     counted: RefCell<HashMap<(FuncId, OpId), Executions<'a>>>,
+    /// The numbers of executions that need not be counted again.
+    numbers: RefCell<HashMap<(FuncId, OpId, u64), u64>>,
     files: RefCell<HashMap<String, Option<Lines>>>,
 }
 
@@ -62,6 +64,7 @@ pub(crate) fn explain<R>(
         controllers: Controllers::new(&loaded.program),
         operators: Operators::new(&loaded.program, &loaded.bytes, &source),
         counted: RefCell::default(),
+        numbers: RefCell::default(),
         files: RefCell::default(),
     })
 }
@@ -77,6 +80,9 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     /// The number of the execution of an operator at block T, from 1.
     pub(crate) fn number(&self, function: FuncId, op: OpId, time: u64) -> Result<u64> {
+        if let Some(&known) = self.numbers.borrow().get(&(function, op, time)) {
+            return Ok(known);
+        }
         let mut counted = self.counted.borrow_mut();
         let all = match counted.entry((function, op)) {
             Entry::Occupied(known) => known.into_mut(),
@@ -86,6 +92,12 @@ impl<'s, 'a> Scene<'s, 'a> {
             }
         };
         Ok(all.by(time)?)
+    }
+
+    /// The number of an execution that was found by it.
+    pub(crate) fn numbered(&self, spot: Spot, number: u64) {
+        let mut numbers = self.numbers.borrow_mut();
+        numbers.insert((spot.function, spot.op, spot.time), number);
     }
 
     /// An operator of an execution.

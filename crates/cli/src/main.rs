@@ -22,6 +22,7 @@ mod lens;
 mod matching;
 mod memory;
 mod output;
+mod pages;
 mod paths;
 mod places;
 mod profile;
@@ -84,6 +85,16 @@ enum Command {
     Instrument(instrument::Arguments),
 }
 
+impl Command {
+    /// Whether most of a recording is not looked at.
+    fn is_one_question(&self) -> bool {
+        matches!(
+            self,
+            Self::Why(_) | Self::WhyNot(_) | Self::State(_) | Self::Memory(_) | Self::Info(_)
+        )
+    }
+}
+
 /// For the help.
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -107,6 +118,9 @@ fn main() -> std::process::ExitCode {
             .into();
         }
     };
+    if cli.command.is_one_question() {
+        pages::small();
+    }
     let result = match cli.command {
         Command::Record(arguments) => record::run(arguments),
         Command::Profile(arguments) => profile::run(arguments),

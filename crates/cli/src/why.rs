@@ -27,7 +27,7 @@ use crate::lens::traced;
 use crate::output::{pasted, write};
 use crate::places::and_why_not;
 use printed::Byte;
-pub(crate) use start::Start;
+pub(crate) use start::{Held, Start};
 use tell::{Teller, steps_were};
 
 /// Explain a value: where it came from, step by step, down to the constant, the host call or the input byte that it started from
@@ -131,7 +131,6 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
         },
     };
     write(arguments.report.output.as_deref(), false, |out| {
-        let mut way = Way::new(scene, &start, arguments.steps);
         let mut begun = start.prelude.clone();
         match arguments.format {
             Format::Text => {
@@ -142,6 +141,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                 text(out, file, scene, &start, (arguments.steps, rest))?;
             }
             Format::Dot => {
+                let mut way = Way::new(scene, &start, arguments.steps)?;
                 way.begin(&mut begun)?;
                 let mut graph = WhyDot::new(out, start.what.trim_end_matches(','))?;
                 loop {
@@ -155,15 +155,17 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                 graph.finish()?;
             }
             Format::Json => {
-                way.begin(&mut begun)?;
+                let place = start.place.map(|spot| scene.place(spot)).transpose()?;
                 let all = json!({
                     "schema": "afterimage/why/1",
                     "about": start.what.trim_end_matches(", which").trim_end_matches(','),
                     "value": start.value,
-                    "place": start.place.as_ref().map(|place| place.at.clone()),
+                    "place": place.map(|place| place.at),
                 });
                 serde_json::to_writer(&mut *out, &all)?;
                 writeln!(out)?;
+                out.flush()?;
+                let mut way = Way::new(scene, &start, arguments.steps)?;
                 loop {
                     for entry in begun.drain(..) {
                         serde_json::to_writer(&mut *out, &why_json(&entry))?;
@@ -212,11 +214,11 @@ fn text(
     start: &Start,
     (steps, rest): (u64, Rest<'_>),
 ) -> Result<()> {
-    let mut way = Way::new(scene, start, steps);
-    let mut begun = start.prelude.clone();
     // What is asked about is known long before where it comes from.
     writeln!(out, "{}", start.what)?;
     out.flush()?;
+    let mut way = Way::new(scene, start, steps)?;
+    let mut begun = start.prelude.clone();
     way.begin(&mut begun)?;
     if start.from.is_some() {
         writeln!(out, "{}", origin(&begun, way.links()))?;
@@ -357,14 +359,16 @@ pub(crate) struct Way<'t, 's, 'a> {
 }
 
 impl<'t, 's, 'a> Way<'t, 's, 'a> {
-    pub(crate) fn new(scene: &'t Scene<'s, 'a>, start: &Start, most: u64) -> Self {
-        Self {
-            chain: start
-                .from
+    /// # Errors
+    /// If the recording is damaged.
+    pub(crate) fn new(scene: &'t Scene<'s, 'a>, start: &Start, most: u64) -> Result<Self> {
+        let from = start.held(scene)?;
+        Ok(Self {
+            chain: from
                 .map(|from| Chain::new(scene.walk(), &scene.controllers, from).at_most(most)),
-            folder: start.from.map(|_| Folder::new()),
+            folder: from.map(|_| Folder::new()),
             teller: Teller::new(scene, start),
-        }
+        })
     }
 
     pub(crate) fn links(&self) -> u64 {
@@ -401,7 +405,7 @@ impl<'t, 's, 'a> Way<'t, 's, 'a> {
             self.teller.tell(entry, told)?;
         }
         if over && last.is_none() && !self.teller.ended {
-            last = Some(self.teller.stopped(self.links()));
+            last = Some(self.teller.stopped(self.links())?);
         }
         told.extend(last.map(WhyEntry::End));
         Ok(!over)

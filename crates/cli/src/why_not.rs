@@ -121,10 +121,13 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     for other in all {
         rest.push(told(scene, other, after)?);
     }
-    let mut way = first.start.take().map(|start| {
-        let way = Way::new(scene, &start, arguments.steps);
-        (start, way)
-    });
+    let mut way = match first.start.take() {
+        Some(start) => {
+            let way = Way::new(scene, &start, arguments.steps)?;
+            Some((start, way))
+        }
+        None => None,
+    };
     let mut entries: Vec<WhyEntry> = Vec::new();
     if let Some((_, way)) = &mut way {
         while way.more(&mut entries)? {}

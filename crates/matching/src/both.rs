@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use afterimage_parallel as parallel;
+
 use crate::candidates::{Index, Structure};
 use crate::classes::Classes;
 use crate::evidence::{tell_addresses, tell_operators, tell_values};
@@ -9,7 +11,7 @@ use crate::features::{Column, Feature, Stage, Weights};
 use crate::order::Order;
 use crate::same_code::same_code;
 use crate::set::Set;
-use crate::{Names, Statement, Version, parallel};
+use crate::{Names, Statement, Version};
 
 /// How many candidates are kept for what they did.
 const LIKELY: usize = 40;

@@ -17,7 +17,6 @@ mod evidence;
 mod features;
 mod matching;
 mod order;
-mod parallel;
 mod region;
 mod rounds;
 mod same_code;

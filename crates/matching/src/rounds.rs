@@ -1,5 +1,6 @@
 //! Rounds of matching, to a fixed point: each takes what the one before found into account.
 
+use afterimage_parallel as parallel;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::both::{Both, Candidates, Weighed, strongest};
@@ -10,7 +11,7 @@ use crate::matching::likeliest_first;
 use crate::surroundings::{Around, Surroundings};
 use crate::told::{Candidate, Told};
 use crate::votes::Votes;
-use crate::{Evidence, Match, Matcher, Matching, Values, Version, parallel};
+use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 
 /// Most rounds, by stage: few matches change after the third; with stretches what is known comes from rounds before.
 const ROUNDS: [u32; 2] = [3, 1];

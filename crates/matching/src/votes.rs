@@ -2,10 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use afterimage_parallel as parallel;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::region::{Instance, Region};
-use crate::{ADDRESSES, Match, Matching, Version, parallel};
+use crate::{ADDRESSES, Match, Matching, Version};
 
 /// A part of 1, or a sum of such parts. In fixed point, so that a sum is the same in any order: several threads add to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -34,7 +34,7 @@ impl CallScan {
         &mut self,
         operator: &Operator<'_>,
         facts: &mut CallFacts,
-        address_taken: &mut EntitySet<FuncId>,
+        address_taken: &mut Vec<FuncId>,
     ) {
         match operator {
             Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } => {
@@ -51,7 +51,7 @@ impl CallScan {
             }
             Operator::Throw { .. } | Operator::ThrowRef => facts.throws |= self.protections == 0,
             Operator::RefFunc { function_index } => {
-                address_taken.insert(FuncId::from_u32(*function_index));
+                address_taken.push(FuncId::from_u32(*function_index));
             }
             _ => match Transfer::of(operator) {
                 Some(Transfer::Tail(callee)) => facts.calls.push(callee),

@@ -1,15 +1,16 @@
 //! Module bytes → [`Program`].
 //!
 //! Every function is read twice: first to validate it and to learn whom it calls,
-//! then, once it is known which calls may throw, to build its control-flow graph.
+//! then, once it is known which calls may throw, to build its control-flow graph. Both
+//! are done for several functions at once.
 
 use std::ops::Range;
 
 use afterimage_ids::{EntityRef, EntitySet, FuncId, OrigOffset, PrimaryMap, TypeId};
 use wasmparser::{
-    CompositeInnerType, ConstExpr, Element, ElementItems, ExternalKind, FuncValidatorAllocations,
-    FunctionBody, Operator, Parser, Payload, TableInit, TypeRef, ValType, ValidPayload, Validator,
-    ValidatorResources,
+    CompositeInnerType, ConstExpr, Element, ElementItems, ExternalKind, FuncToValidate,
+    FuncValidatorAllocations, FunctionBody, Operator, Parser, Payload, TableInit, TypeRef, ValType,
+    ValidPayload, Validator, ValidatorResources,
 };
 
 use crate::calls::{CallFacts, CallScan, MayThrow};
@@ -46,19 +47,11 @@ impl Program {
         }
 
         let mut module = Module::default();
-        let mut validator = Validator::new_with_features(SUPPORTED);
-        for payload in Parser::new(0).parse_all(bytes) {
-            let payload = payload?;
-            match validator.payload(&payload)? {
-                ValidPayload::Func(function, body) => {
-                    module
-                        .resources
-                        .get_or_insert_with(|| function.resources.clone());
-                    module.body(function, &body)?;
-                }
-                _ => module.section(payload)?,
-            }
-        }
+        let mut unread = Vec::new();
+        let sections = module.sections(bytes, &mut unread);
+        // What is wrong in a function comes before what is wrong behind the functions.
+        module.bodies(&unread)?;
+        sections?;
         Ok(module.finish(bytes))
     }
 }
@@ -81,10 +74,11 @@ struct Module {
     address_taken: EntitySet<FuncId>,
     bodies: Vec<Body>,
     facts: Vec<CallFacts>,
-    scan: CallScan,
-    allocations: FuncValidatorAllocations,
     resources: Option<ValidatorResources>,
 }
+
+/// A function that is still to be validated.
+type Unread<'b> = (FuncToValidate<ValidatorResources>, FunctionBody<'b>);
 
 /// Where a function's code is.
 struct Body {
@@ -92,7 +86,78 @@ struct Body {
     operators: u32,
 }
 
+/// What a function's operators tell.
+struct Read {
+    body: Body,
+    facts: CallFacts,
+    address_taken: Vec<FuncId>,
+}
+
+/// What reading functions one after the other needs.
+#[derive(Default)]
+struct Room {
+    scan: CallScan,
+    allocations: FuncValidatorAllocations,
+}
+
+/// Other threads have no part in the functions of a module that is no longer than this: they would take as long to start.
+const SHORT: usize = 1 << 16;
+
+/// What `of` gives for each number below `count`, in order, where there are so many bytes in all.
+fn each<R: Default, T: Send>(
+    bytes: usize,
+    count: usize,
+    of: impl Fn(&mut R, usize) -> T + Sync,
+) -> Vec<T> {
+    if bytes > SHORT {
+        return afterimage_parallel::map_with(count, R::default, of);
+    }
+    let mut room = R::default();
+    (0..count).map(|at| of(&mut room, at)).collect()
+}
+
 impl Module {
+    /// Reads everything but the code of functions.
+    fn sections<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        unread: &mut Vec<Unread<'b>>,
+    ) -> Result<(), ParseError> {
+        let mut validator = Validator::new_with_features(SUPPORTED);
+        for payload in Parser::new(0).parse_all(bytes) {
+            let payload = payload?;
+            match validator.payload(&payload)? {
+                ValidPayload::Func(function, body) => {
+                    self.resources
+                        .get_or_insert_with(|| function.resources.clone());
+                    unread.push((function, body));
+                }
+                _ => self.section(payload)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Validates the functions and notes whom they call.
+    fn bodies(&mut self, unread: &[Unread<'_>]) -> Result<(), ParseError> {
+        let bytes = unread.iter().map(|(_, body)| body.as_bytes().len()).sum();
+        let all = each(bytes, unread.len(), |room, at| {
+            let (function, body) = &unread[at];
+            read(room, function, body)
+        });
+        for each in all {
+            let Read {
+                body,
+                facts,
+                address_taken,
+            } = each?;
+            self.bodies.push(body);
+            self.facts.push(facts);
+            self.address_taken.extend(address_taken);
+        }
+        Ok(())
+    }
+
     fn section(&mut self, payload: Payload<'_>) -> Result<(), ParseError> {
         match payload {
             Payload::TypeSection(types) => {
@@ -226,36 +291,6 @@ impl Module {
         Ok(())
     }
 
-    /// Validates a function and notes whom it calls.
-    fn body(
-        &mut self,
-        function: wasmparser::FuncToValidate<ValidatorResources>,
-        body: &FunctionBody<'_>,
-    ) -> Result<(), ParseError> {
-        let mut validator = function.into_validator(std::mem::take(&mut self.allocations));
-        let mut reader = body.get_binary_reader();
-        validator.read_locals(&mut reader)?;
-        let mut reader = wasmparser::OperatorsReader::new(reader);
-        let mut facts = CallFacts::default();
-        let mut operators = 0;
-        while !reader.eof() {
-            let (operator, at) = reader.read_with_offset()?;
-            validator.op(at, &operator)?;
-            self.scan
-                .operator(&operator, &mut facts, &mut self.address_taken);
-            operators += 1;
-        }
-        reader.finish()?;
-        let range = body.range();
-        self.bodies.push(Body {
-            range: offset(range.start)..offset(range.end),
-            operators,
-        });
-        self.facts.push(facts);
-        self.allocations = validator.into_allocations();
-        Ok(())
-    }
-
     /// Builds the graphs.
     fn finish(mut self, bytes: &[u8]) -> Program {
         if self.exports_table || self.exports_reference || self.imports_yield_references() {
@@ -270,16 +305,21 @@ impl Module {
             &self.facts,
             &self.address_taken,
         );
+        let (bodies, length) = (&self.bodies, bytes.len());
+        let graphs = each(length, bodies.len(), |(), at| {
+            build_cfg(bytes, &bodies[at].range, &may_throw)
+        });
         let functions = self
             .bodies
             .into_iter()
+            .zip(graphs)
             .enumerate()
-            .map(|(i, body)| {
+            .map(|(i, (body, cfg))| {
                 let id = FuncId::new(imports + i);
                 Function {
                     id,
                     ty: self.function_types[id.index()],
-                    cfg: build_cfg(bytes, &body.range, &may_throw),
+                    cfg,
                     body: body.range,
                     operators: body.operators,
                     may_throw: may_throw.function(id),
@@ -308,6 +348,43 @@ impl Module {
             .iter()
             .any(|import| self.types[import.ty].results.iter().any(is_reference))
     }
+}
+
+/// Validates a function and notes whom it calls.
+fn read(
+    room: &mut Room,
+    function: &FuncToValidate<ValidatorResources>,
+    body: &FunctionBody<'_>,
+) -> Result<Read, ParseError> {
+    let function = FuncToValidate {
+        resources: function.resources.clone(),
+        ..*function
+    };
+    let mut validator = function.into_validator(std::mem::take(&mut room.allocations));
+    let mut reader = body.get_binary_reader();
+    validator.read_locals(&mut reader)?;
+    let mut reader = wasmparser::OperatorsReader::new(reader);
+    let mut facts = CallFacts::default();
+    let mut address_taken = Vec::new();
+    let mut operators = 0;
+    while !reader.eof() {
+        let (operator, at) = reader.read_with_offset()?;
+        validator.op(at, &operator)?;
+        room.scan
+            .operator(&operator, &mut facts, &mut address_taken);
+        operators += 1;
+    }
+    reader.finish()?;
+    room.allocations = validator.into_allocations();
+    let range = body.range();
+    Ok(Read {
+        body: Body {
+            range: offset(range.start)..offset(range.end),
+            operators,
+        },
+        facts,
+        address_taken,
+    })
 }
 
 fn build_cfg(bytes: &[u8], body: &Range<OrigOffset>, may_throw: &MayThrow) -> Cfg {

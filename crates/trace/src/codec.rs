@@ -1,5 +1,6 @@
 //! Payloads: section name, then the bytes, compressed where that makes them smaller.
 
+use std::cell::RefCell;
 use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
@@ -33,33 +34,56 @@ pub(crate) fn compressor(level: i32) -> io::Result<Compressor<'static>> {
     Compressor::new(level)
 }
 
-/// Decodes a payload into `raw`, which it clears first. The header's limits bound
+/// Decodes a payload into `raw`, in place of what that holds; of one that is damaged nothing is left there. The header's limits bound
 /// what is allocated; the payload is trusted for nothing.
 pub(crate) fn decode(
     header: &ChunkHeader,
     payload: &[u8],
     raw: &mut Vec<u8>,
 ) -> Result<(), &'static str> {
-    raw.clear();
+    raw.resize(header.raw as usize, 0);
+    decode_to(header, payload, raw).inspect_err(|_| raw.clear())
+}
+
+/// The same, into room for all of it.
+pub(crate) fn decode_to(
+    header: &ChunkHeader,
+    payload: &[u8],
+    raw: &mut [u8],
+) -> Result<(), &'static str> {
+    const LENGTH: &str = "its decoded length is not the declared one";
     if payload.len() != header.stored as usize || crc32fast::hash(payload) != header.crc {
         return Err("its checksum does not match");
     }
     let (_, encoded) = split_name(header, payload)?;
-    let length = header.raw as usize;
     match header.codec {
-        CODEC_RAW => raw.extend_from_slice(encoded),
+        CODEC_RAW if raw.len() == encoded.len() => raw.copy_from_slice(encoded),
+        CODEC_RAW => return Err(LENGTH),
         CODEC_ZSTD => {
-            raw.reserve_exact(length);
-            Decompressor::new()
-                .and_then(|mut decompressor| decompressor.decompress_to_buffer(encoded, raw))
-                .map_err(|_| "it does not decompress")?;
+            let length = decompress(encoded, raw).map_err(|_| "it does not decompress")?;
+            if length != raw.len() {
+                return Err(LENGTH);
+            }
         }
         _ => return Err("its codec is unknown to this program"),
     }
-    if raw.len() != length {
-        return Err("its decoded length is not the declared one");
-    }
     Ok(())
+}
+
+thread_local! {
+    /// It is as large as a short chunk, and a section has many.
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// How many bytes that gave.
+fn decompress(encoded: &[u8], raw: &mut [u8]) -> io::Result<usize> {
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(kept) => kept,
+            None => kept.insert(Decompressor::new()?),
+        };
+        decompressor.decompress_to_buffer(encoded, raw)
+    })
 }
 
 /// Splits a payload into the section's name, if it has one, and the encoded bytes.

@@ -14,7 +14,7 @@ use crate::trace::{Epochs, HostCalls, Lent, Span};
 /// Most bytes of an epoch in one chunk.
 const PART: usize = 15 << 20;
 /// Most bytes that an epoch may have.
-const LARGEST: usize = 1 << 30;
+const LARGEST: u64 = 1 << 30;
 /// Most bytes that an index may have.
 const LARGEST_INDEX: u64 = 1 << 28;
 
@@ -236,19 +236,14 @@ impl FileEpochs {
         let missing = EpochFileError::Index;
         let window = self.windows.get(window).ok_or(missing)?;
         let missing = EpochFileError::Index;
-        let mut section = self.file.section(window.section).ok_or(missing)?;
+        let section = self.file.section(window.section).ok_or(missing)?;
         let counts = window.index.epochs.get(epoch).zip(window.chunks.get(epoch));
         let (&(_, count), &first) = counts.ok_or(EpochFileError::Index)?;
-        let first = first as usize;
-        let mut bytes = Vec::new();
-        for chunk in first..first + count as usize {
-            section.go(chunk);
-            if !section.advance()? || bytes.len() > LARGEST {
-                return Err(EpochFileError::Index);
-            }
-            bytes.extend_from_slice(section.bytes());
+        let chunks = first as usize..(first as usize).saturating_add(count as usize);
+        if chunks.end > section.chunks() || section.length(chunks.clone()) > LARGEST {
+            return Err(EpochFileError::Index);
         }
-        Ok(bytes)
+        Ok(section.decoded(chunks)?)
     }
 }
 

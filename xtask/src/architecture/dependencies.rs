@@ -29,6 +29,7 @@ const fn with_engine(name: &'static str, may_use: &'static [&'static str]) -> Ru
 
 const IDS: &str = "afterimage-ids";
 const GRAPH: &str = "afterimage-graph";
+const PARALLEL: &str = "afterimage-parallel";
 const PROGRAM: &str = "afterimage-program";
 const PLACEMENT: &str = "afterimage-placement";
 const PATHS: &str = "afterimage-paths";
@@ -55,21 +56,22 @@ const TESTKIT: &str = "afterimage-testkit";
 const RULES: &[Rule] = &[
     pure(IDS, &[]),
     pure(GRAPH, &[IDS]),
-    pure(PROGRAM, &[IDS, GRAPH]),
+    pure(PARALLEL, &[]),
+    pure(PROGRAM, &[IDS, GRAPH, PARALLEL]),
     pure(PLACEMENT, &[IDS, GRAPH, PROGRAM]),
     pure(PATHS, &[IDS, GRAPH, PROGRAM, PLACEMENT]),
     pure(REWRITE, &[IDS, GRAPH, PROGRAM, PLACEMENT, PATHS]),
     pure(NUMERIC, &[]),
     pure(WPP, &[IDS]),
     pure(DATAFLOW, &[IDS, WPP]),
-    pure(TRACE, &[IDS]),
+    pure(TRACE, &[IDS, PARALLEL]),
     pure(MACHINE, &[IDS, NUMERIC, PROGRAM, TRACE]),
     pure(STREAMS, &[]),
     pure(SIMULATE, &[STREAMS]),
     pure(VARIABLES, &[IDS, PROGRAM]),
     pure(WET, &[IDS, MACHINE, NUMERIC, PROGRAM, STREAMS, TRACE, WPP]),
     pure(SLICE, &[IDS, GRAPH, PROGRAM, MACHINE, WPP]),
-    pure(MATCHING, &[]),
+    pure(MATCHING, &[PARALLEL]),
     with_engine(
         RECORD,
         &[

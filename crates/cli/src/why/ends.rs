@@ -46,8 +46,8 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
             let spot = scene.walk().spot_of(instance, op);
             let of = |spot: Spot| (spot.instance, spot.time);
             let same = teller.spot.is_some_and(|last| of(last) == of(spot));
-            let place = match teller.last.clone().filter(|_| same) {
-                Some(last) => last,
+            let place = match teller.last.filter(|_| same) {
+                Some(last) => scene.place(last)?,
                 None => {
                     let mut place = scene.place(spot)?;
                     if let Some(call) = scene.walk().passed_by(instance, op)? {

@@ -1,13 +1,13 @@
 //! What the program printed.
 
 use afterimage_ids::OpId;
-use afterimage_present::{WhyPlace, grouped};
+use afterimage_present::grouped;
 use afterimage_query::location::number;
 use afterimage_query::values::Instance;
-use afterimage_query::why::{Printed, Put, Stream, written_before};
+use afterimage_query::why::{Printed, Put, Spot, Stream};
 use anyhow::{Result, bail};
 
-use super::start::Start;
+use super::start::{Held, Start};
 use crate::explain::Scene;
 
 /// Which byte of what was put out.
@@ -139,24 +139,22 @@ fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<
         false => format!("{what} in {line:?}"),
     };
     Ok(Start {
-        from: Some(written_before(&scene.walk(), &scene.host, caller, range)?),
+        from: Some(Held::Put { caller, range }),
         ty: None,
         value: value.to_string(),
         what,
-        place: called(scene, caller)?,
+        place: called(scene, caller),
         spot: None,
         prelude: Vec::new(),
     })
 }
 
 /// The call that an execution ends with.
-fn called(scene: &Scene<'_, '_>, caller: Instance) -> Result<Option<WhyPlace>> {
+fn called(scene: &Scene<'_, '_>, caller: Instance) -> Option<Spot> {
     let node = &scene.values.path().nodes()[caller.node];
     let function = scene.traced.loaded.program.function(node.function);
     let last = function.zip(node.blocks.last());
-    let end = last.and_then(|(f, &block)| f.cfg.blocks.get(block));
-    let op = end.and_then(|block| block.ops.end.as_u32().checked_sub(1));
-    let Some(op) = op else { return Ok(None) };
-    let op = OpId::from_u32(op);
-    scene.place(scene.walk().spot_of(caller, op)).map(Some)
+    let end = last.and_then(|(f, &block)| f.cfg.blocks.get(block))?;
+    let op = end.ops.end.as_u32().checked_sub(1)?;
+    Some(scene.walk().spot_of(caller, OpId::from_u32(op)))
 }

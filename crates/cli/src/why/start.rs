@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use afterimage_present::{WhyEntry, WhyPlace, value_text};
-use afterimage_query::values::{Execution, Kind};
-use afterimage_query::why::{At, Spot, ValType};
+use afterimage_present::{WhyEntry, value_text};
+use afterimage_query::steps::Range;
+use afterimage_query::values::{Execution, Instance, Kind};
+use afterimage_query::why::{At, Spot, ValType, written_before};
 use afterimage_trace::Ending;
 use anyhow::{Result, anyhow, bail};
 
@@ -15,19 +16,45 @@ use crate::places::{self, Site, chosen, executions, nameless_statements, why_not
 /// A value that is explained.
 pub(crate) struct Start {
     /// Where it is; `None` if there is no value to go back from.
-    pub from: Option<At>,
+    pub from: Option<Held>,
     /// Its type.
     pub ty: Option<ValType>,
     /// As text; empty if it is not one value.
     pub value: String,
     /// In words, to begin a sentence with.
     pub what: String,
-    /// The statement.
-    pub place: Option<WhyPlace>,
-    /// And its execution.
+    /// The execution of the statement that is asked about. How it is told costs counting, so only what needs that asks for it.
+    pub place: Option<Spot>,
+    /// It again, if the value is its own.
     pub spot: Option<Spot>,
     /// What is told before.
     pub prelude: Vec<WhyEntry>,
+}
+
+/// Where a value is.
+pub(crate) enum Held {
+    At(At),
+    /// In memory, when this execution's call put it out. Who wrote it takes longer to find than what it is.
+    Put {
+        caller: Instance,
+        range: Range,
+    },
+}
+
+impl Start {
+    /// Where to go back from.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub(super) fn held(&self, scene: &Scene<'_, '_>) -> Result<Option<At>> {
+        Ok(match self.from {
+            None => None,
+            Some(Held::At(at)) => Some(at),
+            Some(Held::Put { caller, range }) => {
+                Some(written_before(&scene.walk(), &scene.host, caller, range)?)
+            }
+        })
+    }
 }
 
 /// What is asked about is where the run ended.
@@ -137,6 +164,7 @@ fn of_execution(
     };
     let walk = scene.walk();
     let spot = walk.spot_of(execution.instance, site.op);
+    scene.numbered(spot, execution.number);
     let place = scene.place(spot)?;
     let where_ = match place.line.is_empty() {
         true => format!("{} in {}", place.at, place.function),
@@ -162,11 +190,11 @@ fn of_execution(
         let bits = scene.values.value(execution.instance, one.register)?;
         let value = ty.map_or(String::new(), |ty| value_text(ty, bits));
         return Ok(Asked::Start(Box::new(Start {
-            from: Some(At::Register(execution.instance, one.register)),
+            from: Some(Held::At(At::Register(execution.instance, one.register))),
             ty,
             what: format!("{value} ({} of {} at {where_})", one.role, place.operator),
             value,
-            place: Some(place),
+            place: Some(spot),
             spot: Some(spot),
             prelude: Vec::new(),
         })));
@@ -188,11 +216,11 @@ fn of_execution(
         (value, _) => format!("{value}, given by the call at {where_},"),
     };
     Ok(Asked::Start(Box::new(Start {
-        from: Some(from),
+        from: Some(Held::At(from)),
         ty: first.map(|value| value.ty),
         value,
         what,
-        place: Some(place),
+        place: Some(spot),
         spot: Some(spot),
         prelude: Vec::new(),
     })))

@@ -1,8 +1,6 @@
 //! Steps of the way back in words.
 
-use afterimage_present::{
-    WhyEnd, WhyEntry, WhyMade, WhyMove, WhyOperand, WhyPlace, grouped, value_text,
-};
+use afterimage_present::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyOperand, grouped, value_text};
 use afterimage_query::steps::Range;
 use afterimage_query::why::{End, Entry, Link, Made, Move, Moved, Spot, Step, ValType};
 use anyhow::Result;
@@ -18,9 +16,9 @@ pub(super) struct Teller<'t, 's, 'a> {
     pub value: String,
     /// Its type.
     pub ty: Option<ValType>,
-    /// Where it was last.
-    pub last: Option<WhyPlace>,
-    /// And when.
+    /// What was told last: where the value was.
+    pub last: Option<Spot>,
+    /// It again, if the value is its own.
     pub spot: Option<Spot>,
     /// The end was told.
     pub ended: bool,
@@ -32,7 +30,7 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
             scene,
             value: start.value.clone(),
             ty: start.ty,
-            last: start.place.clone(),
+            last: start.place,
             spot: start.spot,
             ended: false,
         }
@@ -122,8 +120,7 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
                 ("moved between lanes", what)
             }
         };
-        self.last = Some(place.clone());
-        self.spot = Some(moved.spot);
+        (self.last, self.spot) = (Some(moved.spot), Some(moved.spot));
         Ok(WhyMove {
             how: how.to_owned(),
             what,
@@ -159,8 +156,7 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
         } else {
             self.ended = true;
         }
-        self.last = Some(place.clone());
-        self.spot = Some(made.spot);
+        (self.last, self.spot) = (Some(made.spot), Some(made.spot));
         Ok(WhyMade {
             value,
             operands,
@@ -171,9 +167,13 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
     }
 
     /// What is told when no more steps are wanted.
-    pub fn stopped(&self, links: u64) -> WhyEnd {
-        let at = self.last.as_ref().map_or("", |place| place.at.as_str());
-        WhyEnd {
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn stopped(&self, links: u64) -> Result<WhyEnd> {
+        let last = self.last.map(|spot| self.scene.place(spot)).transpose()?;
+        let at = last.map_or(String::new(), |place| place.at);
+        Ok(WhyEnd {
             remark: Some(format!(
                 "to go on from here, ask why about {at}; its --steps N goes further"
             )),
@@ -184,7 +184,7 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
                     steps_were(links)
                 ),
             )
-        }
+        })
     }
 }
 

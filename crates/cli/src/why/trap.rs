@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use super::bounds::{self, Bounded};
 use super::led::{Value, last_of, led_by, value};
-use super::start::Start;
+use super::start::{Held, Start};
 use crate::explain::Scene;
 use crate::output::pasted;
 
@@ -74,7 +74,8 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     }
     let followed = decisive.as_ref().map_or(0, |(_, depth, _)| depth + 1);
     frames.truncate(followed.max(FRAMES));
-    let place = scene.place(scene.walk().spot_of(instance, op))?;
+    let spot = scene.walk().spot_of(instance, op);
+    let place = scene.place(spot)?;
     let at = place_text(&place);
     let how = &death.how;
     let (what, from) = match (&operand, &decisive) {
@@ -127,10 +128,10 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         value: from
             .as_ref()
             .map_or(String::new(), |from| from.text.clone()),
-        from: from.map(|from| At::Register(from.instance, from.register)),
+        from: from.map(|from| Held::At(At::Register(from.instance, from.register))),
         what: format!("{what}{which}"),
-        place: Some(place),
-        spot: Some(scene.walk().spot_of(instance, op)),
+        place: Some(spot),
+        spot: Some(spot),
         prelude: vec![WhyEntry::Led {
             more: open.saturating_sub(frames.len()) as u64,
             frames,

@@ -9,7 +9,7 @@ use afterimage_query::steps::Range;
 use afterimage_query::why::{At, written_until};
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::start::Start;
+use super::start::{Held, Start};
 use crate::ended::{self, is_over, stood};
 use crate::explain::Scene;
 use crate::output::harmless;
@@ -102,7 +102,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
         false => "the first byte of which",
     };
     Ok(Start {
-        from: Some(from),
+        from: Some(Held::At(from)),
         ty: None,
         what: format!(
             "{} is {} {when}, {which}",
@@ -110,7 +110,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
             harmless(&value)
         ),
         value,
-        place: Some(place),
+        place: Some(spot),
         spot: None,
         prelude: Vec::new(),
     })

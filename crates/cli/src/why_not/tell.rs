@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::explain::Scene;
 use crate::output::harmless;
 use crate::places::times;
-use crate::why::Start;
+use crate::why::{Held, Start};
 
 /// A cause, told.
 pub(super) struct Told {
@@ -324,11 +324,11 @@ fn decided(
     };
     let value = value_text(ty, bits);
     let start = Start {
-        from: Some(At::Register(execution.instance, one.register)),
+        from: Some(Held::At(At::Register(execution.instance, one.register))),
         ty: Some(ty),
         what: format!("what decided it at {}, {value},", shown.at),
         value,
-        place: Some(shown.clone()),
+        place: Some(spot),
         spot: Some(spot),
         prelude: Vec::new(),
     };

@@ -8,12 +8,12 @@ use std::thread;
 const AT_ONCE: usize = 16;
 
 /// What `of` gives for each number below `count`, in order: the same for any number of threads.
-pub(crate) fn map<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub fn map<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
     map_with(count, || (), |(), at| of(at))
 }
 
 /// The same, with room to work in that each thread makes once.
-pub(crate) fn map_with<R, T: Send>(
+pub fn map_with<R, T: Send>(
     count: usize,
     room: impl Fn() -> R + Sync,
     of: impl Fn(&mut R, usize) -> T + Sync,
