@@ -4,17 +4,21 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
+use std::sync::Arc;
+use std::thread;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_present::{Sources, WhyPlace};
+use afterimage_present::WhyPlace;
 use afterimage_program::{Location, Names, SourceMap};
-use afterimage_query::steps::{Operators, Run, stopped_before};
+use afterimage_query::steps::{FileCheckpoints, Operators, Run, stopped_before};
 use afterimage_query::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use afterimage_query::why::{Spot, Walk};
 use anyhow::{Context, Result};
 
-use crate::lens::Traced;
-use crate::output::{SourceFiles, harmless};
+use crate::input;
+use crate::lens::{Traced, traced_in};
+use crate::output::harmless;
+use crate::source_lines::SourceLines;
 
 /// A recording that is asked about.
 pub(crate) struct Scene<'s, 'a> {
@@ -29,47 +33,84 @@ pub(crate) struct Scene<'s, 'a> {
     counted: RefCell<HashMap<(FuncId, OpId), Executions<'a>>>,
     /// The numbers of executions that need not be counted again.
     numbers: RefCell<HashMap<(FuncId, OpId, u64), u64>>,
-    files: RefCell<HashMap<String, Option<Lines>>>,
+    files: RefCell<HashMap<String, Option<SourceLines>>>,
 }
 
-/// Opens what a question needs, building it if it is not there yet, and asks.
+/// Opens a recording and what a question needs, building it if it is not there yet, and asks. Line tables are read while the path is opened.
+pub(crate) fn opened<R>(file: &Path, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>) -> Result<R> {
+    let recording = input::recording(file)?;
+    let loaded = Arc::new(input::recorded_program(file, &recording)?);
+    // What the source map lives with must be there until it is gone.
+    let (traced, names, epochs, checkpoints);
+    let (source, path) = thread::scope(|scope| {
+        let read = || loaded.source_map();
+        let other = thread::Builder::new().spawn_scoped(scope, read);
+        let path = traced_in(file, recording, Arc::clone(&loaded));
+        // Where no thread can be had, this one does it.
+        let source = match other.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(source)) => source,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => read(),
+        };
+        (source, path)
+    });
+    traced = path?;
+    names = loaded.names(&source);
+    epochs = traced.epochs(file)?;
+    checkpoints = traced.checkpoints()?;
+    let values = traced.values(&epochs)?;
+    let asked = (&traced, &names, &source);
+    ask(&Scene::new(asked, &values, checkpoints.as_ref())?)
+}
+
+/// Opens what a question about an opened recording needs, building it if it is not there yet, and asks.
 pub(crate) fn explain<R>(
     file: &Path,
     traced: &Traced,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
 ) -> Result<R> {
-    let loaded = &traced.loaded;
-    let source = loaded.source_map();
-    let names = loaded.names(&source);
-    let epochs = traced.epochs(file)?;
+    let (names, epochs, checkpoints);
+    let source = traced.loaded.source_map();
+    names = traced.loaded.names(&source);
+    epochs = traced.epochs(file)?;
+    checkpoints = traced.checkpoints()?;
     let values = traced.values(&epochs)?;
-    let checkpoints = traced.checkpoints()?;
-    let end = traced.file.end()?;
-    let run = Run {
-        program: &loaded.program,
-        module: &loaded.bytes,
-        path: &traced.path,
-        continuations: &traced.path.segments().directory().continuations,
-        stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
-        checkpoints: checkpoints.as_ref(),
-        progress: &|_| {},
-    };
-    ask(&Scene {
-        traced,
-        names: &names,
-        source: &source,
-        types: Types::new(&loaded.program, &loaded.bytes),
-        values: &values,
-        host: HostReads::new(&values, run, traced.newest()),
-        controllers: Controllers::new(&loaded.program),
-        operators: Operators::new(&loaded.program, &loaded.bytes, &source),
-        counted: RefCell::default(),
-        numbers: RefCell::default(),
-        files: RefCell::default(),
-    })
+    let asked = (traced, &names, &source);
+    ask(&Scene::new(asked, &values, checkpoints.as_ref())?)
 }
 
 impl<'s, 'a> Scene<'s, 'a> {
+    fn new(
+        (traced, names, source): (&'a Traced, &'a Names, &'a SourceMap<'a>),
+        values: &'s RecordedValues<'a>,
+        checkpoints: Option<&'a FileCheckpoints>,
+    ) -> Result<Self> {
+        let loaded = &traced.loaded;
+        let end = traced.file.end()?;
+        let run = Run {
+            program: &loaded.program,
+            module: &loaded.bytes,
+            path: &traced.path,
+            continuations: &traced.path.segments().directory().continuations,
+            stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
+            checkpoints,
+            progress: &|_| {},
+        };
+        Ok(Self {
+            traced,
+            names,
+            source,
+            types: Types::new(&loaded.program, &loaded.bytes),
+            values,
+            host: HostReads::new(values, run, traced.newest()),
+            controllers: Controllers::new(&loaded.program),
+            operators: Operators::new(&loaded.program, &loaded.bytes, source),
+            counted: RefCell::default(),
+            numbers: RefCell::default(),
+            files: RefCell::default(),
+        })
+    }
+
     /// Goes back through the run.
     pub(crate) fn walk(&self) -> Walk<'s, 'a> {
         Walk {
@@ -171,22 +212,10 @@ impl<'s, 'a> Scene<'s, 'a> {
         let Location { file, line, .. } = position;
         let path = self.source.path(file);
         let mut files = self.files.borrow_mut();
-        let lines = files.entry(path.to_owned()).or_insert_with(|| {
-            let text = SourceFiles.read(path)?;
-            let ends = text.match_indices('\n').map(|(at, _)| at + 1);
-            let starts = [0].into_iter().chain(ends).collect();
-            Some(Lines { text, starts })
-        });
-        let Lines { text, starts } = lines.as_ref()?;
-        let index = (line as usize).checked_sub(1)?;
-        let start = *starts.get(index)?;
-        let end = starts.get(index + 1).copied().unwrap_or(text.len());
-        Some(harmless(text[start..end].trim()))
+        let lines = files
+            .entry(path.to_owned())
+            .or_insert_with(|| SourceLines::open(path));
+        let text = lines.as_mut()?.line(line)?;
+        Some(harmless(text.trim()))
     }
-}
-
-/// A source file: what is asked for of it are a few lines of many.
-struct Lines {
-    text: String,
-    starts: Vec<usize>,
 }

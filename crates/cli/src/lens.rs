@@ -1,7 +1,7 @@
 //! What commands that look at the path of a run have in common.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{absent, grouped};
@@ -30,7 +30,7 @@ pub(crate) struct Traced {
     pub file: TraceFile,
     /// It again, with the values that were built since it was opened.
     with_values: OnceLock<TraceFile>,
-    pub loaded: Loaded,
+    pub loaded: Arc<Loaded>,
     pub path: RecordedPath,
     /// Only of a stretch of the path is there more than how many blocks it has.
     pub is_stretch: bool,
@@ -52,9 +52,23 @@ fn traced_with(
     at: &Path,
     path: impl FnOnce(&Path, &TraceFile, &Loaded) -> Result<RecordedPath>,
 ) -> Result<Traced> {
-    let name = || at.display().to_string();
     let file = input::recording(at)?;
-    let loaded = input::recorded_program(at, &file)?;
+    let loaded = Arc::new(input::recorded_program(at, &file)?);
+    traced_of(at, file, loaded, path)
+}
+
+/// A recording whose program was read already, with its path, which is built if it is not there yet.
+pub(crate) fn traced_in(at: &Path, file: TraceFile, loaded: Arc<Loaded>) -> Result<Traced> {
+    traced_of(at, file, loaded, build::path)
+}
+
+fn traced_of(
+    at: &Path,
+    file: TraceFile,
+    loaded: Arc<Loaded>,
+    path: impl FnOnce(&Path, &TraceFile, &Loaded) -> Result<RecordedPath>,
+) -> Result<Traced> {
+    let name = || at.display().to_string();
     let path = match input::recorder(at, &file) {
         Some(recorder) => so_far(at, &file, &loaded, recorder)?,
         None => path(at, &file, &loaded)?,
@@ -121,7 +135,7 @@ pub(crate) fn unbuilt(
     if file.last(Kind::PATH_INDEX).is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
         return Ok(None);
     }
-    let loaded = input::recorded_program(at, &file)?;
+    let loaded = Arc::new(input::recorded_program(at, &file)?);
     let live = LivePath::open(&file, &loaded.bytes, &loaded.program).with_context(name)?;
     let Some(live) = live else { return Ok(None) };
     let longest = loaded.program.functions.iter().map(|f| f.cfg.blocks.len());
@@ -249,7 +263,7 @@ impl Traced {
 
     /// Asks them.
     pub(crate) fn values<'a>(&'a self, epochs: &'a FileEpochs) -> Result<RecordedValues<'a>> {
-        let Loaded { program, bytes, .. } = &self.loaded;
+        let Loaded { program, bytes, .. } = &*self.loaded;
         Ok(recorded_values(program, bytes, &self.path, epochs)?)
     }
 
@@ -259,7 +273,7 @@ impl Traced {
         names: &'a Names,
         source: &'a SourceMap<'a>,
     ) -> Positions<'a, FileSegments> {
-        let Loaded { program, bytes, .. } = &self.loaded;
+        let Loaded { program, bytes, .. } = &*self.loaded;
         Positions::new(&self.path, program, bytes, names, source, &self.stops)
             .numbered(numbering(&self.path))
     }

@@ -32,6 +32,7 @@ mod redundancy;
 mod signals;
 mod simulate;
 mod slice;
+mod source_lines;
 mod state;
 mod steps;
 mod trace;

@@ -267,7 +267,7 @@ fn reason(error: io::Error) -> io::Error {
 pub(crate) struct SourceFiles;
 
 /// Larger files are not source text.
-const LARGEST_SOURCE: u64 = 64 << 20;
+pub(crate) const LARGEST_SOURCE: u64 = 64 << 20;
 
 impl Sources for SourceFiles {
     fn read(&self, path: &str) -> Option<String> {

@@ -21,9 +21,8 @@ use serde_json::json;
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
-use crate::explain::{Scene, explain};
+use crate::explain::{Scene, opened};
 use crate::input;
-use crate::lens::traced;
 use crate::output::{pasted, write};
 use crate::places::and_why_not;
 use printed::Byte;
@@ -111,9 +110,7 @@ const SOON: u64 = 500;
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     input::ended(file)?;
-    let traced = traced(file)?;
-    explain(file, &traced, |scene| answer(&arguments, scene))
-        .with_context(|| file.display().to_string())?;
+    opened(file, |scene| answer(&arguments, scene)).with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
 

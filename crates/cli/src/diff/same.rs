@@ -118,9 +118,9 @@ pub(super) fn compare(
     // Lines are told apart by the number of their file.
     let known = !sources[0].files().is_empty() && sources[0].files() == sources[1].files();
     if first.is_some() && !arguments.no_lines && known {
-        let of_a = (&a.file, &a.loaded);
+        let of_a = (&a.file, &*a.loaded);
         let of_a = counts::line_counts(places[0], of_a, &names[0], &sources[0])?;
-        let of_b = (&b.file, &b.loaded);
+        let of_b = (&b.file, &*b.loaded);
         let of_b = counts::line_counts(places[1], of_b, &names[1], &sources[1])?;
         if let (Some(of_a), Some(of_b)) = (of_a, of_b) {
             let (rows, known) = counts::differences(&of_a, &of_b);

@@ -1,5 +1,7 @@
 //! What a slice begins with, from what the user wrote.
 
+use std::collections::BTreeSet;
+
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::grouped;
 use afterimage_program::{Names, SourceMap};
@@ -79,11 +81,16 @@ fn of_statements<'a>(
     let mut chosen = chosen(traced, values, (names, source), &found, at)?;
     chosen.sort_by_key(|chosen| chosen.site.offset);
     if let Some(operand) = operand.filter(|_| chosen.len() > 1) {
-        chosen = taking(traced, values, chosen, operand)?;
+        let others;
+        (chosen, others) = taking(traced, values, chosen, operand)?;
         let sites = chosen.iter().map(|chosen| chosen.site);
         let sites = sites.map(|site| format!("@{} {}", site.offset, site.text));
         match chosen.len() {
-            0 => bail!("no statement that was executed at {at} has an operand {operand}"),
+            0 if others.is_empty() => bail!("no statement that was executed at {at} takes a value"),
+            0 => bail!(
+                "no statement that was executed at {at} has an operand {operand}; they have: {}",
+                Vec::from_iter(others).join(", ")
+            ),
             1 => {}
             many => bail!(
                 "{many} statements at {at} have an operand {operand}; name one: {}",
@@ -149,25 +156,27 @@ fn of_statements<'a>(
     })
 }
 
-/// Those of some executions whose statements take an operand.
+/// Those of some executions whose statements take an operand, and which operands the others take.
 fn taking<'f, 'a>(
     traced: &'a Traced,
     values: &RecordedValues<'a>,
     chosen: Vec<Chosen<'f>>,
     operand: &str,
-) -> Result<Vec<Chosen<'f>>> {
-    let mut taking = Vec::new();
+) -> Result<(Vec<Chosen<'f>>, BTreeSet<&'static str>)> {
+    let (mut taking, mut others) = (Vec::new(), BTreeSet::new());
     for one in chosen {
         let Some(execution) = one.get(traced, values)? else {
             continue;
         };
         let compiled = values.compiled(execution.instance.node)?;
         let all = execution.statement.map(|s| s.operands(&compiled.code));
-        if places::operand(&all.unwrap_or_default(), operand).is_some() {
-            taking.push(one);
+        let all = all.unwrap_or_default();
+        match places::operand(&all, operand) {
+            Some(_) => taking.push(one),
+            None => others.extend(all.iter().map(|other| other.role)),
         }
     }
-    Ok(taking)
+    Ok((taking, others))
 }
 
 /// What killed the program. With `thin`, what it took is asked about on its own: of a load or a store that trapped, it was where it was to be.

@@ -5,7 +5,7 @@ use afterimage_query::values::{Instance, Kind, Operand, Statement};
 use afterimage_query::why::{Code, State, ValType};
 use anyhow::{Error, Result};
 
-use super::led::{Value, value};
+use super::led::{Value, of_place, value};
 use super::trap::is_computed;
 use crate::ended::at_end;
 use crate::explain::Scene;
@@ -72,37 +72,41 @@ pub(super) fn operands(
     // What trapped was executed last, and changed nothing.
     let ends = at_end(scene.traced, |ended| ends(ended.paused.inside.state))?;
     let mut found = Vec::new();
-    let mut left = Vec::new();
+    // Where each part begins, and how much there is from there on; last how long the parts are.
+    let mut parts = Vec::new();
     let operands = statement.operands(&compiled.code);
     for (k, (&Operand { role, register }, &ty)) in operands.iter().zip(types).enumerate() {
         let end = ends.get(k).copied().flatten();
         let (bits, _) = scene.values.value(instance, register)?;
-        // How much there is from there on.
-        left.push(end.map_or(bits, |(end, _)| (end as u64).saturating_sub(bits)));
+        parts.push((bits, end.map(|(end, _)| (end as u64).checked_sub(bits))));
         found.push(Bounded {
             role,
-            value: value(scene, instance, register, ty)?,
+            value: of_place(value(scene, instance, register, ty)?, bits),
             within: end.map(|(end, of)| match end {
                 1 => format!("1 {of}"),
                 _ => format!("{} {of}s", grouped(end as u64)),
             }),
         });
     }
-    let Some(length) = left.pop() else {
+    let Some((length, _)) = parts.pop() else {
         return Ok(None);
     };
-    let last = left.len();
-    let within = |k: usize| ends.get(k).is_some_and(|end| end.is_some());
-    let beyond = (0..last).find(|&k| within(k) && left[k] == 0);
+    let last = parts.len();
+    let all = (0..).zip(&parts);
+    let mut left = all.filter_map(|(k, &(_, left))| Some((k, left?)));
+    // A part of no length may begin at the end.
+    let is_beyond = |left: Option<u64>| left.is_none_or(|left| left == 0 && length > 0);
+    let beyond = left.clone().find(|&(_, left)| is_beyond(left));
     let blamed = match beyond {
-        Some(beyond) => beyond,
+        Some((beyond, _)) => beyond,
+        None if is_computed(scene, &found[last].value)? => last,
         None => {
-            let short = (0..last).find(|&k| within(k) && left[k] < length);
-            let short = short.map(|k| Ok::<_, Error>((k, is_computed(scene, &found[k].value)?)));
-            match short.transpose()? {
-                Some((k, true)) if !is_computed(scene, &found[last].value)? => k,
-                _ => last,
-            }
+            let short = left.try_fold(None, |short, (k, left)| {
+                let is_short = short.is_none() && left.is_some_and(|left| left < length);
+                let computed = is_short && is_computed(scene, &found[k].value)?;
+                Ok::<_, Error>(computed.then_some(k).or(short))
+            });
+            short?.unwrap_or(last)
         }
     };
     found[..=blamed].rotate_right(1);

@@ -4,7 +4,7 @@ use afterimage_present::{WhyEnd, grouped, value_text};
 use afterimage_query::state::{Nothing, Variables};
 use afterimage_query::steps::Range;
 use afterimage_query::values::Instance;
-use afterimage_query::why::{DataPart, End, Given, Spot, Stream, data_in, data_of};
+use afterimage_query::why::{DataPart, End, Given, Spot, Stream, ValType, data_in, data_of};
 use anyhow::Result;
 
 use super::led::{Value, led_by};
@@ -38,7 +38,13 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
     let value = &teller.value;
     Ok(match end {
         End::Constant { bits, instance, op } => {
-            let value = match teller.ty {
+            // What an exception carries was last seen as a reference to that exception.
+            let of = scene.walk().spot_of(instance, op);
+            let ty = match teller.ty {
+                Some(ValType::Ref(_)) => scene.types.constant(of.function, op).or(teller.ty),
+                ty => ty,
+            };
+            let value = match ty {
                 Some(ty) => value_text(ty, bits),
                 None => value.clone(),
             };
@@ -66,7 +72,16 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
                 ..none("constant", format!("the constant {value}"))
             }
         }
-        End::Zero => none("zero", "a local that nothing wrote, which is 0".to_owned()),
+        End::Zero => {
+            let zero = match teller.ty {
+                Some(ValType::Ref(_)) => "null",
+                _ => "0",
+            };
+            none(
+                "zero",
+                format!("a local that nothing wrote, which is {zero}"),
+            )
+        }
         End::Argument { instance, index } => {
             let node = &scene.values.path().nodes()[instance.node];
             let name = harmless(scene.names.function(node.function));

@@ -32,6 +32,15 @@ pub(super) fn value(
     })
 }
 
+/// A value that says where something is, or how long. It has no sign: one that seems to have one is told as what it is, too.
+pub(super) fn of_place(value: Value, bits: u64) -> Value {
+    let text = match value.text.starts_with('-') {
+        true => format!("{} (0x{bits:x})", value.text),
+        false => value.text,
+    };
+    Value { text, ..value }
+}
+
 /// The last operator of the block at T.
 pub(super) fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> Option<OpId> {
     let node = &scene.values.path().nodes()[instance.node];

@@ -10,7 +10,7 @@ use afterimage_trace::{Ending, TrapCode};
 use anyhow::{Context, Result, bail};
 
 use super::bounds::{self, Bounded};
-use super::led::{Value, last_of, led_by, value};
+use super::led::{Value, last_of, led_by, of_place, value};
 use super::start::{Held, Start};
 use crate::explain::Scene;
 use crate::output::pasted;
@@ -95,8 +95,10 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
                 (_, role) => format!("the {role} of {}", place.operator),
             };
             let beyond = beyond(scene, &death)?;
-            let what = match *role {
-                "exception" => format!("the run {how} at {at}, again: what it carries"),
+            let what = match (&end.ending, *role) {
+                (Ending::Exception { .. }, "exception") => {
+                    format!("the run {how} at {at}, again: what it carries")
+                }
                 _ => format!(
                     "the run {how} at {at}{with}: {value_of} is {}{within}{beyond}",
                     value.text
@@ -162,7 +164,15 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
         Some(TrapCode::IntegerOverflow) => &["left", "operand"],
         Some(TrapCode::Unreachable) => return Ok(None),
         Some(TrapCode::MemoryOutOfBounds) => &["address", "base address", "to", "length"],
-        _ => &["index", "operand", "to", "address", "base address", "left"],
+        _ => &[
+            "index",
+            "operand",
+            "to",
+            "address",
+            "base address",
+            "left",
+            "exception",
+        ],
     };
     let compiled = scene.values.compiled(instance.node)?;
     let function = compiled.code.function;
@@ -195,8 +205,13 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
         let mut all = operands.iter().zip(&types);
         let found = all.find(|(one, _)| one.role == role);
         let found = found.map(|(one, &ty)| {
-            let value = value(scene, instance, one.register, ty);
-            value.map(|value| (one.role, value))
+            let held = value(scene, instance, one.register, ty)?;
+            let says_where = matches!(one.role, "address" | "base address" | "index" | "to");
+            let held = match says_where {
+                true => of_place(held, scene.values.value(instance, one.register)?.0),
+                false => held,
+            };
+            anyhow::Ok((one.role, held))
         });
         found.transpose()
     };

@@ -408,7 +408,7 @@
 ;; | times  of  offset  line  text
 ;; |     1   1  @0x9d         i32.load
 ;; $ afterimage slice run.aft --at sum#1 --operand index
-;; ! afterimage: run.aft: no statement that was executed at sum#1 has an operand index
+;; ! afterimage: run.aft: no statement that was executed at sum#1 has an operand index; they have: address, condition, left, right, value
 ;; = 125
 ;; $ afterimage slice run.aft --at double#9
 ;; ! afterimage: run.aft: double was called once, so there is no #9; the last is #1

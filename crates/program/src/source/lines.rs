@@ -14,14 +14,31 @@ pub(super) struct LineReader<'s, 'a> {
     sections: &'s Sections<'a>,
     dwarf: &'s gimli::Dwarf<Slice<'a>>,
     files: FileTable,
-    sequences: Vec<Sequence>,
+    tables: Vec<Table<'a>>,
     warnings: Vec<String>,
     /// The line tables read so far. Units may share one.
     seen: HashSet<usize>,
     /// How many more file entries are read: hostile units could all name one huge table.
     budget: usize,
+}
+
+/// A line table that is still to be run.
+struct Table<'a> {
+    /// The first unit that names it.
+    unit: usize,
+    program: gimli::IncompleteLineProgram<Slice<'a>>,
+    files: Vec<Option<FileId>>,
+}
+
+/// What running a line table gives.
+#[derive(Default)]
+struct Ran {
+    sequences: Vec<Sequence>,
     rows_without_file: usize,
 }
+
+/// Other threads have no part in running line tables that are no longer than this: they would take as long to start.
+const SHORT: usize = 1 << 16;
 
 /// The rows of a contiguous stretch of code (DWARF 5, section 6.2.2).
 struct Sequence {
@@ -41,11 +58,10 @@ impl<'s, 'a> LineReader<'s, 'a> {
             sections,
             dwarf,
             files: FileTable::default(),
-            sequences: Vec::new(),
+            tables: Vec::new(),
             warnings: Vec::new(),
             seen: HashSet::new(),
             budget: 16 * lines,
-            rows_without_file: 0,
         }
     }
 
@@ -72,38 +88,101 @@ impl<'s, 'a> LineReader<'s, 'a> {
             };
             self.budget = budget;
             files = self.files.enter(self.dwarf, &unit, program.header());
-            if self.seen.insert(program.header().offset().0)
-                && let Err(error) = self.program(program, &files)
-            {
-                self.warn(format!(
-                    "line table of the unit at 0x{at:x} of .debug_info: {error}"
-                ));
+            if self.seen.insert(program.header().offset().0) {
+                self.tables.push(Table {
+                    unit: at,
+                    program,
+                    files: files.clone(),
+                });
             }
         }
         Some(Unit { dwarf: unit, files })
     }
 
-    /// Runs a line program. A sequence is kept if it begins in a function.
-    fn program(
-        &mut self,
-        program: gimli::IncompleteLineProgram<Slice<'a>>,
-        files: &[Option<FileId>],
-    ) -> gimli::Result<()> {
-        let mut rows = program.rows();
+    /// Runs the line tables, several at once where that is worth it.
+    fn run(&mut self) -> Ran {
+        let tables = std::mem::take(&mut self.tables);
+        let lines = self.sections.custom(".debug_line");
+        let sections = self.sections;
+        let each = |at: usize| {
+            let mut ran = Ran::default();
+            let done = ran.table(&tables[at], sections);
+            (ran, done)
+        };
+        let all = match lines.is_some_and(|(data, _)| data.len() > SHORT) {
+            true => afterimage_parallel::map(tables.len(), each),
+            false => (0..tables.len()).map(each).collect(),
+        };
+        let mut ran = Ran::default();
+        for ((own, done), table) in all.into_iter().zip(&tables) {
+            ran.sequences.extend(own.sequences);
+            ran.rows_without_file += own.rows_without_file;
+            if let Err(error) = done {
+                let at = table.unit;
+                self.warn(format!(
+                    "line table of the unit at 0x{at:x} of .debug_info: {error}"
+                ));
+            }
+        }
+        ran
+    }
+
+    /// Files, sorted rows, warnings.
+    ///
+    /// Several sequences for one function are common: where a weak or inline function was defined
+    /// in many units, all tables point to the definition that the linker chose.
+    /// The table that fits it is taken, and of equals the first.
+    pub(super) fn finish(mut self) -> (FileTable, Vec<Row>, Vec<String>) {
+        let Ran {
+            mut sequences,
+            rows_without_file,
+        } = self.run();
+        let all = sequences.len();
+        sequences.sort_by_key(|sequence| !sequence.fits);
+        let mut chosen: BTreeMap<OrigOffset, Sequence> = BTreeMap::new();
+        for sequence in sequences {
+            let before = chosen.range(..sequence.range.end).next_back();
+            if before.is_none_or(|(_, before)| before.range.end <= sequence.range.start) {
+                chosen.insert(sequence.range.start, sequence);
+            }
+        }
+        let left_out = all - chosen.len();
+        if left_out > 0 {
+            self.warn(format!(
+                "{left_out} sequences of the line tables are for code that another describes"
+            ));
+        }
+        if rows_without_file > 0 {
+            self.warn(format!(
+                "{rows_without_file} rows of the line tables name a file that does not exist"
+            ));
+        }
+        let all = chosen.values().map(|sequence| sequence.rows.len()).sum();
+        let mut rows = Vec::with_capacity(all);
+        for sequence in chosen.into_values() {
+            rows.extend(sequence.rows);
+        }
+        (self.files, rows, self.warnings)
+    }
+}
+
+impl Ran {
+    /// Runs a line table. A sequence is kept if it begins in a function.
+    fn table(&mut self, table: &Table<'_>, sections: &Sections<'_>) -> gimli::Result<()> {
+        let files = &table.files;
+        let mut rows = table.program.clone().rows();
         let mut open: Option<OpenSequence> = None;
         while let Some((_, row)) = rows.next_row()? {
             let address = row.address();
             let sequence = open.get_or_insert_with(|| OpenSequence {
                 start: address,
-                kept: self.sections.body_at(address).is_some(),
+                kept: sections.body_at(address).is_some(),
                 ..OpenSequence::default()
             });
-            let before = sequence.advance(address, self.sections);
+            let before = sequence.advance(address, sections);
             if row.end_sequence() {
-                self.sequences.extend(
-                    open.take()
-                        .and_then(|open| open.close(address, self.sections)),
-                );
+                self.sequences
+                    .extend(open.take().and_then(|open| open.close(address, sections)));
                 continue;
             }
             let file = files.get(row.file_index() as usize).copied().flatten();
@@ -128,40 +207,6 @@ impl<'s, 'a> LineReader<'s, 'a> {
             });
         }
         Ok(())
-    }
-
-    /// Files, sorted rows, warnings.
-    ///
-    /// Several sequences for one function are common: where a weak or inline function was defined
-    /// in many units, all tables point to the definition that the linker chose.
-    /// The table that fits it is taken, and of equals the first.
-    pub(super) fn finish(mut self) -> (FileTable, Vec<Row>, Vec<String>) {
-        let all = self.sequences.len();
-        self.sequences.sort_by_key(|sequence| !sequence.fits);
-        let mut chosen: BTreeMap<OrigOffset, Sequence> = BTreeMap::new();
-        for sequence in std::mem::take(&mut self.sequences) {
-            let before = chosen.range(..sequence.range.end).next_back();
-            if before.is_none_or(|(_, before)| before.range.end <= sequence.range.start) {
-                chosen.insert(sequence.range.start, sequence);
-            }
-        }
-        let left_out = all - chosen.len();
-        if left_out > 0 {
-            self.warn(format!(
-                "{left_out} sequences of the line tables are for code that another describes"
-            ));
-        }
-        if self.rows_without_file > 0 {
-            let rows = self.rows_without_file;
-            self.warn(format!(
-                "{rows} rows of the line tables name a file that does not exist"
-            ));
-        }
-        let rows = chosen
-            .into_values()
-            .flat_map(|sequence| sequence.rows)
-            .collect();
-        (self.files, rows, self.warnings)
     }
 }
 

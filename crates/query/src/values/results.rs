@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::{Accesses, Code, NodeEnd};
-use afterimage_program::{Program, Ssa};
+use afterimage_program::{Program, Ssa, ValueDef};
 use wasmparser::ValType;
 
 use afterimage_wet::Known;
@@ -74,6 +74,14 @@ impl<'a> Types<'a> {
         let results = (results.start.as_u32()..results.end.as_u32())
             .map(|value| ssa.values[afterimage_ids::ValueId::from_u32(value)].ty);
         Some((operands, results.collect()))
+    }
+
+    /// The type of a constant. O(values of its function).
+    pub fn constant(&self, function: FuncId, op: OpId) -> Option<ValType> {
+        let ssa = self.statements(function)?;
+        let mut values = ssa.values.values();
+        let found = values.find(|value| value.def == ValueDef::Constant(op))?;
+        Some(found.ty)
     }
 
     /// What an execution gave: the results of an instruction or a call, what was stored, what a branch decided by. Empty for what gives nothing, and for what trapped.

@@ -235,7 +235,7 @@ impl Backward<'_> {
                     // What throws it again takes it, and what it carries is that of the one before.
                     let thrown = of_end.thrown.iter().map(|(_, reach)| *reach);
                     let carried = thrown.fold(of_end.all_thrown, Reach::max);
-                    let reach = carried.max(of_end.threw.next());
+                    let reach = carried.max(of_end.asked.max(of_end.threw).next());
                     self.want_given(0, *exception, plan, reach);
                 }
                 if of_end.threw.is_some() {

@@ -9,7 +9,7 @@ use crate::Kind;
 use crate::measures::{Measured, Use, User};
 
 /// All rules are counted if more than one in so many symbols has any, and more than a few.
-const FEW: usize = 8;
+const FEW: usize = 32;
 /// How many are a few.
 const ALWAYS: usize = 64;
 
@@ -169,17 +169,17 @@ fn take(sums: &[(u32, u64)], others: &mut u64) -> u32 {
 
 /// A set of numbers.
 #[derive(Default)]
-struct Bits(Vec<u64>);
+pub(super) struct Bits(Vec<u64>);
 
 impl Bits {
-    fn set(&mut self, number: usize) {
+    pub(super) fn set(&mut self, number: usize) {
         if self.0.len() <= number / 64 {
             self.0.resize(number / 64 + 1, 0);
         }
         self.0[number / 64] |= 1 << (number % 64);
     }
 
-    fn has(&self, number: usize) -> bool {
+    pub(super) fn has(&self, number: usize) -> bool {
         let word = self.0.get(number / 64);
         word.is_some_and(|word| word >> (number % 64) & 1 == 1)
     }

@@ -9,27 +9,31 @@ pub(super) enum Sums {
     Long(Vec<u64>),
 }
 
+/// As many bytes as a sum needs.
+pub(super) trait Sum: Copy + Default + Into<u64> {
+    /// The sum, or the largest if it exceeds that.
+    fn of(sum: u64) -> Self;
+}
+
+impl Sum for u16 {
+    fn of(sum: u64) -> Self {
+        Self::try_from(sum).unwrap_or(Self::MAX)
+    }
+}
+
+impl Sum for u32 {
+    fn of(sum: u64) -> Self {
+        Self::try_from(sum).unwrap_or(Self::MAX)
+    }
+}
+
+impl Sum for u64 {
+    fn of(sum: u64) -> Self {
+        sum
+    }
+}
+
 impl Sums {
-    /// Zeros for sums that are at most `bound` where it matters.
-    pub(super) fn new(len: usize, bound: u64) -> Self {
-        if u16::try_from(bound).is_ok() {
-            Self::Short(vec![0; len])
-        } else if u32::try_from(bound).is_ok() {
-            Self::Middle(vec![0; len])
-        } else {
-            Self::Long(vec![0; len])
-        }
-    }
-
-    pub(super) fn set(&mut self, at: u32, sum: u64) {
-        let at = at as usize;
-        match self {
-            Self::Short(sums) => sums[at] = u16::try_from(sum).unwrap_or(u16::MAX),
-            Self::Middle(sums) => sums[at] = u32::try_from(sum).unwrap_or(u32::MAX),
-            Self::Long(sums) => sums[at] = sum,
-        }
-    }
-
     #[inline]
     pub(super) fn get(&self, at: u32) -> u64 {
         let at = at as usize;

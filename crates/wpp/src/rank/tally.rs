@@ -1,9 +1,9 @@
 //! How many there are, rule by rule.
 
-use afterimage_ids::{PrimaryMap, RuleId};
+use afterimage_ids::{EntityRef, PrimaryMap, RuleId};
 
-use super::sparse::Sparse;
-use super::sums::Sums;
+use super::sparse::{Bits, Sparse};
+use super::sums::{Sum, Sums};
 use super::{Target, up_to};
 use crate::measures::{Directory, Measured};
 use crate::{Kind, Root, Symbol};
@@ -66,38 +66,60 @@ pub(super) struct Dense {
 
 impl Dense {
     /// Counts; there must be `count` in all. Linear in the grammar.
+    fn new(measured: &Measured, target: &Target, count: u64) -> Self {
+        if u16::try_from(count).is_ok() {
+            Self::counted(measured, target, Sums::Short)
+        } else if u32::try_from(count).is_ok() {
+            Self::counted(measured, target, Sums::Middle)
+        } else {
+            Self::counted(measured, target, Sums::Long)
+        }
+    }
+
+    /// Counts, in so many bytes each.
     ///
     /// What can be reached from the root can be counted, since the segment's counts were verified; what cannot is never
     /// asked for, so it may saturate.
-    fn new(measured: &Measured, target: &Target, count: u64) -> Self {
+    fn counted<S: Sum>(measured: &Measured, target: &Target, sums: fn(Vec<S>) -> Sums) -> Self {
         let segment = &measured.segment;
-        let mut ends = Sums::new(measured.layout.len(), count);
+        let mut ends = vec![S::default(); measured.layout.len()];
         let mut starts = Vec::with_capacity(segment.root.len() + 1);
         let mut directory = Directory::default();
+        let wanted = target.wanted();
         // In each rule, itself included.
         let mut totals = PrimaryMap::with_capacity(segment.grammar.rules.len());
+        let weight = |totals: &PrimaryMap<RuleId, S>, symbol: Symbol| -> u64 {
+            match (symbol.as_rule(), symbol.as_node()) {
+                (Some(rule), _) => totals[rule].into(),
+                (None, Some(node)) if wanted.has(node.index()) => {
+                    target.positions(node).len() as u64
+                }
+                (None, _) => 0,
+            }
+        };
         for (id, rule) in segment.grammar.rules.iter() {
             let mut sum: u64 = 0;
-            let places = measured.layout.place(id)..;
-            for (at, &symbol) in places.zip(segment.grammar.symbols_of(id)) {
-                sum = sum.saturating_add(weight(target, &totals, symbol));
-                ends.set(at, sum);
+            let symbols = segment.grammar.symbols_of(id);
+            let place = measured.layout.place(id) as usize;
+            let own = &mut ends[place..place + symbols.len()];
+            for (end, &symbol) in own.iter_mut().zip(symbols) {
+                sum = sum.saturating_add(weight(&totals, symbol));
+                *end = S::of(sum);
             }
-            let body = measured.layout.body(measured.layout.place(id));
+            let body = measured.layout.body(place as u32);
             if measured.layout.long(body).is_some() {
-                let sums = (body.first..body.end).map(|at| ends.get(at));
-                directory.push(sums, ends.get(body.end - 1));
+                directory.push(own.iter().map(|&end| end.into()), S::of(sum).into());
             }
-            totals.push(match rule.kind {
+            totals.push(S::of(match rule.kind {
                 Kind::Repeat(times) => sum.saturating_mul(times),
                 kind => sum.saturating_add(target.itself(kind)),
-            });
+            }));
         }
         let mut sum: u64 = 0;
         for item in &segment.root {
             starts.push(sum);
             sum = sum.saturating_add(match *item {
-                Root::Run(symbol) => weight(target, &totals, symbol),
+                Root::Run(symbol) => weight(&totals, symbol),
                 Root::Enter(function) => target.itself(Kind::Call(function)),
                 Root::Leave => 0,
             });
@@ -105,7 +127,7 @@ impl Dense {
         starts.push(sum);
         directory.shrink();
         Self {
-            ends,
+            ends: sums(ends),
             directory,
             starts,
         }
@@ -175,16 +197,18 @@ impl Dense {
     }
 }
 
-fn weight(target: &Target, totals: &PrimaryMap<RuleId, u64>, symbol: Symbol) -> u64 {
-    match symbol.as_rule() {
-        Some(rule) => totals[rule],
-        None => symbol
-            .as_node()
-            .map_or(0, |node| target.positions(node).len() as u64),
-    }
-}
-
 impl Target {
+    /// The nodes that count.
+    fn wanted(&self) -> Bits {
+        let mut wanted = Bits::default();
+        if let Self::Nodes(positions) = self {
+            for (node, _) in positions.weights() {
+                wanted.set(node.index());
+            }
+        }
+        wanted
+    }
+
     /// Whether a rule of this kind is one itself.
     fn itself(&self, kind: Kind) -> u64 {
         match self {
