@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use afterimage_present::grouped;
-use afterimage_query::paths::{FileSegments, Positions, RecordedPath, coded_path, recorded_path};
+use afterimage_query::paths::{
+    FileSegments, PathFileError, Positions, RecordedDirectory, RecordedPath, coded_path,
+    recorded_path, recorded_path_of,
+};
 use afterimage_query::steps::stopped_before;
 use afterimage_query::values::recorded_epochs;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
@@ -389,7 +392,28 @@ fn is_interrupted(at: &Path, exit: Exit, how: &str) -> anyhow::Error {
 
 /// The path of a recording, built if it is not there yet.
 pub(crate) fn path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<RecordedPath> {
-    let found = match path_of(at, file, loaded)? {
+    path_found(at, file, loaded, path_of(at, file, loaded)?)
+}
+
+/// The path of a recording whose directory was read already, built if it is not there yet.
+pub(crate) fn path_with(
+    at: &Path,
+    file: &TraceFile,
+    loaded: &Loaded,
+    directory: Result<Option<RecordedDirectory>, PathFileError>,
+) -> Result<RecordedPath> {
+    let found = directory.and_then(|found| recorded_path_of(file, &loaded.program, found));
+    let found = found.with_context(|| at.display().to_string())?;
+    path_found(at, file, loaded, found)
+}
+
+fn path_found(
+    at: &Path,
+    file: &TraceFile,
+    loaded: &Loaded,
+    found: Option<RecordedPath>,
+) -> Result<RecordedPath> {
+    let found = match found {
         Some(path) => Some(path),
         None => {
             add_path(at, file, loaded, &PathFilter::default(), Empty::Kept)?;

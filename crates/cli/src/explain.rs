@@ -1,15 +1,16 @@
 //! What the commands that explain have in common: a recording with its values, and how its places are told.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::WhyPlace;
 use afterimage_program::{Location, Names, SourceMap};
+use afterimage_query::paths::recorded_directory;
 use afterimage_query::steps::{FileCheckpoints, Operators, Run, stopped_before};
 use afterimage_query::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use afterimage_query::why::{Spot, Walk};
@@ -24,43 +25,50 @@ use crate::source_lines::SourceLines;
 pub(crate) struct Scene<'s, 'a> {
     pub traced: &'a Traced,
     pub names: &'a Names,
-    pub source: &'a SourceMap<'a>,
+    source: &'s dyn Fn() -> &'a SourceMap<'a>,
     pub types: Types<'a>,
     pub values: &'s RecordedValues<'a>,
     pub host: HostReads<'s, 'a>,
     pub controllers: Controllers<'a>,
-    operators: Operators<'a>,
+    operators: OnceCell<Operators<'a>>,
     counted: RefCell<HashMap<(FuncId, OpId), Executions<'a>>>,
     /// The numbers of executions that need not be counted again.
     numbers: RefCell<HashMap<(FuncId, OpId, u64), u64>>,
     files: RefCell<HashMap<String, Option<SourceLines>>>,
 }
 
-/// Opens a recording and what a question needs, building it if it is not there yet, and asks. Line tables are read while the path is opened.
+/// Opens a recording and what a question needs, building it if it is not there yet, and asks. What does not depend on each other is read at the same time;
+/// line tables are still read when the question is asked: who needs them waits for them.
 pub(crate) fn opened<R>(file: &Path, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>) -> Result<R> {
     let recording = input::recording(file)?;
-    let loaded = Arc::new(input::recorded_program(file, &recording)?);
-    // What the source map lives with must be there until it is gone.
-    let (traced, names, epochs, checkpoints);
-    let (source, path) = thread::scope(|scope| {
-        let read = || loaded.source_map();
+    let (loaded, directory) = thread::scope(|scope| {
+        let read = || recorded_directory(&recording);
         let other = thread::Builder::new().spawn_scoped(scope, read);
-        let path = traced_in(file, recording, Arc::clone(&loaded));
+        let loaded = input::recorded_program(file, &recording);
         // Where no thread can be had, this one does it.
-        let source = match other.map(thread::ScopedJoinHandle::join) {
-            Ok(Ok(source)) => source,
+        let directory = match other.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(directory)) => directory,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(_) => read(),
         };
-        (source, path)
+        (loaded, directory)
     });
-    traced = path?;
-    names = loaded.names(&source);
-    epochs = traced.epochs(file)?;
-    checkpoints = traced.checkpoints()?;
-    let values = traced.values(&epochs)?;
-    let asked = (&traced, &names, &source);
-    ask(&Scene::new(asked, &values, checkpoints.as_ref())?)
+    let loaded = Arc::new(loaded?);
+    // What the source map lives with must be there until it is gone.
+    let (with, known) = (OnceCell::new(), OnceLock::new());
+    let source = || known.get_or_init(|| loaded.source_map());
+    thread::scope(|scope| {
+        // Where no thread can be had, who asks first reads them.
+        let _ = thread::Builder::new().spawn_scoped(scope, source);
+        let traced = traced_in(file, recording, Arc::clone(&loaded), directory)?;
+        let names = traced.loaded.names_with(&source);
+        let (epochs, checkpoints) = (traced.epochs(file)?, traced.checkpoints()?);
+        let (traced, names, epochs, checkpoints) =
+            with.get_or_init(|| (traced, names, epochs, checkpoints));
+        let values = traced.values(epochs)?;
+        let opened = (traced, names, &source as _);
+        ask(&Scene::new(opened, &values, checkpoints.as_ref())?)
+    })
 }
 
 /// Opens what a question about an opened recording needs, building it if it is not there yet, and asks.
@@ -75,13 +83,14 @@ pub(crate) fn explain<R>(
     epochs = traced.epochs(file)?;
     checkpoints = traced.checkpoints()?;
     let values = traced.values(&epochs)?;
-    let asked = (traced, &names, &source);
-    ask(&Scene::new(asked, &values, checkpoints.as_ref())?)
+    let source = || &source;
+    let opened = (traced, &names, &source as _);
+    ask(&Scene::new(opened, &values, checkpoints.as_ref())?)
 }
 
 impl<'s, 'a> Scene<'s, 'a> {
     fn new(
-        (traced, names, source): (&'a Traced, &'a Names, &'a SourceMap<'a>),
+        (traced, names, source): (&'a Traced, &'a Names, &'a dyn Fn() -> &'a SourceMap<'a>),
         values: &'s RecordedValues<'a>,
         checkpoints: Option<&'a FileCheckpoints>,
     ) -> Result<Self> {
@@ -104,10 +113,22 @@ impl<'s, 'a> Scene<'s, 'a> {
             values,
             host: HostReads::new(values, run, traced.newest()),
             controllers: Controllers::new(&loaded.program),
-            operators: Operators::new(&loaded.program, &loaded.bytes, source),
+            operators: OnceCell::new(),
             counted: RefCell::default(),
             numbers: RefCell::default(),
             files: RefCell::default(),
+        })
+    }
+
+    /// Where operators come from. Who asks first waits until the line tables are read.
+    pub(crate) fn source(&self) -> &'a SourceMap<'a> {
+        (self.source)()
+    }
+
+    fn operators(&self) -> &Operators<'a> {
+        self.operators.get_or_init(|| {
+            let loaded = &self.traced.loaded;
+            Operators::new(&loaded.program, &loaded.bytes, self.source())
         })
     }
 
@@ -152,7 +173,7 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     /// An operator, of no execution.
     pub(crate) fn operator(&self, function: FuncId, op: OpId) -> Result<WhyPlace> {
-        let found = self.operators.get(function, op)?;
+        let found = self.operators().get(function, op)?;
         let found = found.context("an operator that the program does not have")?;
         let (mut line, mut around, mut text) = (String::new(), None, None);
         if let Some(position) = found.position {
@@ -177,7 +198,7 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     /// Where an operator comes from.
     pub(crate) fn position(&self, function: FuncId, op: OpId) -> Result<Option<Location>> {
-        let found = self.operators.get(function, op)?;
+        let found = self.operators().get(function, op)?;
         Ok(found.and_then(|found| found.position))
     }
 
@@ -186,22 +207,22 @@ impl<'s, 'a> Scene<'s, 'a> {
         let Some(known) = self.traced.loaded.program.function(function) else {
             return Ok(None);
         };
-        let operators = self.operators.of(function)?;
+        let operators = self.operators().of(function)?;
         let first = operators.iter().find_map(|operator| operator.position);
-        let found = self.source.declared(known.body.start).or(first);
-        Ok(found.map(|found| self.source.path(found.file)))
+        let found = self.source().declared(known.body.start).or(first);
+        Ok(found.map(|found| self.source().path(found.file)))
     }
 
     /// `file.c:42`.
     fn line(&self, position: Location) -> String {
-        let path = self.source.path(position.file);
+        let path = self.source().path(position.file);
         let short = path.rsplit('/').next().unwrap_or(path);
         format!("{}:{}", harmless(short), position.line)
     }
 
     /// The innermost call around inlined code of which the source is at hand, and its text.
     fn around(&self, offset: OrigOffset) -> Option<(String, String)> {
-        let frames = self.source.inlined_frames(offset);
+        let frames = self.source().inlined_frames(offset);
         let calls = frames.iter().skip(1).filter_map(|frame| frame.location);
         calls
             .filter_map(|call| Some((self.line(call), self.text(call)?)))
@@ -210,7 +231,7 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     fn text(&self, position: Location) -> Option<String> {
         let Location { file, line, .. } = position;
-        let path = self.source.path(file);
+        let path = self.source().path(file);
         let mut files = self.files.borrow_mut();
         let lines = files
             .entry(path.to_owned())

@@ -176,4 +176,9 @@ impl Loaded {
     pub(crate) fn names(&self, source: &SourceMap<'_>) -> Names {
         Names::build(&self.program, &self.bytes, source)
     }
+
+    /// The same, where the source map may not be there yet.
+    pub(crate) fn names_with<'s>(&self, source: &dyn Fn() -> &'s SourceMap<'s>) -> Names {
+        Names::build_with(&self.program, &self.bytes, source)
+    }
 }

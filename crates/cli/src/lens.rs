@@ -7,7 +7,8 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{absent, grouped};
 use afterimage_program::{BlockEnd, Names, OperatorIndex, SourceMap};
 use afterimage_query::paths::{
-    FileSegments, NumberError, Numbering, Positions, RecordedPath, path_in_memory,
+    FileSegments, NumberError, Numbering, PathFileError, Positions, RecordedDirectory,
+    RecordedPath, path_in_memory,
 };
 use afterimage_query::steps::{FileCheckpoints, recorded_checkpoints};
 use afterimage_query::values::{RecordedValues, recorded_values};
@@ -57,9 +58,16 @@ fn traced_with(
     traced_of(at, file, loaded, path)
 }
 
-/// A recording whose program was read already, with its path, which is built if it is not there yet.
-pub(crate) fn traced_in(at: &Path, file: TraceFile, loaded: Arc<Loaded>) -> Result<Traced> {
-    traced_of(at, file, loaded, build::path)
+/// A recording whose program and directory were read already, with its path, which is built if it is not there yet.
+pub(crate) fn traced_in(
+    at: &Path,
+    file: TraceFile,
+    loaded: Arc<Loaded>,
+    directory: Result<Option<RecordedDirectory>, PathFileError>,
+) -> Result<Traced> {
+    traced_of(at, file, loaded, |at, file, loaded| {
+        build::path_with(at, file, loaded, directory)
+    })
 }
 
 fn traced_of(

@@ -152,7 +152,8 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                 graph.finish()?;
             }
             Format::Json => {
-                let place = start.place.map(|spot| scene.place(spot)).transpose()?;
+                let place = start.place(scene)?;
+                let place = place.map(|spot| scene.place(spot)).transpose()?;
                 let all = json!({
                     "schema": "afterimage/why/1",
                     "about": start.what.trim_end_matches(", which").trim_end_matches(','),
@@ -364,7 +365,7 @@ impl<'t, 's, 'a> Way<'t, 's, 'a> {
             chain: from
                 .map(|from| Chain::new(scene.walk(), &scene.controllers, from).at_most(most)),
             folder: from.map(|_| Folder::new()),
-            teller: Teller::new(scene, start),
+            teller: Teller::new(scene, start)?,
         })
     }
 

@@ -71,7 +71,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     let after = match &arguments.after {
         None => 0,
         Some(text) => {
-            let positions = scene.traced.positions(scene.names, scene.source);
+            let positions = scene.traced.positions(scene.names, scene.source());
             let time = positions.time(text);
             time.with_context(|| format!("--after {text}"))?
         }
@@ -209,7 +209,7 @@ type Places = BTreeMap<Place, OpId>;
 /// The blocks at a place; none, if no way leads there.
 fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     let loaded = &scene.traced.loaded;
-    let resolver = Resolver::new(&loaded.program, &loaded.bytes, scene.names, scene.source);
+    let resolver = Resolver::new(&loaded.program, &loaded.bytes, scene.names, scene.source());
     let resolved = resolver.location(at)?;
     if resolved.occurrence.is_some() {
         bail!(
@@ -259,7 +259,7 @@ fn arrivals(
         return Ok(None);
     };
     let functions: BTreeSet<FuncId> = asked.places.iter().map(|place| place.0).collect();
-    let positions = scene.traced.positions(scene.names, scene.source);
+    let positions = scene.traced.positions(scene.names, scene.source());
     let Ok(all) = positions.arrivals(line, functions.into_iter()) else {
         return Ok(None);
     };

@@ -123,10 +123,7 @@ impl MayThrow {
     ) -> Self {
         let functions = function_types.len();
         if !facts.iter().any(|f| f.throws) {
-            return Self {
-                functions: vec![false; functions],
-                types: types.values().map(|_| false).collect(),
-            };
+            return Self::nobody(functions, types.len());
         }
         // Function types are structural: equal ones share the first one's vertex.
         let mut classes = HashMap::new();
@@ -174,6 +171,19 @@ impl MayThrow {
             functions: throws,
             types,
         }
+    }
+
+    /// Of a module in which nothing is thrown.
+    pub(crate) fn nobody(functions: usize, types: usize) -> Self {
+        Self {
+            functions: vec![false; functions],
+            types: (0..types).map(|_| false).collect(),
+        }
+    }
+
+    /// Whether nobody may.
+    pub(crate) fn is_nobody(&self) -> bool {
+        !self.functions.contains(&true)
     }
 
     /// Whether an exception can leave a function.

@@ -1,12 +1,12 @@
 //! Module bytes → [`Program`].
 //!
-//! Every function is read twice: first to validate it and to learn whom it calls,
-//! then, once it is known which calls may throw, to build its control-flow graph. Both
-//! are done for several functions at once.
+//! Every function is read to validate it, to learn whom it calls and to build its control-flow graph, several
+//! functions at once. Where exceptions may be thrown, the graphs are built in a second reading, once it is
+//! known which calls may throw.
 
 use std::ops::Range;
 
-use afterimage_ids::{EntityRef, EntitySet, FuncId, OrigOffset, PrimaryMap, TypeId};
+use afterimage_ids::{EntityRef, EntitySet, FuncId, OpId, OrigOffset, PrimaryMap, TypeId};
 use wasmparser::{
     CompositeInnerType, ConstExpr, Element, ElementItems, ExternalKind, FuncToValidate,
     FuncValidatorAllocations, FunctionBody, Operator, Parser, Payload, TableInit, TypeRef, ValType,
@@ -74,6 +74,8 @@ struct Module {
     address_taken: EntitySet<FuncId>,
     bodies: Vec<Body>,
     facts: Vec<CallFacts>,
+    /// The functions' graphs, if nothing is thrown.
+    graphs: Vec<Cfg>,
     resources: Option<ValidatorResources>,
 }
 
@@ -91,6 +93,8 @@ struct Read {
     body: Body,
     facts: CallFacts,
     address_taken: Vec<FuncId>,
+    /// Its graph, if no call throws.
+    graph: Option<Cfg>,
 }
 
 /// What reading functions one after the other needs.
@@ -141,19 +145,26 @@ impl Module {
     /// Validates the functions and notes whom they call.
     fn bodies(&mut self, unread: &[Unread<'_>]) -> Result<(), ParseError> {
         let bytes = unread.iter().map(|(_, body)| body.as_bytes().len()).sum();
+        // Without tags nothing can be thrown but a null reference, which traps.
+        let nobody = self
+            .tags
+            .is_empty()
+            .then(|| MayThrow::nobody(self.function_types.len(), self.types.len()));
         let all = each(bytes, unread.len(), |room, at| {
             let (function, body) = &unread[at];
-            read(room, function, body)
+            read(room, function, body, nobody.as_ref())
         });
         for each in all {
             let Read {
                 body,
                 facts,
                 address_taken,
+                graph,
             } = each?;
             self.bodies.push(body);
             self.facts.push(facts);
             self.address_taken.extend(address_taken);
+            self.graphs.extend(graph);
         }
         Ok(())
     }
@@ -306,9 +317,12 @@ impl Module {
             &self.address_taken,
         );
         let (bodies, length) = (&self.bodies, bytes.len());
-        let graphs = each(length, bodies.len(), |(), at| {
-            build_cfg(bytes, &bodies[at].range, &may_throw)
-        });
+        let graphs = match may_throw.is_nobody() && self.graphs.len() == bodies.len() {
+            true => self.graphs,
+            false => each(length, bodies.len(), |(), at| {
+                build_cfg(bytes, &bodies[at].range, &may_throw)
+            }),
+        };
         let functions = self
             .bodies
             .into_iter()
@@ -350,11 +364,12 @@ impl Module {
     }
 }
 
-/// Validates a function and notes whom it calls.
+/// Validates a function, notes whom it calls, and builds its graph if nobody throws.
 fn read(
     room: &mut Room,
     function: &FuncToValidate<ValidatorResources>,
     body: &FunctionBody<'_>,
+    nobody: Option<&MayThrow>,
 ) -> Result<Read, ParseError> {
     let function = FuncToValidate {
         resources: function.resources.clone(),
@@ -367,11 +382,17 @@ fn read(
     let mut facts = CallFacts::default();
     let mut address_taken = Vec::new();
     let mut operators = 0;
+    let start = offset(reader.original_position());
+    let mut graph = nobody.map(|nobody| CfgBuilder::new(nobody, start));
     while !reader.eof() {
         let (operator, at) = reader.read_with_offset()?;
         validator.op(at, &operator)?;
         room.scan
             .operator(&operator, &mut facts, &mut address_taken);
+        if let Some(graph) = &mut graph {
+            let own = offset(at)..offset(reader.original_position());
+            graph.operator(OpId::from_u32(operators), own, &operator);
+        }
         operators += 1;
     }
     reader.finish()?;
@@ -384,6 +405,7 @@ fn read(
         },
         facts,
         address_taken,
+        graph: graph.map(CfgBuilder::finish),
     })
 }
 

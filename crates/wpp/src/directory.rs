@@ -120,6 +120,20 @@ impl Directory {
         contexts
     }
 
+    /// The number of the last function that it names, plus 1. O(nodes + segments).
+    pub fn functions(&self) -> u32 {
+        let nodes = self.nodes.values().map(|node| node.function);
+        // These ascend.
+        let last = |counts: &[(FuncId, u64)]| counts.last().map(|&(function, _)| function);
+        let called = self.summaries.iter();
+        let called = called.filter_map(|summary| last(&summary.call_counts));
+        let partial = self.partial.iter().flatten().map(|part| part.function);
+        let all = nodes.chain(called).chain(partial);
+        all.map(|function| function.as_u32().saturating_add(1))
+            .max()
+            .unwrap_or(0)
+    }
+
     /// Its bytes. Linear.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();

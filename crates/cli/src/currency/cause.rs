@@ -250,7 +250,7 @@ fn ends(times: impl Iterator<Item = (u64, u32)>) -> Option<Elsewhere> {
 fn position(side: &Side<'_, '_, '_>, spot: Spot) -> Result<Option<(String, u32, u32)>> {
     let scene = side.scene;
     let found = scene.position(spot.function, spot.op)?;
-    Ok(found.map(|at| (scene.source.path(at.file).to_owned(), at.line, at.column)))
+    Ok(found.map(|at| (scene.source().path(at.file).to_owned(), at.line, at.column)))
 }
 
 fn assigned(side: &Side<'_, '_, '_>, maker: &Maker) -> Result<Option<Assigned>> {

@@ -49,7 +49,7 @@ impl<'p, 's, 'a> Side<'p, 's, 'a> {
             &loaded.program,
             &loaded.bytes,
             self.scene.names,
-            self.scene.source,
+            self.scene.source(),
         )
     }
 
@@ -68,7 +68,7 @@ impl<'p, 's, 'a> Side<'p, 's, 'a> {
     /// The arrivals at a line.
     fn arrivals(&self, line: &OneLine) -> Result<ArrivalTimes<'a, FileSegments>> {
         let scene = self.scene;
-        let positions = scene.traced.positions(scene.names, scene.source);
+        let positions = scene.traced.positions(scene.names, scene.source());
         let functions = line.functions.iter().copied();
         let found = positions.arrivals(line.line, functions);
         found.with_context(|| self.name.clone())
@@ -96,7 +96,7 @@ impl<'p, 's, 'a> Side<'p, 's, 'a> {
             program: &loaded.program,
             module: &loaded.bytes,
             names: self.scene.names,
-            source: self.scene.source,
+            source: self.scene.source(),
             line: line.line,
             functions: &line.functions,
             arrivals,

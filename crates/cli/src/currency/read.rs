@@ -96,7 +96,7 @@ pub(super) fn read(
         return Ok(BTreeMap::new());
     };
     let scene = side.scene;
-    let positions = scene.traced.positions(scene.names, scene.source);
+    let positions = scene.traced.positions(scene.names, scene.source());
     let mut prologues = HashMap::new();
     let mut wanted = Vec::new();
     for at in stops {

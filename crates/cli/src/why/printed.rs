@@ -1,10 +1,8 @@
 //! What the program printed.
 
-use afterimage_ids::OpId;
 use afterimage_present::grouped;
 use afterimage_query::location::number;
-use afterimage_query::values::Instance;
-use afterimage_query::why::{Printed, Put, Spot, Stream};
+use afterimage_query::why::{Printed, Put, Stream};
 use anyhow::{Result, bail};
 
 use super::start::{Held, Start};
@@ -111,7 +109,6 @@ fn ends_line(scene: &Scene<'_, '_>, stream: &Stream, all: u64) -> Result<bool> {
 
 fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<Start> {
     let held = put.open(&scene.host)?;
-    let caller = held.caller;
     let Some(range) = put.range(byte, 1) else {
         let option = option(stream);
         bail!("{option} {byte}: the recording does not tell from where it was put out");
@@ -139,22 +136,12 @@ fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<
         false => format!("{what} in {line:?}"),
     };
     Ok(Start {
-        from: Some(Held::Put { caller, range }),
+        from: Some(Held::Put { put: held, range }),
         ty: None,
         value: value.to_string(),
         what,
-        place: called(scene, caller),
+        place: None,
         spot: None,
         prelude: Vec::new(),
     })
-}
-
-/// The call that an execution ends with.
-fn called(scene: &Scene<'_, '_>, caller: Instance) -> Option<Spot> {
-    let node = &scene.values.path().nodes()[caller.node];
-    let function = scene.traced.loaded.program.function(node.function);
-    let last = function.zip(node.blocks.last());
-    let end = last.and_then(|(f, &block)| f.cfg.blocks.get(block))?;
-    let op = end.ops.end.as_u32().checked_sub(1)?;
-    Some(scene.walk().spot_of(caller, OpId::from_u32(op)))
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use afterimage_ids::OpId;
 use afterimage_present::{WhyEntry, value_text};
 use afterimage_query::steps::Range;
-use afterimage_query::values::{Execution, Instance, Kind};
-use afterimage_query::why::{At, Spot, ValType, written_before};
+use afterimage_query::values::{Execution, Kind};
+use afterimage_query::why::{At, PutBytes, Spot, ValType, written_before};
 use afterimage_trace::Ending;
 use anyhow::{Result, anyhow, bail};
 
@@ -23,7 +24,7 @@ pub(crate) struct Start {
     pub value: String,
     /// In words, to begin a sentence with.
     pub what: String,
-    /// The execution of the statement that is asked about. How it is told costs counting, so only what needs that asks for it.
+    /// The execution of the statement that is asked about, unless that is a call that put something out: see [`place`](Start::place).
     pub place: Option<Spot>,
     /// It again, if the value is its own.
     pub spot: Option<Spot>,
@@ -34,9 +35,9 @@ pub(crate) struct Start {
 /// Where a value is.
 pub(crate) enum Held {
     At(At),
-    /// In memory, when this execution's call put it out. Who wrote it takes longer to find than what it is.
+    /// In memory, when a call put it out. Who made that, and who wrote it, takes longer to find than what it is.
     Put {
-        caller: Instance,
+        put: PutBytes,
         range: Range,
     },
 }
@@ -47,13 +48,31 @@ impl Start {
     /// # Errors
     /// If the recording is damaged.
     pub(super) fn held(&self, scene: &Scene<'_, '_>) -> Result<Option<At>> {
-        Ok(match self.from {
+        Ok(match &self.from {
             None => None,
-            Some(Held::At(at)) => Some(at),
-            Some(Held::Put { caller, range }) => {
-                Some(written_before(&scene.walk(), &scene.host, caller, range)?)
+            Some(Held::At(at)) => Some(*at),
+            Some(Held::Put { put, range }) => {
+                let caller = put.caller(&scene.host)?;
+                Some(written_before(&scene.walk(), &scene.host, caller, *range)?)
             }
         })
+    }
+
+    /// The execution of the statement that is asked about. How it is told costs counting, so only what needs that asks for it.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub(super) fn place(&self, scene: &Scene<'_, '_>) -> Result<Option<Spot>> {
+        let Some(Held::Put { put, .. }) = &self.from else {
+            return Ok(self.place);
+        };
+        let caller = put.caller(&scene.host)?;
+        let node = &scene.values.path().nodes()[caller.node];
+        let function = scene.traced.loaded.program.function(node.function);
+        let last = function.zip(node.blocks.last());
+        let end = last.and_then(|(f, &block)| f.cfg.blocks.get(block));
+        let op = end.and_then(|end| end.ops.end.as_u32().checked_sub(1));
+        Ok(op.map(|op| scene.walk().spot_of(caller, OpId::from_u32(op))))
     }
 }
 
@@ -83,13 +102,13 @@ pub(super) fn find(
     at: &str,
     operand: Option<&str>,
 ) -> Result<Start> {
-    let found = nameless_statements(scene.traced, scene.names, scene.source, &scene.types, at)?;
+    let found = nameless_statements(scene.traced, scene.names, scene.source(), &scene.types, at)?;
     let mut valueless = None;
     let mut lacking = Vec::new();
     let chosen = chosen(
         scene.traced,
         scene.values,
-        (scene.names, scene.source),
+        (scene.names, scene.source()),
         &found,
         at,
     );

@@ -25,15 +25,15 @@ pub(super) struct Teller<'t, 's, 'a> {
 }
 
 impl<'t, 's, 'a> Teller<'t, 's, 'a> {
-    pub fn new(scene: &'t Scene<'s, 'a>, start: &Start) -> Self {
-        Self {
+    pub fn new(scene: &'t Scene<'s, 'a>, start: &Start) -> Result<Self> {
+        Ok(Self {
             scene,
             value: start.value.clone(),
             ty: start.ty,
-            last: start.place,
+            last: start.place(scene)?,
             spot: start.spot,
             ended: false,
-        }
+        })
     }
 
     /// Tells an entry.

@@ -24,7 +24,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     let When { time, op } = match stood(scene.traced, at)? {
         Some(stood) => stood,
         None => {
-            let positions = scene.traced.positions(scene.names, scene.source);
+            let positions = scene.traced.positions(scene.names, scene.source());
             positions.moment(at)?
         }
     };

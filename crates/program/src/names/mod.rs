@@ -44,6 +44,15 @@ impl Names {
     /// DWARF is only read for the functions that nothing else names. Linear in the
     /// name section; demangling happens when a name is asked for.
     pub fn build(program: &Program, bytes: &[u8], source: &SourceMap<'_>) -> Self {
+        Self::build_with(program, bytes, || source)
+    }
+
+    /// The same, with a source map that is asked for only if a function has no other name.
+    pub fn build_with<'s, 'b: 's>(
+        program: &Program,
+        bytes: &[u8],
+        source: impl Fn() -> &'s SourceMap<'b>,
+    ) -> Self {
         let count = program.imports.len() + program.functions.len();
         let mut raw: Vec<Option<Box<str>>> = vec![None; count];
         let mut names = Self {
@@ -76,7 +85,7 @@ impl Names {
         for function in &program.functions {
             let slot = &mut raw[function.id.index()];
             if slot.is_none() {
-                *slot = source.linkage_name(function.body.start).map(Into::into);
+                *slot = source().linkage_name(function.body.start).map(Into::into);
             }
         }
         names.functions = raw

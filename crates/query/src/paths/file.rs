@@ -67,6 +67,9 @@ pub enum PathFileError {
     Follow(String),
 }
 
+/// What is stored of a path beside its segments.
+pub type RecordedDirectory = Directory;
+
 /// The segments of a file's path.
 #[derive(Debug)]
 pub struct FileSegments {
@@ -187,7 +190,40 @@ pub fn recorded_path(
     file: &TraceFile,
     program: &Program,
 ) -> Result<Option<RecordedPath>, PathFileError> {
-    opened(file, program, grammars(file))
+    recorded_path_of(file, program, recorded_directory(file)?)
+}
+
+/// The directory of a file's path, `None` if there is no path yet: most of the work of opening one, for which no program is needed. Linear in its size.
+///
+/// # Errors
+/// If it is damaged.
+pub fn recorded_directory(file: &TraceFile) -> Result<Option<Directory>, PathFileError> {
+    let Some(bytes) = file.last_whole(Kind::PATH_INDEX, LARGEST_DIRECTORY)? else {
+        return Ok(None);
+    };
+    let limits = DirectoryLimits {
+        nodes: Symbol::LIMIT - 1,
+        blocks: LONGEST_NODES,
+        // Whether the program has the functions is looked at when it is there.
+        functions: u32::MAX,
+        open: DEEPEST,
+    };
+    let directory = Directory::decode(&bytes, &limits);
+    directory.map(Some).map_err(PathFileError::Directory)
+}
+
+/// As [`recorded_path`], with what [`recorded_directory`] gave for the file.
+///
+/// # Errors
+/// As there.
+pub fn recorded_path_of(
+    file: &TraceFile,
+    program: &Program,
+    directory: Option<Directory>,
+) -> Result<Option<RecordedPath>, PathFileError> {
+    directory
+        .map(|directory| opened(file, program, directory, grammars(file)))
+        .transpose()
 }
 
 /// The same as [`recorded_path`], read from PATHS alone: for whoever writes the opened grammars again, which may be damaged.
@@ -198,25 +234,22 @@ pub fn coded_path(
     file: &TraceFile,
     program: &Program,
 ) -> Result<Option<RecordedPath>, PathFileError> {
-    opened(file, program, None)
+    recorded_directory(file)?
+        .map(|directory| opened(file, program, directory, None))
+        .transpose()
 }
 
 fn opened(
     file: &TraceFile,
     program: &Program,
+    directory: Directory,
     grammars: Option<usize>,
-) -> Result<Option<RecordedPath>, PathFileError> {
-    let Some(bytes) = file.last_whole(Kind::PATH_INDEX, LARGEST_DIRECTORY)? else {
-        return Ok(None);
-    };
+) -> Result<RecordedPath, PathFileError> {
     let functions = (program.imports.len() + program.functions.len()) as u32;
-    let limits = DirectoryLimits {
-        nodes: Symbol::LIMIT - 1,
-        blocks: LONGEST_NODES,
-        functions,
-        open: DEEPEST,
-    };
-    let directory = Directory::decode(&bytes, &limits).map_err(PathFileError::Directory)?;
+    if directory.functions() > functions {
+        let error = CodecError::Malformed("a function that does not exist");
+        return Err(PathFileError::Directory(error));
+    }
     for (node, continuation) in directory.nodes.values().zip(&directory.continuations) {
         let cfg = program
             .function(node.function)
@@ -250,7 +283,7 @@ fn opened(
     if expected != found {
         return Err(PathFileError::Grammars { expected, found });
     }
-    whole(segments).map(Some)
+    whole(segments)
 }
 
 /// The path of a file that consists of these segments, which are not in the file.

@@ -21,7 +21,8 @@ pub use arrivals::{ArrivalTimes, ArrivedAt, LineArrivals, Step, line_arrivals};
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
 pub use contexts::{Context, ContextLimits, ContextTree, Rest};
 pub use file::{
-    FileSegments, PathFileError, RecordedPath, coded_path, path_in_memory, recorded_path,
+    FileSegments, PathFileError, RecordedDirectory, RecordedPath, coded_path, path_in_memory,
+    recorded_directory, recorded_path, recorded_path_of,
 };
 pub use numbering::{NumberError, Numbering};
 pub use places::{BlockPlace, Places};

@@ -28,27 +28,33 @@ pub struct Put {
 
 /// What a call put out, as it was in memory.
 pub struct PutBytes {
-    /// The execution that ends with the call.
-    pub caller: Instance,
-    /// What the host read, if the file tells it.
-    read: Option<Vec<u8>>,
+    call: u64,
+    /// When it was made and what the host read, if the file tells it.
+    read: Option<(u64, Vec<u8>)>,
+}
+
+impl PutBytes {
+    /// The execution that ends with the call. What was put out is known before: this opens a segment of the path.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn caller(&self, host: &HostReads<'_, '_>) -> Result<Instance, HostReadsError> {
+        match self.read {
+            Some((time, _)) => host.caller_at(time),
+            None => host.caller_of(self.call),
+        }
+    }
 }
 
 impl Put {
-    /// The execution that ends with the call, and what it put out, as far as the file tells that.
+    /// What it put out, as far as the file tells that.
     ///
     /// # Errors
     /// If the recording is damaged.
     pub fn open(&self, host: &HostReads<'_, '_>) -> Result<PutBytes, HostReadsError> {
-        Ok(match host.printed(self.call, self.digest)? {
-            Some((caller, read)) => PutBytes {
-                caller,
-                read: Some(read),
-            },
-            None => PutBytes {
-                caller: host.caller_of(self.call)?,
-                read: None,
-            },
+        Ok(PutBytes {
+            call: self.call,
+            read: host.printed(self.call, self.digest)?,
         })
     }
 
@@ -63,7 +69,7 @@ impl Put {
         first: u64,
         most: u64,
     ) -> Result<Vec<u8>, HostReadsError> {
-        if let Some(read) = &opened.read {
+        if let Some((_, read)) = &opened.read {
             let skip = first.saturating_sub(self.before).min(self.bytes);
             let length = most.min(self.bytes - skip);
             let place = |at: u64| usize::try_from(self.list.saturating_add(at)).ok();
@@ -78,7 +84,7 @@ impl Put {
             left -= range.length;
             ranges.push(range);
         }
-        Ok(host.bytes(opened.caller, &ranges)?.concat())
+        Ok(host.bytes(opened.caller(host)?, &ranges)?.concat())
     }
 
     /// Where the bytes from one on were in memory: at most `most` of them, and no more than one of the ranges.

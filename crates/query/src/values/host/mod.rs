@@ -166,8 +166,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.writers.borrow_mut().held(visit, instructions, ranges)
     }
 
-    /// What a call of the guest's, which is counted from 1, read to put it out, and the execution that ends with it; `None` if the file does not tell. What `digest`
-    /// says of it, as the log has it, holds then. Nothing is followed.
+    /// When a call of the guest's, which is counted from 1, was made, and what it read to put it out; `None` if the file does not tell. What `digest`
+    /// says of it, as the log has it, holds then. Nothing is followed, and no segment opened.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -175,15 +175,19 @@ impl<'v, 'a> HostReads<'v, 'a> {
         &self,
         call: u64,
         digest: u32,
-    ) -> Result<Option<(Instance, Vec<u8>)>, HostReadsError> {
+    ) -> Result<Option<(u64, Vec<u8>)>, HostReadsError> {
         let known = self.known_printed()?;
         let found = known.map(|known| known.get(call, digest)).transpose()?;
-        let Some((time, bytes)) = found.flatten() else {
-            return Ok(None);
-        };
+        Ok(found.flatten())
+    }
+
+    /// The execution that ended with a call of the host's at a time.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn caller_at(&self, time: u64) -> Result<Instance, HostReadsError> {
         let damaged = HostReadsError::Damaged("a call of the host that nobody made");
-        let caller = self.values.at(time)?.ok_or(damaged)?;
-        Ok(Some((caller, bytes)))
+        self.values.at(time)?.ok_or(damaged)
     }
 
     fn known_printed(&self) -> Result<Option<&FilePrinted>, HostReadsError> {
