@@ -15,8 +15,7 @@ pub(crate) struct CallFacts {
     calls: Vec<Callee>,
 }
 
-/// Collects [`CallFacts`] from the operators of one function, and the functions
-/// that they take the address of.
+/// Collects [`CallFacts`] from the operators of one function.
 ///
 /// Unreachable code counts, and a clause for a single tag catches nothing here:
 /// both only err towards "may throw", which costs a handler and never exactness.
@@ -30,12 +29,7 @@ pub(crate) struct CallScan {
 
 impl CallScan {
     /// Takes the next operator of the function.
-    pub(crate) fn operator(
-        &mut self,
-        operator: &Operator<'_>,
-        facts: &mut CallFacts,
-        address_taken: &mut Vec<FuncId>,
-    ) {
+    pub(crate) fn operator(&mut self, operator: &Operator<'_>, facts: &mut CallFacts) {
         match operator {
             Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } => {
                 self.frames.push(false);
@@ -50,9 +44,6 @@ impl CallScan {
                 self.protections -= u32::from(self.frames.pop().unwrap_or(false));
             }
             Operator::Throw { .. } | Operator::ThrowRef => facts.throws |= self.protections == 0,
-            Operator::RefFunc { function_index } => {
-                address_taken.push(FuncId::from_u32(*function_index));
-            }
             _ => match Transfer::of(operator) {
                 Some(Transfer::Tail(callee)) => facts.calls.push(callee),
                 Some(Transfer::Call(callee)) if self.protections == 0 => facts.calls.push(callee),
@@ -179,11 +170,6 @@ impl MayThrow {
             functions: vec![false; functions],
             types: (0..types).map(|_| false).collect(),
         }
-    }
-
-    /// Whether nobody may.
-    pub(crate) fn is_nobody(&self) -> bool {
-        !self.functions.contains(&true)
     }
 
     /// Whether an exception can leave a function.

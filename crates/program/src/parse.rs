@@ -1,7 +1,7 @@
 //! Module bytes → [`Program`].
 //!
-//! Every function is read to validate it, to learn whom it calls and to build its control-flow graph, several
-//! functions at once. Where exceptions may be thrown, the graphs are built in a second reading, once it is
+//! Every function is read to validate it and to build its control-flow graph, several functions at once. Where
+//! there are exceptions, the first reading learns who calls whom, and the graphs are built in a second one, once it is
 //! known which calls may throw.
 
 use std::ops::Range;
@@ -74,7 +74,7 @@ struct Module {
     address_taken: EntitySet<FuncId>,
     bodies: Vec<Body>,
     facts: Vec<CallFacts>,
-    /// The functions' graphs, if nothing is thrown.
+    /// The functions' graphs, if there are no tags.
     graphs: Vec<Cfg>,
     resources: Option<ValidatorResources>,
 }
@@ -142,14 +142,10 @@ impl Module {
         Ok(())
     }
 
-    /// Validates the functions and notes whom they call.
+    /// Validates the functions.
     fn bodies(&mut self, unread: &[Unread<'_>]) -> Result<(), ParseError> {
         let bytes = unread.iter().map(|(_, body)| body.as_bytes().len()).sum();
-        // Without tags nothing can be thrown but a null reference, which traps.
-        let nobody = self
-            .tags
-            .is_empty()
-            .then(|| MayThrow::nobody(self.function_types.len(), self.types.len()));
+        let nobody = self.nobody_throws();
         let all = each(bytes, unread.len(), |room, at| {
             let (function, body) = &unread[at];
             read(room, function, body, nobody.as_ref())
@@ -309,19 +305,22 @@ impl Module {
                 .extend(self.exports.iter().map(|(_, function)| *function));
         }
         let imports = self.imports.len();
-        let may_throw = MayThrow::compute(
-            &self.types,
-            &self.function_types,
-            imports,
-            &self.facts,
-            &self.address_taken,
-        );
-        let (bodies, length) = (&self.bodies, bytes.len());
-        let graphs = match may_throw.is_nobody() && self.graphs.len() == bodies.len() {
-            true => self.graphs,
-            false => each(length, bodies.len(), |(), at| {
-                build_cfg(bytes, &bodies[at].range, &may_throw)
-            }),
+        let (may_throw, graphs) = match self.nobody_throws() {
+            Some(nobody) => (nobody, self.graphs),
+            None => {
+                let may_throw = MayThrow::compute(
+                    &self.types,
+                    &self.function_types,
+                    imports,
+                    &self.facts,
+                    &self.address_taken,
+                );
+                let bodies = &self.bodies;
+                let graphs = each(bytes.len(), bodies.len(), |(), at| {
+                    build_cfg(bytes, &bodies[at].range, &may_throw)
+                });
+                (may_throw, graphs)
+            }
         };
         let functions = self
             .bodies
@@ -355,6 +354,12 @@ impl Module {
         }
     }
 
+    /// That nobody throws, if there are no tags: then there is no exception but the null reference, and to throw that traps.
+    fn nobody_throws(&self) -> Option<MayThrow> {
+        let nobody = || MayThrow::nobody(self.function_types.len(), self.types.len());
+        self.tags.is_empty().then(nobody)
+    }
+
     /// Whether a call of an import can hand over a reference that the module did not make itself.
     fn imports_yield_references(&self) -> bool {
         let is_reference = |ty: &ValType| matches!(ty, ValType::Ref(_));
@@ -364,7 +369,7 @@ impl Module {
     }
 }
 
-/// Validates a function, notes whom it calls, and builds its graph if nobody throws.
+/// Validates a function, and builds its graph if nobody throws. Otherwise notes whom it calls.
 fn read(
     room: &mut Room,
     function: &FuncToValidate<ValidatorResources>,
@@ -387,11 +392,15 @@ fn read(
     while !reader.eof() {
         let (operator, at) = reader.read_with_offset()?;
         validator.op(at, &operator)?;
-        room.scan
-            .operator(&operator, &mut facts, &mut address_taken);
-        if let Some(graph) = &mut graph {
-            let own = offset(at)..offset(reader.original_position());
-            graph.operator(OpId::from_u32(operators), own, &operator);
+        match &mut graph {
+            None => room.scan.operator(&operator, &mut facts),
+            Some(graph) => {
+                let own = offset(at)..offset(reader.original_position());
+                graph.operator(OpId::from_u32(operators), own, &operator);
+            }
+        }
+        if let Operator::RefFunc { function_index } = operator {
+            address_taken.push(FuncId::from_u32(function_index));
         }
         operators += 1;
     }
