@@ -482,7 +482,10 @@ fn add_path(
     })?;
     let words = file.last_begun(Kind::PATH_WORDS);
     let steps = words.map(|words| words.chunks() as u64);
-    let bar = Bar::start("following the path", steps.or(end.map(|end| end.events)));
+    let bar = match (steps, end) {
+        (None, Some(end)) => Bar::of_events("following the path", end.events),
+        _ => Bar::start("following the path", steps),
+    };
     let counts = file.counts().with_context(name)?;
     let built = build_paths(
         &RecordedRun {

@@ -9,6 +9,7 @@ mod currency;
 mod dataflow;
 mod deps;
 mod diff;
+mod early;
 mod ended;
 mod exit;
 mod explain;

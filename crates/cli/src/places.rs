@@ -94,11 +94,11 @@ pub(crate) fn statements<'a>(
 }
 
 /// Whether a text names a moment, if it is not the name of a function.
-fn is_moment(text: &str) -> bool {
+pub(crate) fn is_moment(text: &str) -> bool {
     let time = text.strip_prefix("t=").unwrap_or(text);
     let share = text.strip_suffix('%');
     let is_number = |text: &str| text.replace(['_', ','], "").parse::<f64>().is_ok();
-    text == "end" || is_number(time) || share.is_some_and(is_number)
+    ["start", "end"].contains(&text) || is_number(time) || share.is_some_and(is_number)
 }
 
 /// The same without their texts, for which the module has to be gone through.

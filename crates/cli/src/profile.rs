@@ -287,7 +287,7 @@ fn make(
             ModeArgument::Slow | ModeArgument::Program => Mode::Program,
         })
     };
-    let bar = Bar::start("counting", Some(end.events));
+    let bar = Bar::of_events("counting", end.events);
     let cache = Cache::of_user();
     let lens = count(
         file,
@@ -300,7 +300,7 @@ fn make(
     let lens = lens.with_context(|| name.display().to_string())?;
     drop(bar);
     if mode == ModeArgument::Slow {
-        let bar = Bar::start("checking every block", Some(end.events));
+        let bar = Bar::of_events("checking every block", end.events);
         let checked = check_blocks(
             file,
             &loaded.bytes,

@@ -10,6 +10,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Shows that something is being done, until dropped.
 pub(crate) struct Bar(ProgressBar);
 
+/// So many events tell how far a run has come.
+const TELLING: u64 = 1000;
+
 impl Bar {
     /// `events`: how many there will be, if that is known.
     pub(crate) fn start(what: &str, events: Option<u64>) -> Self {
@@ -18,15 +21,22 @@ impl Bar {
         } else {
             ProgressBar::hidden()
         };
+        let template = match events {
+            Some(_) => "{spinner} {msg} {elapsed} {wide_bar} {percent}%",
+            None => "{spinner} {msg} {elapsed}",
+        };
         // Templates are constant; one that did not parse would leave the default style.
-        if let Ok(style) =
-            ProgressStyle::with_template("{spinner} {msg} {elapsed} {wide_bar} {percent}%")
-        {
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         bar.set_message(what.to_owned());
         bar.enable_steady_tick(Duration::from_millis(120));
         Self(bar)
+    }
+
+    /// A bar of what goes on from event to event of the log. Of a run that hardly asked the host, these do not tell how far it has come.
+    pub(crate) fn of_events(what: &str, events: u64) -> Self {
+        Self::start(what, Some(events).filter(|events| *events >= TELLING))
     }
 
     pub(crate) fn progress(&self) -> Progress {

@@ -23,6 +23,7 @@ use afterimage_query::values::{HostReads, RecordedValues};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
+use crate::early;
 use crate::exit::Exit;
 use crate::explain::explain;
 use crate::input;
@@ -185,8 +186,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             "--algorithm edges and nodes know statements only: leave --var, --address, --operand, --chop and --depth out, or the algorithm"
         );
     }
-    let traced = traced_whole(&arguments.report.file)?;
     let file = &arguments.report.file;
+    let asked = [arguments.at.as_deref(), arguments.chop.as_deref()];
+    early::places(file, asked.into_iter().flatten())?;
+    if arguments.trap {
+        early::killed(file, "ask with --at")?;
+    }
+    let traced = traced_whole(file)?;
     answer(&arguments, &traced).with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }

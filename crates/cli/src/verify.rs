@@ -197,7 +197,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             }
         }
         if report.ended && !arguments.no_execute {
-            let bar = Bar::start("re-executing", Some(report.events));
+            let bar = Bar::of_events("re-executing", report.events);
             let outcome = check(
                 &file,
                 &loaded.bytes,

@@ -20,6 +20,7 @@ use clap::ArgGroup;
 use serde_json::json;
 
 use crate::arguments::{ReportArguments, entries};
+use crate::early;
 use crate::exit::Exit;
 use crate::explain::{Scene, opened};
 use crate::input;
@@ -110,6 +111,19 @@ const SOON: u64 = 500;
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     input::ended(file)?;
+    early::places(file, arguments.at.as_deref())?;
+    if arguments.trap {
+        early::killed(file, "ask with --at or --stdout")?;
+    }
+    let put = [
+        (Stream::Output, arguments.stdout),
+        (Stream::Error, arguments.stderr),
+    ];
+    for (stream, byte) in put {
+        if let Some(byte) = byte {
+            printed::check(file, &stream, byte)?;
+        }
+    }
     opened(file, |scene| answer(&arguments, scene)).with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }

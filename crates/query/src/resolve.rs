@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_program::{Function, LineError, NameError, Names, Program, SourceMap};
+use afterimage_program::{FileId, Function, LineError, NameError, Names, Program, SourceMap};
 
 use crate::body::decode;
 use crate::location::{
     Form, Occurrence, Place, ResolveError, Resolved, cuts, form, is_moment, split_occurrence,
 };
 use crate::{Line, walk};
+
+/// Among so many lines with rows in the line table the nearest one is looked for that has instructions.
+const LOOKED_AT: usize = 64;
 
 /// Finds places in a program.
 #[derive(Clone, Copy)]
@@ -191,6 +194,33 @@ impl<'a> Resolver<'a> {
     /// The instructions of a line, those included that take their line from the one before them.
     fn line(&self, file: &str, number: u32, column: Option<u32>) -> Result<Place, ResolveError> {
         let file = self.source.find_file(file)?;
+        let found = self.of_line(file, number, column);
+        if !matches!(
+            found,
+            Ok(None) | Err(ResolveError::Line(LineError::NoCode { .. }))
+        ) {
+            return found
+                .map(|found| Place::Line(Line { file, number }, found.unwrap_or_default()));
+        }
+        let mut lines = self.source.lines_of(file);
+        lines.sort_by_key(|line| (line.abs_diff(number), std::cmp::Reverse(*line)));
+        let near = lines.into_iter().filter(|line| *line != number);
+        let has_code = |line: &u32| matches!(self.of_line(file, *line, None), Ok(Some(_)));
+        Err(LineError::NoCode {
+            path: self.source.path(file).to_owned(),
+            line: number,
+            nearest: near.take(LOOKED_AT).find(has_code),
+        }
+        .into())
+    }
+
+    /// The instructions of a line of a file; `None` if its rows cover nothing but markers.
+    fn of_line(
+        &self,
+        file: FileId,
+        number: u32,
+        column: Option<u32>,
+    ) -> Result<Option<Vec<(FuncId, OpId)>>, ResolveError> {
         let rows = self.source.code_of_line(file, number, column)?;
         let functions: BTreeSet<FuncId> = rows
             .iter()
@@ -210,16 +240,6 @@ impl<'a> Resolver<'a> {
                 here.then_some((function.id, operator.op))
             }));
         }
-        if found.is_empty() {
-            // The rows cover nothing but markers.
-            let path = self.source.path(file).to_owned();
-            return Err(LineError::NoCode {
-                path,
-                line: number,
-                nearest: None,
-            }
-            .into());
-        }
-        Ok(Place::Line(line, found))
+        Ok((!found.is_empty()).then_some(found))
     }
 }

@@ -26,7 +26,7 @@ fn counts(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<Counts>
         return Ok(None);
     };
     let plan = PlanOptions::new(Mode::Program);
-    let bar = Bar::start("counting", Some(end.events));
+    let bar = Bar::of_events("counting", end.events);
     let cache = Cache::of_user();
     let lens = count(
         file,

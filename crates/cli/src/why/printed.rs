@@ -1,11 +1,14 @@
 //! What the program printed.
 
+use std::path::Path;
+
 use afterimage_present::grouped;
 use afterimage_query::location::number;
 use afterimage_query::why::{Printed, Put, Stream};
-use anyhow::{Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 
 use super::start::{Held, Start};
+use crate::early;
 use crate::explain::Scene;
 
 /// Which byte of what was put out.
@@ -33,6 +36,43 @@ impl std::str::FromStr for Byte {
 /// So much of a line is shown, before the byte and behind it.
 const SHOWN: u64 = 40;
 
+/// Refuses a byte that was not printed, if that can be said before anything is built.
+pub(super) fn check(file: &Path, stream: &Stream, wanted: Byte) -> Result<()> {
+    let Byte::Number(byte) = wanted else {
+        return Ok(());
+    };
+    let Some((recording, loaded)) = early::unbuilt(file)? else {
+        return Ok(());
+    };
+    let mut printed = Printed::new(&recording, &loaded.program.imports)?;
+    let mut all = 0;
+    while let Some(put) = printed.next(stream)? {
+        all = put.before.saturating_add(put.bytes);
+    }
+    match byte < all {
+        true => Ok(()),
+        false => Err(beyond(stream, byte, all)).with_context(|| file.display().to_string()),
+    }
+}
+
+/// That a byte was not printed.
+fn beyond(stream: &Stream, byte: u64, all: u64) -> Error {
+    let (option, printed) = (option(stream), counted(stream, all));
+    anyhow!("{option} {byte}: {printed}; bytes are counted from 0")
+}
+
+/// How much was printed, in words.
+fn counted(stream: &Stream, all: u64) -> String {
+    match all {
+        0 => format!("the program printed nothing to {}", name(stream)),
+        _ => format!(
+            "the program printed {} bytes to {}",
+            grouped(all),
+            name(stream)
+        ),
+    }
+}
+
 /// A byte of standard output, or of standard error.
 pub(super) fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: Byte) -> Result<Start> {
     let imports = &scene.traced.loaded.program.imports;
@@ -58,18 +98,10 @@ pub(super) fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: Byte) -> Resu
             }
         }
     }
-    let printed = match all {
-        0 => format!("the program printed nothing to {}", name(stream)),
-        _ => format!(
-            "the program printed {} bytes to {}",
-            grouped(all),
-            name(stream)
-        ),
-    };
-    let option = option(stream);
     match wanted {
-        Byte::Number(byte) => bail!("{option} {byte}: {printed}; bytes are counted from 0",),
+        Byte::Number(byte) => Err(beyond(stream, byte, all)),
         Byte::Line(number) => {
+            let (option, printed) = (option(stream), counted(stream, all));
             let open = all > 0 && !ends_line(scene, stream, all)?;
             let lines = match line - 1 + u64::from(open) {
                 1 => "1 line".to_owned(),

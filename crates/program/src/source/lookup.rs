@@ -183,6 +183,17 @@ impl SourceMap<'_> {
             .collect())
     }
 
+    /// The lines of a file that the line tables have rows for, ascending.
+    pub fn lines_of(&self, file: FileId) -> Vec<u32> {
+        let by_line = self.by_line();
+        let start = by_line.partition_point(|(location, _)| location.file < file);
+        let own = by_line[start..].iter().map(|(location, _)| location);
+        let own = own.take_while(|location| location.file == file);
+        let mut lines = Vec::from_iter(own.map(|location| location.line));
+        lines.dedup();
+        lines
+    }
+
     /// The places that code comes from, ascending, with the positions of their rows.
     fn by_line(&self) -> &[(Location, u32)] {
         self.by_line.get_or_init(|| {

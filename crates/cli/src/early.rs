@@ -1,0 +1,61 @@
+//! What can be refused before anything is built, which may take minutes.
+
+use std::path::Path;
+
+use afterimage_query::Resolver;
+use afterimage_query::location::ResolveError;
+use afterimage_trace::{Ending, Kind, TraceFile};
+use anyhow::{Context, Result, bail};
+
+use crate::input::{self, Loaded};
+use crate::places::is_moment;
+
+/// Refuses places that the program does not have. What is a moment is known when there is a path.
+pub(crate) fn places<'t>(file: &Path, texts: impl IntoIterator<Item = &'t str>) -> Result<()> {
+    let mut texts = texts.into_iter().filter(|text| !is_moment(text)).peekable();
+    if texts.peek().is_none() {
+        return Ok(());
+    }
+    let Some((_, loaded)) = unbuilt(file)? else {
+        return Ok(());
+    };
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
+    for text in texts {
+        match resolver.location(text) {
+            Err(
+                error @ (ResolveError::Name(_)
+                | ResolveError::Line(_)
+                | ResolveError::Imported(_)
+                | ResolveError::NoOperator { .. }),
+            ) => return Err(error).with_context(|| file.display().to_string()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a run that nothing killed, and says what to ask instead.
+pub(crate) fn killed(file: &Path, instead: &str) -> Result<()> {
+    let end = input::recording(file)?.end();
+    let end = end.with_context(|| file.display().to_string())?;
+    if end.is_some_and(|end| end.ending == Ending::Returned) {
+        bail!(
+            "{}: the run was not killed: it returned; {instead}",
+            file.display()
+        );
+    }
+    Ok(())
+}
+
+/// The recording and its program, if its path or its values are still to be built.
+pub(crate) fn unbuilt(file: &Path) -> Result<Option<(TraceFile, Loaded)>> {
+    let recording = input::recording(file)?;
+    let is_there = |kind| recording.last(kind).is_some();
+    if is_there(Kind::PATH_INDEX) && is_there(Kind::VALUES_INDEX) {
+        return Ok(None);
+    }
+    let loaded = input::recorded_program(file, &recording)?;
+    Ok(Some((recording, loaded)))
+}
