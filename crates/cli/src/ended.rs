@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use afterimage_query::paths::At;
 use afterimage_query::state::{
-    Ended, Limits, Object, Path, PathError, Rendered, Shape, Unavailable, Variables,
+    Ended, Limits, Machine, Object, Path, PathError, Piece, Rendered, Shape, Unavailable, Variables,
 };
 use afterimage_query::steps::follow_to_end;
 use anyhow::{Result, anyhow, bail};
@@ -25,6 +25,17 @@ pub(crate) fn stood(traced: &Traced, at: &str) -> Result<Option<At>> {
 /// Whether a text asks for the end of a run that came to its end: then functions, and what was theirs, are gone.
 pub(crate) fn is_over(traced: &Traced, at: &str) -> Result<bool> {
     Ok(at.trim() == "end" && traced.stood()?.is_none())
+}
+
+/// Where what is shown of an object is: of vectors and strings of Rust, their elements are before themselves.
+pub(crate) fn shown(
+    variables: &Variables<'_>,
+    object: &Object,
+    machine: &dyn Machine,
+) -> Vec<Piece> {
+    let mut pieces = variables.content(object, &Limits::default(), machine);
+    pieces.extend(object.pieces.iter().cloned());
+    pieces
 }
 
 /// Looks at what there is when the run has ended.
@@ -52,13 +63,13 @@ pub(crate) fn variable(
     variables: &Variables<'_>,
     path: &Path,
     name: &str,
-) -> Result<(Object, Rendered)> {
+) -> Result<(Vec<Piece>, Rendered)> {
     let found = at_end(traced, |ended| {
         let object = variables.resolve(path, None, ended)?;
         let rendered = variables.render(&object, &Limits::default(), ended);
         match rendered.shape {
             Shape::Missing(why) => Err(*why),
-            _ => Ok((object, rendered)),
+            _ => Ok((shown(variables, &object, ended), rendered)),
         }
     })?;
     match found {

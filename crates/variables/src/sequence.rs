@@ -3,7 +3,7 @@
 use crate::object::Object;
 use crate::place::{Machine, Piece, Place};
 use crate::types::{Member, Record, TypeKind, TypeRef};
-use crate::{PathError, Variables};
+use crate::{Limits, PathError, Variables};
 
 /// Elements in memory.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,29 @@ impl Variables<'_> {
             _ if name.starts_with("Vec<") || name.starts_with("VecDeque<") => asked.vector(object),
             _ => None,
         }
+    }
+
+    /// Where those elements are that are shown of a vector, a string or a slice of Rust, in order. Nothing, if it is none of these, has none, or
+    /// they are not where the machine has memory.
+    pub fn content(&self, object: &Object, limits: &Limits, machine: &dyn Machine) -> Vec<Piece> {
+        let Some(sequence) = self.sequence(object, machine) else {
+            return Vec::new();
+        };
+        let most = match sequence.text {
+            true => limits.string.max(1) as u64,
+            false => limits.elements,
+        };
+        let elements = (0..sequence.count.min(most)).map(|index| self.nth(&sequence, index));
+        let pieces = elements.flat_map(|element| element.map_or(Vec::new(), |one| one.pieces));
+        let is_there = |piece: &Piece| match piece.place {
+            Place::Memory(address) => {
+                let last = piece.bytes.checked_sub(1);
+                last.and_then(|last| address.checked_add(last))
+                    .is_some_and(|last| machine.memory(last, &mut [0]))
+            }
+            _ => false,
+        };
+        pieces.filter(is_there).collect()
     }
 
     /// An element of a sequence.

@@ -321,9 +321,9 @@ fn of_variable<'a>(
     let (activation, occasion) = moment(traced, values, (names, source), at)?;
     let variables = Variables::open(&loaded.bytes)?;
     if is_over(traced, at)? {
-        let (object, text) = ended::variable(traced, &variables, &path, name)?;
+        let (pieces, text) = ended::variable(traced, &variables, &path, name)?;
         return Ok(Asked {
-            criteria: vec![criteria::of_pieces_behind(&activation, &object.pieces)],
+            criteria: vec![criteria::of_pieces_behind(&activation, &pieces)],
             taken: Vec::new(),
             title: format!("{name} = {text} at the end of the run,"),
             offsets: vec![activation.offset],
@@ -342,7 +342,8 @@ fn of_variable<'a>(
                 &afterimage_query::state::Limits::default(),
                 watched.moment,
             );
-            Ok((watched.object.clone(), rendered.to_string()))
+            let pieces = ended::shown(watched.variables, &watched.object, watched.moment);
+            Ok((pieces, rendered.to_string()))
         },
     );
     let rows = rows.map_err(|error| match error {
@@ -351,11 +352,11 @@ fn of_variable<'a>(
     })?;
     let row = rows.into_iter().next();
     let row = row.with_context(|| format!("the run ended before {at}"))?;
-    let (object, text) = row
+    let (pieces, text) = row
         .value
         .map_err(|why| anyhow!("--var {name} at t={}: {why}", grouped(occasion.time)))?;
     Ok(Asked {
-        criteria: vec![criteria::of_pieces(&activation, &object.pieces)],
+        criteria: vec![criteria::of_pieces(&activation, &pieces)],
         taken: Vec::new(),
         title: match at.trim() {
             "end" => format!("{name} = {text} at the end of the run,"),

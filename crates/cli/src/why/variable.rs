@@ -2,7 +2,7 @@
 
 use afterimage_query::paths::At as When;
 use afterimage_query::state::{
-    Activation, Bodies, Limits, Object, Occasion, Path, PathError, Place, Rendered, Shape,
+    Activation, Bodies, Limits, Occasion, Path, PathError, Piece, Place, Rendered, Shape,
     Variables, Watch, WatchError, follow_to,
 };
 use afterimage_query::steps::Range;
@@ -31,7 +31,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     let variables = Variables::open(&loaded.bytes)?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let over = is_over(scene.traced, at)?;
-    let (object, rendered) = match over {
+    let (pieces, rendered) = match over {
         true => ended::variable(scene.traced, &variables, &path, expression)?,
         false => held(
             scene,
@@ -43,7 +43,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     };
     let value = rendered.to_string();
     let activation = Activation::at(scene.values, &bodies, time, op)?;
-    let piece = object.pieces.first();
+    let piece = pieces.first();
     let piece = piece.with_context(|| format!("{expression} has no bytes"))?;
     let spot = scene.walk().spot_of(activation.instance, activation.op);
     let of_local = |variable: u32| -> Result<At> {
@@ -97,7 +97,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     };
     // Other members, elements and pieces may come from elsewhere.
     let is_one = matches!(rendered.shape, Shape::Scalar | Shape::Pointer);
-    let which = match is_one && object.pieces.len() == 1 {
+    let which = match is_one && pieces.len() == 1 {
         true => "which",
         false => "the first byte of which",
     };
@@ -123,7 +123,7 @@ fn held<'a>(
     path: Path,
     (at, expression): (&str, &str),
     When { time, op }: When,
-) -> Result<(Object, Rendered)> {
+) -> Result<(Vec<Piece>, Rendered)> {
     let loaded = &scene.traced.loaded;
     let called = |function| scene.names.function(function).to_owned();
     let watch = Watch::new(
@@ -153,7 +153,10 @@ fn held<'a>(
                 .render(&watched.object, &limits, watched.moment);
             match rendered.shape {
                 Shape::Missing(why) => Err(*why),
-                _ => Ok((watched.object.clone(), rendered)),
+                _ => {
+                    let pieces = ended::shown(watched.variables, &watched.object, watched.moment);
+                    Ok((pieces, rendered))
+                }
             }
         },
     );
