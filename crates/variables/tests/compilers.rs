@@ -5,7 +5,7 @@ mod guests;
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_variables::{
-    FunctionScopes, Limits, Nothing, Place, Unavailable, VariableKind, Variables, Word,
+    FunctionScopes, Limits, Machine, Nothing, Place, Unavailable, VariableKind, Variables, Word,
 };
 use common::Moment;
 use guests::Compiled;
@@ -91,6 +91,24 @@ impl<'g> Asked<'g> {
 
     fn global(&self, path: &str) -> String {
         self.show(path, self.start)
+    }
+
+    /// What is in memory where the elements of a global variable are.
+    fn content(&self, path: &str) -> Vec<u8> {
+        let place = Some((&self.function, self.start));
+        let path = path.parse().unwrap();
+        let object = self.variables.resolve(&path, place, &self.moment).unwrap();
+        let limits = Limits::default();
+        let pieces = self.variables.content(&object, &limits, &self.moment);
+        let each = pieces.iter().flat_map(|piece| {
+            let Place::Memory(address) = piece.place else {
+                panic!("{piece:?}")
+            };
+            let mut bytes = vec![0; piece.bytes as usize];
+            assert!(self.moment.memory(address, &mut bytes));
+            bytes
+        });
+        each.collect()
     }
 
     /// The offsets at which a variable with this name can be located at all.
@@ -364,6 +382,13 @@ fn rust_types_as_dwarf_says_them() {
         );
         assert_eq!(asked.global("state::NESTED"), "Some(Some(Low))");
         assert_eq!(asked.global("state::EMPTY"), "{}");
+        assert_eq!(asked.content("state::WORDS[1]"), b"two\n\"\x01");
+        assert_eq!(asked.content("state::PERSON.name"), "héllo".as_bytes());
+        // Two slices, each an address and a length.
+        assert_eq!(asked.content("state::WORDS").len(), 16);
+        for nothing in ["state::EMPTY", "state::TABLE", "state::PERSON"] {
+            assert!(asked.content(nothing).is_empty(), "{nothing}");
+        }
         if guest.level.starts_with('2') {
             let shape = asked.global("&state::SHAPE");
             let address = u32::from_str_radix(&shape[2..], 16).unwrap();
