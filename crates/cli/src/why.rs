@@ -33,7 +33,7 @@ use tell::{Teller, steps_were};
 /// Explain a value: where it came from, step by step, down to the constant, the host call or the input byte that it started from
 ///
 /// The way back is a chain, not a slice. What only moved the value (locals, memory, copies, arguments and results) is told in one line. Where it was computed, the
-/// operands are shown with their values, and one of them is followed: none that is a constant, or that the value is not owed to (x in x * 0, 0 in x + 0); the one on the shortest way to something that the program was given, if there is
+/// operands are shown with their values, and one of them is followed: none that is a constant; the one on the shortest way to something that the program was given, if there is
 /// one near; otherwise one that was computed itself, the earliest. How to ask about the others stands below. What repeats is folded.
 ///
 /// What is followed are values, not the addresses that they were read from, unless that is the way to what the program was given, through a table that nothing ever wrote.

@@ -7,7 +7,6 @@
 //! for `ceil`, `floor`, `trunc` and `nearest`, and without FMA for the fused operators, and does not canonicalise what that function
 //! returns for a NaN. Here the result is always canonical.
 
-mod decisive;
 mod float;
 mod integer;
 mod scalar;
@@ -15,7 +14,6 @@ mod trap;
 mod value;
 mod vector;
 
-pub use decisive::Side;
 pub use scalar::Scalar;
 pub use trap::Trap;
 pub use vector::{Immediate, Kind, Vector, VectorLoad, VectorStore};

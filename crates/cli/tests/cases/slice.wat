@@ -158,19 +158,16 @@
 ;; |          7           7  start
 ;; |
 ;; | 12 at @0x6a#1 in double
-;; | comes from initial memory: data segment 0, byte 0, 8 steps back
+;; | comes from a local that nothing wrote, which is 0, 7 steps back
 ;; |   12 = 6 + 6                          @0x6a#1 in double  t=9
 ;; |       6: afterimage why run.aft --at @0x6a#1 --operand right
 ;; |     ↑ loaded at @0xb9#1 in start ← copied at @0xaa#1 ← stored at @0x7d#3 in sum
 ;; |   6 = 5 + 1                           @0x76#3 in sum  t=5
 ;; |       1: afterimage why run.aft --at @0x76#3 --operand right
-;; |   5 = 3 + 2                           @0x76#2 in sum  t=4
-;; |       2: afterimage why run.aft --at @0x76#2 --operand right
+;; |   … this 2 more times, back to
 ;; |   3 = 0 + 3                           @0x76#1 in sum  t=3
-;; |       0: afterimage why run.aft --at @0x76#1 --operand left
-;; |     ↑ loaded at @0x9d#1 in start
-;; |   initial memory: data segment 0, byte 0
-;; |       from there on it holds 03 00 00 00
+;; |       3: afterimage why run.aft --at @0x76#1 --operand right
+;; |   a local that nothing wrote, which is 0
 ;; $ afterimage slice run.aft --at double --chain --format json
 ;; ! afterimage: --chain writes text; in other formats, afterimage why writes it
 ;; = 125

@@ -98,7 +98,7 @@ pub struct Operand {
 
 /// Goes back from a value, step by step.
 ///
-/// Which operand of several is followed: none that is a constant, if there are others; none that the value does not depend on because of what the other is (`x + 0`, `0 * y`); if something that the host gave can be reached through operands, by going back a thousand links at most, the one
+/// Which operand of several is followed: none that is a constant, if there are others; if something that the host gave can be reached through operands, by going back a thousand links at most, the one
 /// that is on the shortest way to it, counted in computing operators; otherwise one that was computed itself, and of several such the one that was computed first; otherwise one that is no constant.
 /// On the way to what the host gave, a read of a table that nothing ever wrote counts as computed from its address.
 pub struct Chain<'v, 'a> {
@@ -232,12 +232,7 @@ impl<'v, 'a> Chain<'v, 'a> {
     fn made(&mut self, computed: Computed) -> Result<Made, WhyError> {
         let mut operands = self.walk.operands(computed)?;
         let mut open = operands.iter().enumerate();
-        let mut open = Vec::from_iter(open.by_ref().filter(|(_, it)| !it.constant));
-        if let Some(decisive) = self.walk.decisive(computed, &operands)?
-            && open.iter().any(|(i, _)| *i == decisive)
-        {
-            open.retain(|(i, _)| *i == decisive);
-        }
+        let open = Vec::from_iter(open.by_ref().filter(|(_, it)| !it.constant));
         let followed = match &*open {
             [] => self.chosen_before(computed, &mut operands)?,
             [(only, _)] => Some(*only),

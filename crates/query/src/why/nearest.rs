@@ -86,10 +86,8 @@ pub(super) fn nearest(
                 }
                 Found::Computed(made) => {
                     if seen.insert(made) {
-                        let operands = walk.operands(made)?;
-                        let decisive = walk.decisive(made, &operands)?;
-                        for (i, operand) in operands.iter().enumerate() {
-                            if operand.constant || decisive.is_some_and(|decisive| decisive != i) {
+                        for (i, operand) in walk.operands(made)?.iter().enumerate() {
+                            if operand.constant {
                                 continue;
                             }
                             let item = Item {

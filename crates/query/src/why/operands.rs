@@ -2,7 +2,6 @@
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, NodeEnd, Register, Taker};
-use afterimage_numeric::Side;
 use afterimage_wet::Source;
 
 use super::{Computed, Move, Operand, Spot, Walk, WhyError};
@@ -92,25 +91,6 @@ impl Walk<'_, '_> {
         let address = compiled.code.insts[it.inst].a;
         let source = self.values.source(it.instance, address)?;
         Ok(!matches!(source, Source::Constant(_)))
-    }
-
-    /// The operand that the value of an instruction is owed to, if it is not to the other: of `x + 0` and `0 * y`.
-    pub(super) fn decisive(
-        &self,
-        computed: Computed,
-        operands: &[Operand],
-    ) -> Result<Option<usize>, WhyError> {
-        let compiled = self.values.compiled(computed.instance.node)?;
-        let (Code::Scalar(scalar), [left, right]) =
-            (compiled.code.insts[computed.inst].code, operands)
-        else {
-            return Ok(None);
-        };
-        let side = scalar.decisive(left.value.0, right.value.0);
-        Ok(side.map(|side| match side {
-            Side::Left => 0,
-            Side::Right => 1,
-        }))
     }
 
     /// What an instruction takes.
