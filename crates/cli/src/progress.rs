@@ -43,6 +43,11 @@ impl Bar {
         let bar = self.0.clone();
         Arc::new(move |events| bar.set_position(events))
     }
+
+    /// The same, shown until the last of what is returned is dropped.
+    pub(crate) fn into_progress(self) -> Progress {
+        Arc::new(move |events| self.0.set_position(events))
+    }
 }
 
 impl Drop for Bar {

@@ -2,12 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use afterimage_placement::{Mode, PlanOptions};
 use afterimage_record::{
-    Cache, Interrupt, PathFilter, RecordError, RecordOptions, Recorded, record,
+    Cache, Interrupt, PathFilter, RecordError, RecordOptions, Recorded, Repeating, Uncertain,
+    record,
 };
-use afterimage_trace::{TraceError, TraceWriter};
+use afterimage_trace::{Interrupter, TraceError, TraceWriter};
 use anyhow::{Result, anyhow, bail};
 use clap::Args as _;
 
@@ -17,6 +19,7 @@ use crate::exit::{Exit, Failed};
 use crate::filters::FilterArguments;
 use crate::input::{self, Loaded};
 use crate::output::{pasted, say, write};
+use crate::progress::Bar;
 use crate::signals::{Watch, leave_last_words};
 
 /// Run a program and record what crosses its boundary, so that everything it did can be asked later
@@ -252,6 +255,9 @@ pub(crate) fn execute(
         stack: run.stack_bytes()?,
         output_to_stderr: scratch.is_some(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        repeating: Repeating(Arc::new(|events| {
+            Bar::start("looking for the operator that trapped", Some(events)).into_progress()
+        })),
         ..RecordOptions::default()
     };
     let interrupt = Interrupt::new();
@@ -266,6 +272,14 @@ pub(crate) fn execute(
         out,
     );
     drop(watch);
+    if let Ok(Recorded {
+        uncertain: Some(uncertain),
+        ..
+    }) = &recorded
+    {
+        let what = remark(uncertain, interrupt.requested());
+        say(format_args!("{}: {what}", loaded.path.display()));
+    }
     recorded.map_err(|error| {
         let exit = match error {
             RecordError::UnknownImport { .. }
@@ -286,6 +300,24 @@ pub(crate) fn execute(
         };
         Failed { exit, error: anyhow::Error::new(error).context(place) }.into()
     })
+}
+
+/// What is said of a recording that may name another operator than the one that trapped, or none.
+fn remark(uncertain: &Uncertain, asked: Option<Interrupter>) -> String {
+    let what = if uncertain.in_block {
+        "the operator that the recording says trapped may be one that takes the value of the load that did"
+    } else {
+        "the engine does not say where it trapped, so the recording has no end, as if it had been cut off there"
+    };
+    let (why, remedy) = match (&uncertain.error, asked) {
+        (RecordError::Interrupted, Some(Interrupter::Timeout)) => (
+            "was stopped by the time limit".to_owned(),
+            "; record it again with a longer --timeout",
+        ),
+        (RecordError::Interrupted, _) => ("was interrupted".to_owned(), "; record it again"),
+        (error, _) => (format!("failed: {error}"), ""),
+    };
+    format!("{what}; running it again to find out {why}{remedy}")
 }
 
 /// A value, as it would be written on the command line.

@@ -1,5 +1,7 @@
 //! How an execution ended, and where every activation stood.
 
+use std::ops::Range;
+
 use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 use afterimage_placement::OpenFrame;
 use afterimage_program::{BlockEnd, Effect, Function, OperatorIndex, Program};
@@ -93,6 +95,28 @@ pub(crate) struct Activation {
     pub place: Place,
 }
 
+/// What is not certain of where a run trapped.
+#[derive(Debug)]
+pub(crate) struct Doubt {
+    /// In this function.
+    pub function: FuncId,
+    /// One of the loads between these offsets may have trapped.
+    pub loads: Range<OrigOffset>,
+    /// An operator in the block that trapped, as the engine names it or there is no other.
+    pub at: Option<OrigOffset>,
+}
+
+impl Doubt {
+    /// What is known of where it trapped, if it is not settled: the block is right.
+    pub(crate) fn known(&self) -> Option<Frame> {
+        Some(Frame {
+            function: self.function,
+            offset: self.at?,
+            standing: Standing::At,
+        })
+    }
+}
+
 impl Outcome {
     /// The activations on the stack, innermost first. `trapped`: where it is known to have trapped.
     ///
@@ -177,35 +201,61 @@ impl Outcome {
         )
     }
 
-    /// The function that trapped, if which of its operators did is in doubt.
+    /// What is in doubt of where it trapped, if anything is.
     ///
     /// Of a load and what takes its value the engine makes one instruction, if nothing stands between them; it reports that one at the operator that takes
-    /// the value, or nowhere, if it made that operator of several.
+    /// the value, or nowhere, if it made that operator of several. An operator that cannot trap like this may have been moved, so its block says nothing
+    /// of where the load is.
     pub(crate) fn in_doubt(
         &self,
         program: &Program,
         bytes: &[u8],
         index: &OperatorIndex<'_>,
         map: &OffsetMap,
-    ) -> Option<FuncId> {
+    ) -> Option<Doubt> {
         let (function, at) = self.trapped(map)?;
         if at.is_some() && !self.may_be_folded() {
             return None;
         }
-        let found = at.and_then(|at| block_of(program, index, at));
-        let Some((code, block)) = found else {
-            return Some(function);
-        };
-        let before = code.cfg.blocks[block].offsets.start..at?;
-        let mut operators = program.operators(bytes, code);
-        let doubtful = operators.any(|(_, offset, operator)| {
-            before.contains(&offset)
-                && matches!(
-                    Effect::of(&operator),
-                    Effect::MemoryRead(_) | Effect::TableRead(_)
-                )
-        });
-        doubtful.then_some(function)
+        let code = program.function(function)?;
+        let found = at.and_then(|at| Some((at, block_of(program, index, at)?.1)));
+        let before = found.map(|(at, block)| code.cfg.blocks[block].offsets.start..at);
+        let mut itself = false;
+        let mut loads_before = false;
+        // The last load, and whether all others are in its block.
+        let mut last: Option<(OrigOffset, BlockId)> = None;
+        let mut one_block = true;
+        for (op, offset, operator) in program.operators(bytes, code) {
+            let effect = Effect::of(&operator);
+            itself |= at == Some(offset) && effect.may_go_beyond();
+            if effect.is_load()
+                && let Some(block) = code.block_of(op)
+            {
+                let before = before.as_ref();
+                loads_before |= before.is_some_and(|before| before.contains(&offset));
+                one_block &= last.is_none_or(|(_, other)| other == block);
+                last = Some((offset, block));
+            }
+        }
+        match before {
+            Some(before) if itself => loads_before.then_some(Doubt {
+                function,
+                loads: before,
+                at,
+            }),
+            Some(_) => Some(Doubt {
+                function,
+                loads: code.body.clone(),
+                at: at.filter(|_| loads_before),
+            }),
+            None => Some(Doubt {
+                function,
+                loads: code.body.clone(),
+                at: last
+                    .filter(|_| one_block && self.may_be_folded())
+                    .map(|(offset, _)| offset),
+            }),
+        }
     }
 
     /// Whether it may have trapped there, by what the engine says.
@@ -218,10 +268,9 @@ impl Outcome {
     ) -> bool {
         self.trapped(map).is_some_and(|(function, at)| {
             let block = |at| block_of(program, index, at).map(|(_, block)| block);
-            let behind = |at| {
-                self.may_be_folded() && at >= trapped.offset && block(at) == block(trapped.offset)
-            };
-            function == trapped.function && at.is_none_or(|at| at == trapped.offset || behind(at))
+            // What was recorded is the other one of the two, if it could not be settled.
+            let folded = |at| self.may_be_folded() && block(at) == block(trapped.offset);
+            function == trapped.function && at.is_none_or(|at| at == trapped.offset || folded(at))
         })
     }
 

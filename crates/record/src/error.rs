@@ -133,6 +133,9 @@ pub enum RecordError {
         /// What differs.
         what: String,
     },
+    /// A re-execution was stopped from outside.
+    #[error("it was interrupted")]
+    Interrupted,
     /// The recording was cut before its end was written.
     #[error(
         "the recording was cut off: how the run ended is not in the file; record the program again"

@@ -163,6 +163,7 @@ impl<'a> Job<'a> {
                 program: self.program,
                 file: self.file,
                 progress: self.progress,
+                interrupt: None,
             };
             replay(engine, &source, rewritten, stop, paths)
         })

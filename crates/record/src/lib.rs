@@ -28,7 +28,7 @@ pub use error::RecordError;
 pub use imports::HostFunction;
 pub use interrupt::Interrupt;
 pub use lens::{check, check_blocks, count};
-pub use live::{Command, RecordOptions, Recorded, record};
+pub use live::{Command, RecordOptions, Recorded, Repeating, Uncertain, record};
 pub use paths::{
     BuiltPaths, Filter, GrammarSink, HandOverError, LivePath, Mark, MarkedCode, Nodes, PathFilter,
     RecordedRun, Stretch, Traced, build_paths, trace_paths, verify_words,

@@ -1,6 +1,8 @@
 //! Recording: a live run whose host boundary goes to the log.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use afterimage_ids::{FuncId, ImportId};
@@ -25,7 +27,8 @@ use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
 use crate::lens::solve_counts;
 use crate::paths::{HALF_WORDS, HasPaths, PathHost, Producer, WordWriter, say_number};
-use crate::trapped::trapped_at;
+use crate::replay::Progress;
+use crate::trapped::{Unsettled, trapped_at};
 use crate::values::{parse_arguments, raw, zero};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
@@ -71,6 +74,24 @@ pub struct RecordOptions {
     pub deterministic: bool,
     /// Version of the calling tool, for the file.
     pub tool_version: String,
+    /// Told when the run is repeated, because where it trapped is not certain.
+    pub repeating: Repeating,
+}
+
+/// Makes, of how many events there are, what is told now and then how many were repeated, and dropped afterwards.
+#[derive(Clone)]
+pub struct Repeating(pub Arc<dyn Fn(u64) -> Progress + Send + Sync>);
+
+impl Default for Repeating {
+    fn default() -> Self {
+        Self(Arc::new(|_| Arc::new(|_| {})))
+    }
+}
+
+impl fmt::Debug for Repeating {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Repeating").finish_non_exhaustive()
+    }
 }
 
 impl Default for RecordOptions {
@@ -87,6 +108,7 @@ impl Default for RecordOptions {
             output_to_stderr: false,
             deterministic: true,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            repeating: Repeating::default(),
         }
     }
 }
@@ -190,8 +212,20 @@ pub struct Recorded {
     pub cpu_seconds: f64,
     /// Results of an invoked function.
     pub results: Vec<RawValue>,
-    /// Counts, if they were made live.
+    /// Counts, if they were made live and it is known where the run ended.
     pub counts: Option<CountsLens>,
+    /// Why it is not certain which operator trapped, if it is not.
+    pub uncertain: Option<Uncertain>,
+}
+
+/// The run that was to find which operator trapped did not.
+#[derive(Debug)]
+pub struct Uncertain {
+    /// Why.
+    pub error: RecordError,
+    /// Whether it is known at least in which block the run trapped. Otherwise the recording has no end, as one that was cut off, and the end that is
+    /// told has no frames.
+    pub in_block: bool,
 }
 
 /// Runs a program and writes its boundary to `out`, which is committed at the end.
@@ -259,7 +293,6 @@ pub fn record(
         rewritten: &rewritten,
         plan: the_plan.as_ref(),
         entries,
-        cache,
         out,
     };
     let guest = |paths| on_guest_thread(options.stack, || run.run(&module, interrupt, log, paths));
@@ -283,7 +316,9 @@ pub fn record(
     if let Some(counts) = &recorded.counts {
         out.counts(counts)?;
     }
-    out.end(&recorded.end)?;
+    if recorded.uncertain.as_ref().is_none_or(|u| u.in_block) {
+        out.end(&recorded.end)?;
+    }
     out.commit()?;
     Ok(recorded)
 }
@@ -380,7 +415,6 @@ struct Run<'a> {
     rewritten: &'a Rewritten,
     plan: Option<&'a Plan>,
     entries: Vec<(FuncId, String, Vec<RawValue>)>,
-    cache: &'a Cache,
     out: &'a TraceWriter,
 }
 
@@ -456,11 +490,34 @@ impl Run<'_> {
         live.log.finish()?;
         let index = OperatorIndex::new(self.program, self.bytes);
         let map = &self.rewritten.map;
-        let trapped = outcome.in_doubt(self.program, self.bytes, &index, map);
-        let trapped = trapped
-            .map(|function| trapped_at(self.out, self.bytes, self.program, self.cache, function));
-        let standing =
-            outcome.standing(self.program, &index, map, trapped.transpose()?.as_ref())?;
+        let doubt = outcome.in_doubt(self.program, self.bytes, &index, map);
+        let (trapped, uncertain) = match &doubt {
+            Some(doubt) => {
+                let run = Unsettled {
+                    out: self.out,
+                    bytes: self.bytes,
+                    program: self.program,
+                    index: &index,
+                    ending: &outcome.ending(&[], None),
+                    doubt,
+                };
+                let progress = (self.options.repeating.0)(live.events);
+                match trapped_at(&run, interrupt, &progress) {
+                    Ok(frame) => (Some(frame), None),
+                    Err(error) => {
+                        let known = doubt.known();
+                        let in_block = known.is_some();
+                        (known, Some(Uncertain { error, in_block }))
+                    }
+                }
+            }
+            None => (None, None),
+        };
+        let nowhere = uncertain.as_ref().is_some_and(|u| !u.in_block);
+        let standing = match nowhere {
+            true => Vec::new(),
+            false => outcome.standing(self.program, &index, map, trapped.as_ref())?,
+        };
         let end = End {
             ending: outcome.ending(&standing, interrupt.requested()),
             frames: frames(self.program, &standing)?,
@@ -469,7 +526,7 @@ impl Run<'_> {
             host_call_counts: live.calls.clone(),
         };
         let counts = match self.plan {
-            Some(plan) => {
+            Some(plan) if !nowhere => {
                 let open = open_frames(self.program, &index, &outcome, &standing)?;
                 let entered: Vec<FuncId> = self
                     .entries
@@ -492,13 +549,14 @@ impl Run<'_> {
                     not_entered(&standing),
                 )?)
             }
-            None => None,
+            _ => None,
         };
         Ok(Recorded {
             end,
             cpu_seconds,
             results,
             counts,
+            uncertain,
         })
     }
 

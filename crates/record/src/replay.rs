@@ -1,6 +1,8 @@
 //! Re-execution: the same run again, from the log, with any instrumentation and without a host.
 
-use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use afterimage_ids::{FuncId, ImportId};
 use afterimage_program::Program;
@@ -15,7 +17,10 @@ use crate::ending::{Outcome, classify};
 use crate::live::Stopped;
 use crate::paths::{HasPaths, PathHost, say_number};
 use crate::values::{raw, same_type, val, zero};
-use crate::{Cache, RecordError};
+use crate::{Cache, Interrupt, RecordError};
+
+/// How often who waits for the compiler looks whether to go on.
+const ASK: Duration = Duration::from_millis(20);
 
 /// Where a re-execution is to stop, if the recording does not stop it by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +130,8 @@ pub(crate) struct Source<'a> {
     pub program: &'a Program,
     pub file: &'a TraceFile,
     pub progress: &'a Progress,
+    /// Who may stop it while it is compiled and, with the clock, at each poll. What is compiled for this is not kept.
+    pub interrupt: Option<&'a Interrupt>,
 }
 
 /// Runs the rewritten module from the log.
@@ -140,8 +147,12 @@ pub(crate) fn replay(
         program,
         file,
         progress,
+        interrupt,
     } = *source;
-    let module = cache.compile(engine, &rewritten.module)?;
+    let module = match interrupt {
+        Some(interrupt) => compile_unless(interrupt, engine, &rewritten.module)?,
+        None => cache.compile(engine, &rewritten.module)?,
+    };
     let host = Host {
         log: file.log()?,
         position: 0,
@@ -173,6 +184,8 @@ pub(crate) fn replay(
             set(ARM_SKIP_AT, skip)?;
         }
     }
+    let limit = probes.data_ptr(&store) as usize + LIMIT_AT as usize;
+    let _guard = interrupt.map(|interrupt| interrupt.guard(limit));
     // Dropped before the store: until then the consumer may be reading the store's memory.
     let _quiet = PathHost::connect(&mut store, &instance, &rewritten.layout)?;
     let outcome = run(&mut store, &instance, program)?;
@@ -185,6 +198,32 @@ pub(crate) fn replay(
         calls: std::mem::take(&mut host.calls),
         entered: std::mem::take(&mut host.entered),
     })
+}
+
+/// Compiles a module on a thread of its own, which is left alone if somebody asks to stop: the engine cannot be interrupted.
+fn compile_unless(
+    interrupt: &Interrupt,
+    engine: &Engine,
+    bytes: &[u8],
+) -> Result<Module, RecordError> {
+    let (send, compiled) = mpsc::channel();
+    let (engine, bytes) = (engine.clone(), bytes.to_vec());
+    std::thread::Builder::new()
+        .spawn(move || {
+            // Nobody may be waiting any more.
+            let _ = send.send(Module::new(&engine, bytes).map_err(RecordError::compile));
+        })
+        .map_err(RecordError::Thread)?;
+    loop {
+        match compiled.recv_timeout(ASK) {
+            Ok(module) => return module,
+            Err(RecvTimeoutError::Timeout) if interrupt.requested().is_none() => {}
+            Err(RecvTimeoutError::Timeout) => return Err(RecordError::Interrupted),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(RecordError::Compile("its compiler ended early".to_owned()));
+            }
+        }
+    }
 }
 
 /// Repeats the calls that the host made.

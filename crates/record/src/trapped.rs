@@ -1,51 +1,89 @@
 //! Where a run trapped, if the engine cannot tell.
 
-use std::sync::Arc;
-
-use afterimage_ids::FuncId;
-use afterimage_program::{OperatorIndex, Program};
+use afterimage_program::{Effect, OperatorIndex, Program};
 use afterimage_rewrite::{Options, Probes, rewrite};
-use afterimage_trace::{Frame, TraceFile, TraceWriter};
+use afterimage_trace::{Ending, Frame, Standing, TraceFile, TraceWriter, TrapCode};
 
-use crate::ending::frames;
+use crate::ending::{Doubt, frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
-use crate::replay::{Source, Stop, replay};
-use crate::{Cache, RecordError};
+use crate::replay::{Progress, Source, Stop, replay};
+use crate::{Cache, Interrupt, RecordError};
 
-/// Runs a program again that trapped in this function, with all its operators apart, and tells which one did. The log must be complete.
+/// A recording whose log is complete, of a run that trapped.
+pub(crate) struct Unsettled<'a> {
+    pub out: &'a TraceWriter,
+    pub bytes: &'a [u8],
+    pub program: &'a Program,
+    pub index: &'a OperatorIndex<'a>,
+    /// How it ended.
+    pub ending: &'a Ending,
+    pub doubt: &'a Doubt,
+}
+
+/// Runs a program again that trapped, with the loads in doubt kept apart from what takes their values, and tells which operator did.
 ///
-/// That takes as long as the run did.
+/// That takes as long as the run did. Nothing of it is kept: the module is of use for this once.
 pub(crate) fn trapped_at(
-    out: &TraceWriter,
-    bytes: &[u8],
-    program: &Program,
-    cache: &Cache,
-    function: FuncId,
+    run: &Unsettled<'_>,
+    interrupt: &Interrupt,
+    progress: &Progress,
 ) -> Result<Frame, RecordError> {
-    out.commit()?;
-    let file = TraceFile::open(&out.path())?;
+    let &Unsettled {
+        bytes,
+        program,
+        index,
+        ..
+    } = run;
+    run.out.commit()?;
+    let file = TraceFile::open(&run.out.path())?;
     let options = Options {
+        clock: true,
         export_start: true,
-        apart: Some(function),
+        apart: Some(run.doubt.loads.clone()),
         ..Options::default()
     };
     let rewritten = rewrite(bytes, program, Probes::None, &options)?;
     let engine = engine(Settings::with_stack(REPLAY_STACK))?;
     let source = Source {
-        cache,
+        cache: &Cache::none(),
         program,
         file: &file,
-        progress: &(Arc::new(|_| {}) as _),
+        progress,
+        interrupt: Some(interrupt),
     };
     let replayed = on_guest_thread(REPLAY_STACK, || {
         replay(&engine, &source, &rewritten, Stop::Never, None)
     })?;
-    let index = OperatorIndex::new(program, bytes);
-    let standing = replayed
-        .outcome
-        .standing(program, &index, &rewritten.map, None)?;
+    let outcome = &replayed.outcome;
+    let standing = outcome.standing(program, index, &rewritten.map, None)?;
+    let ending = outcome.ending(&standing, interrupt.requested());
+    if matches!(ending, Ending::Interrupted { .. }) {
+        return Err(RecordError::Interrupted);
+    }
     let found = frames(program, &standing)?.into_iter().next();
     found
-        .filter(|frame| frame.function == function)
-        .ok_or_else(|| RecordError::UnknownPlace(function.to_string()))
+        .filter(|frame| ending == *run.ending && could_trap(run, frame))
+        .ok_or_else(|| RecordError::UnknownPlace(run.doubt.function.to_string()))
+}
+
+/// Whether an operator in the function that trapped can do so like this.
+fn could_trap(run: &Unsettled<'_>, frame: &Frame) -> bool {
+    let Some(code) = run.program.function(frame.function) else {
+        return false;
+    };
+    let beyond = matches!(
+        run.ending,
+        Ending::Trapped {
+            code: TrapCode::MemoryOutOfBounds | TrapCode::TableOutOfBounds,
+            ..
+        }
+    );
+    let mut operators = run.program.operators(run.bytes, code);
+    let mut goes_beyond = || {
+        let operator = operators.find(|&(_, offset, _)| offset == frame.offset);
+        operator.is_some_and(|(_, _, operator)| Effect::of(&operator).may_go_beyond())
+    };
+    frame.function == run.doubt.function
+        && frame.standing == Standing::At
+        && (!beyond || goes_beyond())
 }

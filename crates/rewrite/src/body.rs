@@ -19,8 +19,10 @@
 //! ```
 //! Probes leave the operand stack as it was, use added locals only, and touch no memory but their own.
 
+use std::ops::Range;
+
 use afterimage_ids::{BlockId, EntityRef, OpId, OrigOffset};
-use afterimage_program::{Function, Program};
+use afterimage_program::{Effect, Function, Program};
 use wasm_encoder::{BlockType, Catch, Encode, Instruction, MemArg};
 use wasmparser::{FunctionBody, Operator, RefType, ValType};
 
@@ -54,8 +56,8 @@ pub(crate) struct Context<'a> {
     pub path_places: Option<PathPlaces>,
     /// The function being rewritten keeps nothing of its path in a local, so that none of it is lost when it traps.
     pub path_in_memory: bool,
-    /// The engine is not to make one instruction of several operators of the function being rewritten.
-    pub apart: bool,
+    /// Between which offsets the engine is not to make one instruction of a load and what takes its value.
+    pub apart: Option<Range<OrigOffset>>,
 }
 
 /// The rewritten body, without its size prefix, and its map.
@@ -256,7 +258,7 @@ impl Writer<'_, '_> {
         instruction.encode(&mut self.out);
     }
 
-    fn copy(&mut self, range: &std::ops::Range<usize>) {
+    fn copy(&mut self, range: &Range<usize>) {
         let (new, orig, len) = (
             self.out.len() as u32,
             range.start as u32,
@@ -503,7 +505,7 @@ impl Writer<'_, '_> {
     fn operator(
         &mut self,
         operator: &Operator<'_>,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         action: &Action,
         last: Option<&Actions>,
     ) -> Result<(), RewriteError> {
@@ -588,9 +590,13 @@ impl Writer<'_, '_> {
             }
             _ => {
                 self.copy(&range);
-                if self.context.apart {
+                let start = OrigOffset(range.start as u32);
+                let apart = self.context.apart.as_ref();
+                if apart.is_some_and(|loads| loads.contains(&start))
+                    && Effect::of(operator).is_load()
+                {
                     // Another number each time: of two stores of the same the engine would leave one out.
-                    self.mark(range.start as i64);
+                    self.mark(i64::from(start.0));
                 }
             }
         }
@@ -617,11 +623,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I32Store(slot));
     }
 
-    fn end(
-        &mut self,
-        range: &std::ops::Range<usize>,
-        last: Option<&Actions>,
-    ) -> Result<(), RewriteError> {
+    fn end(&mut self, range: &Range<usize>, last: Option<&Actions>) -> Result<(), RewriteError> {
         if let Some(actions) = last
             && self.frames[0].inside > 0
         {
@@ -661,7 +663,7 @@ impl Writer<'_, '_> {
     fn br_if(
         &mut self,
         depth: u32,
-        range: &std::ops::Range<usize>,
+        range: &Range<usize>,
         action: &Action,
     ) -> Result<(), RewriteError> {
         if action.taken.is_empty() {
@@ -687,7 +689,7 @@ impl Writer<'_, '_> {
     fn br_table(
         &mut self,
         targets: &wasmparser::BrTable<'_>,
-        range: &std::ops::Range<usize>,
+        range: &Range<usize>,
         action: &Action,
     ) -> Result<(), RewriteError> {
         if action.table.is_empty() && !self.moved() {
@@ -733,7 +735,7 @@ impl Writer<'_, '_> {
     /// A call, with a landing pad around it if an exception that leaves it is counted.
     fn call(
         &mut self,
-        range: &std::ops::Range<usize>,
+        range: &Range<usize>,
         action: &Action,
         signature: impl FnOnce(&TypePool, &Program) -> (Vec<ValType>, Vec<ValType>),
     ) -> Result<(), RewriteError> {
@@ -764,7 +766,7 @@ impl Writer<'_, '_> {
     fn try_table(
         &mut self,
         table: &wasmparser::TryTable,
-        range: &std::ops::Range<usize>,
+        range: &Range<usize>,
         action: &Action,
     ) -> Result<(), RewriteError> {
         let plain = action.catch.is_empty() && action.unwind.is_empty();

@@ -4,6 +4,8 @@
 //! index of the original changes. Debug sections are left out, because they would be
 //! wrong; source lines come from the original module.
 
+use std::ops::Range;
+
 use afterimage_ids::{EntityRef, FuncId, OpId, OrigOffset};
 use afterimage_placement::Plan;
 use afterimage_program::Program;
@@ -37,8 +39,9 @@ pub struct Options {
     pub clock: bool,
     /// Arm a place: it stops the run at a moment that the memory's words name.
     pub armed: Option<Armed>,
-    /// Keep the engine from making one instruction of several operators of this function, so that a trap is reported where it happened.
-    pub apart: Option<FuncId>,
+    /// Keep the engine from making one instruction of a load and what takes its value, so that a trap is reported where it happened: of the loads
+    /// between these offsets, which are in one function.
+    pub apart: Option<Range<OrigOffset>>,
     /// Export the start function instead of starting it, so that the caller can prepare the memory first.
     pub export_start: bool,
     /// Make a module for engines that know nothing of afterimage.
@@ -150,7 +153,7 @@ pub fn rewrite<'a>(
         mark_host_calls: options.external.is_some(),
         path_places,
         path_in_memory: false,
-        apart: false,
+        apart: options.apart.clone(),
     };
     for (i, function) in program.functions.iter().enumerate() {
         let mut actions = Actions::default();
@@ -187,9 +190,12 @@ pub fn rewrite<'a>(
         {
             actions.before(op, Step::Armed(Place::Operator(offset)));
         }
-        context.apart = options.apart == Some(function.id);
+        let apart = options.apart.as_ref();
+        let apart = apart.is_some_and(|loads| {
+            function.body.start < loads.end && loads.start < function.body.end
+        });
         let marks = context.mark_host_calls && !program.imports.is_empty();
-        let (body, map) = if actions.is_empty() && !marks && !context.apart {
+        let (body, map) = if actions.is_empty() && !marks && !apart {
             let range = function.body.start.0 as usize..function.body.end.0 as usize;
             let run = Run {
                 new: 0,

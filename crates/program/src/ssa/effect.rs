@@ -122,6 +122,27 @@ impl Effect {
             },
         }
     }
+
+    /// Whether it reads a value from a memory or a table.
+    pub fn is_load(self) -> bool {
+        matches!(self, Self::MemoryRead(_) | Self::TableRead(_))
+    }
+
+    /// Whether it may trap because it goes beyond a memory or a table.
+    pub fn may_go_beyond(self) -> bool {
+        match self {
+            Self::MemoryRead(_)
+            | Self::MemoryWrite(_)
+            | Self::MemoryCopy { .. }
+            | Self::MemoryInit { .. }
+            | Self::TableRead(_)
+            | Self::TableWrite(_)
+            | Self::TableCopy { .. }
+            | Self::TableInit { .. } => true,
+            Self::Call(callee) | Self::TailCall(callee) => !matches!(callee, Callee::Direct(_)),
+            _ => false,
+        }
+    }
 }
 
 /// The effect of a load or a store. Those are the operators with a memory argument; a store is one
