@@ -660,3 +660,61 @@ fn a_build_that_is_interrupted_goes_on_later() {
         assert_eq!(ask("parts.aft"), ask("whole.aft"));
     }
 }
+
+/// Counts, says so, and traps where the engine cannot tell which operator did.
+fn traps_late(count: u32, operators: &str) -> String {
+    format!(
+        r#"(module
+          (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+          (memory (export "memory") 1)
+          (global $g (mut i32) (i32.const 0))
+          (data (i32.const 0) "\10\00\00\00\06\00\00\00")
+          (data (i32.const 16) "begun\n")
+          (func (export "_start") (local $i i32)
+            (drop (i32.load (i32.const 32)))
+            (loop $again
+              (i32.store (i32.const 64) (local.get $i))
+              (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const {count}))))
+            (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+            {operators}))"#
+    )
+}
+
+#[test]
+fn looking_for_what_trapped_is_interrupted_and_the_recording_stays() {
+    let two = "(drop (i32.load (i32.const 8))) (drop (i32.load (local.get $i)))";
+    let nowhere =
+        "(global.set $g (i32.add (i32.add (i32.load (local.get $i)) (i32.const 5)) (i32.const 7)))";
+    for (operators, placed) in [(two, true), (nowhere, false)] {
+        let sandbox = Sandbox::new();
+        sandbox.write("late.wat", traps_late(600_000_000, operators));
+        let child = begun(&mut sandbox.command(["record", "late.wat"]));
+        // The run ends at once; to repeat it takes a second.
+        std::thread::sleep(Duration::from_millis(100));
+        signal(&child, Signal::INT);
+        let ran = ended(child);
+        assert_eq!(ran.code, Some(134), "{ran:?}");
+        assert!(ran.stderr.contains("was interrupted"), "{ran:?}");
+        if placed {
+            assert!(ran.stderr.contains("may be one that takes"), "{ran:?}");
+            is_exact(&sandbox, "late.aft", "trapped: memory access out of bounds");
+        } else {
+            assert!(ran.stderr.contains("has no end"), "{ran:?}");
+            sandbox.ok("info late.aft");
+            sandbox.ok("verify late.aft");
+        }
+    }
+}
+
+#[test]
+fn what_looks_for_what_trapped_is_not_kept_in_the_cache() {
+    let sandbox = Sandbox::new();
+    let filler = "(drop (i32.const 0))".repeat(360_000);
+    let operators =
+        format!("{filler} (drop (i32.load (i32.const 8))) (drop (i32.load (local.get $i)))");
+    sandbox.wasm("large.wasm", &traps_late(9_999_999, &operators));
+    let ran = sandbox.run("record large.wasm");
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    assert!(fs::read_dir(sandbox.path("cache")).unwrap().count() <= 1);
+}

@@ -517,3 +517,26 @@ fn start_functions_end_the_run() {
         agree(&recording);
     }
 }
+
+#[test]
+fn loads_of_large_functions_trap() {
+    let filler = "(drop (i32.const 0))".repeat(360_000);
+    let operators = [
+        // At a load, behind another in its block; and at what takes the value of a load, or nowhere.
+        "(drop (i32.load (local.get $x)))",
+        "(drop (i32.add (i32.const 5) (i32.load (local.get $x))))",
+        "(global.set $g (i32.add (i32.add (i32.load (local.get $x)) (i32.const 5)) (i32.const 7)))",
+    ];
+    for operator in operators {
+        let text = format!(
+            r#"(module (memory 1) (global $g (mut i32) (i32.const 0))
+              (func (export "run") (param $x i32)
+                {filler}
+                (drop (i32.load (i32.const 8)))
+                {operator}))"#
+        );
+        let recording = record_run(&text, &["-4093"], &quiet());
+        assert!(recording.recorded.uncertain.is_none(), "{operator}");
+        agree(&recording);
+    }
+}
