@@ -1,7 +1,7 @@
 //! Whether the host gave two runs the same, and whether they ended alike.
 
 use afterimage_present::{DiffEnding, grouped};
-use afterimage_trace::{Ending, Event, RawValue};
+use afterimage_trace::{Ending, Event, HostRead, HostWrite, RawValue};
 use anyhow::Result;
 
 use crate::lens::Traced;
@@ -41,10 +41,11 @@ fn ending(run: &Traced) -> Result<DiffEnding> {
     let file = pasted(&run.at);
     let question = ending.as_ref().and_then(|ending| match ending {
         Ending::Returned | Ending::Exited { code: 0 } => None,
-        Ending::Exited { .. } | Ending::Trapped { .. } | Ending::Exception { .. } => {
-            Some(format!("afterimage why {file} --trap"))
-        }
-        Ending::Interrupted { .. } | Ending::StackOverflow | Ending::HostError { .. } => {
+        Ending::Exited { .. }
+        | Ending::Trapped { .. }
+        | Ending::Exception { .. }
+        | Ending::StackOverflow => Some(format!("afterimage why {file} --trap")),
+        Ending::Interrupted { .. } | Ending::HostError { .. } => {
             Some(format!("afterimage state {file} --at end"))
         }
     });
@@ -82,26 +83,97 @@ const ARGUMENTS: [&str; 2] = ["args_get", "args_sizes_get"];
 /// And for its environment.
 const ENVIRONMENT: [&str; 2] = ["environ_get", "environ_sizes_get"];
 
-/// The first call of the host that gave two runs different results or bytes, in words. Arguments and the environment are known otherwise; where they were put depends on the version, and is
-/// not compared.
+/// Calls that say by lists of addresses and lengths what is to be read or written.
+const OF_LISTS: [&str; 6] = [
+    "fd_read",
+    "fd_pread",
+    "fd_write",
+    "fd_pwrite",
+    "sock_recv",
+    "sock_send",
+];
+
+/// What a program asked of the host, and what it was given.
+struct Exchange {
+    name: String,
+    args: Vec<RawValue>,
+    reads: Vec<HostRead>,
+    digest: u32,
+    results: Vec<RawValue>,
+    writes: Vec<HostWrite>,
+}
+
+impl Exchange {
+    /// Whether an argument is the address of what the host read or wrote.
+    fn is_address(&self, index: usize) -> bool {
+        let bits = match self.args.get(index) {
+            Some(RawValue::I32(value)) => u64::from(*value as u32),
+            Some(RawValue::I64(value)) => *value as u64,
+            _ => return false,
+        };
+        self.places().any(|address| address == bits)
+    }
+
+    /// Where the host read and wrote.
+    fn places(&self) -> impl Iterator<Item = u64> + '_ {
+        let read = self.reads.iter().map(|read| read.address);
+        read.chain(self.writes.iter().map(|write| write.address))
+    }
+
+    /// Whether the same was asked as in a call of the same function. Where in memory it is depends on the version, and so do lists of addresses.
+    fn asked_the_same(&self, other: &Self) -> bool {
+        let lengths = |of: &Self| Vec::from_iter(of.reads.iter().map(|read| read.length));
+        let has_moved = || self.args != other.args || self.places().ne(other.places());
+        let arguments = (0..).zip(self.args.iter().zip(&other.args));
+        let mut others = arguments
+            .filter(|(_, (x, y))| x != y)
+            .map(|(index, _)| index);
+        others.all(|index| self.is_address(index) || other.is_address(index))
+            && lengths(self) == lengths(other)
+            && (self.digest == other.digest
+                || OF_LISTS.contains(&self.name.as_str()) && has_moved())
+    }
+
+    /// Whether the same was given.
+    fn gave_the_same(&self, other: &Self) -> bool {
+        let bytes = |of: &Self| {
+            let writes = of.writes.iter().map(|write| write.bytes.as_slice());
+            writes.collect::<Vec<_>>().concat()
+        };
+        self.results == other.results && bytes(self) == bytes(other)
+    }
+
+    /// The descriptor of a file that it is about.
+    fn descriptor(&self) -> Option<RawValue> {
+        let first = self.args.first().copied();
+        first.filter(|_| self.name.starts_with("fd_"))
+    }
+}
+
+/// The first call of the host that asked for the same in two runs and gave different results or bytes, in words. Arguments and the environment are known otherwise; where they were put depends on
+/// the version, and is not compared. Nor is what is given of a file of which something else was asked before.
 fn given_otherwise(runs: [&Traced; 2]) -> Result<Option<String>> {
-    type Given = (String, Vec<RawValue>, Vec<u8>);
     let calls = |run: &Traced| -> Result<_> {
         let imports = &run.loaded.program.imports;
         let names = Vec::from_iter(imports.iter().map(|import| import.name.clone()));
         let given = run.file.log()?.filter_map(move |event| match event {
             Ok(Event::HostCall {
                 import,
+                args,
                 results,
                 writes,
-                ..
+                reads,
+                read_digest,
             }) => {
-                let name = names
-                    .get(import.as_u32() as usize)
-                    .cloned()
-                    .unwrap_or_default();
-                let bytes = writes.into_iter().flat_map(|write| write.bytes);
-                Some(Ok((name, results, bytes.collect())))
+                let name = names.get(import.as_u32() as usize);
+                Some(Ok(Exchange {
+                    name: name.cloned().unwrap_or_default(),
+                    args,
+                    reads,
+                    digest: read_digest,
+                    results,
+                    writes,
+                }))
             }
             Ok(_) => None,
             Err(error) => Some(Err(error)),
@@ -109,16 +181,29 @@ fn given_otherwise(runs: [&Traced; 2]) -> Result<Option<String>> {
         Ok(given)
     };
     let [a, b] = runs;
+    let mut otherwise: Vec<RawValue> = Vec::new();
     for (number, (a, b)) in (1u64..).zip(calls(a)?.zip(calls(b)?)) {
-        let (a, b): (Given, Given) = (a?, b?);
+        let (a, b): (Exchange, Exchange) = (a?, b?);
         let mut known = ARGUMENTS.iter().chain(&ENVIRONMENT);
-        let is_known = known.any(|name| *name == a.0);
         // If they are different functions, it is said elsewhere that the runs did not do the same.
-        if a != b && a.0 == b.0 && !is_known {
+        if a.name != b.name || known.any(|name| *name == a.name) {
+            continue;
+        }
+        let of = [a.descriptor(), b.descriptor()];
+        if !a.asked_the_same(&b) {
+            for descriptor in of.into_iter().flatten() {
+                if !otherwise.contains(&descriptor) {
+                    otherwise.push(descriptor);
+                }
+            }
+            continue;
+        }
+        let is_followed = of.iter().flatten().any(|of| otherwise.contains(of));
+        if !is_followed && !a.gave_the_same(&b) {
             return Ok(Some(format!(
                 "call {} of the host, {}",
                 grouped(number),
-                a.0
+                a.name
             )));
         }
     }

@@ -191,7 +191,7 @@ where
         let of_b = matching.of_b[found.b as usize].as_ref();
         of_b.is_some_and(|found| found.evidence.values == Values::Shifted)
     };
-    found.retain(|found| is_shifted(found) || !moves.contains(&distance(found.values)));
+    found.retain(|found| is_shifted(found) || !moves.lead(found.values));
     let mut operators = Operators {
         versions,
         runs: runs.map(|(run, _)| run),
@@ -201,7 +201,7 @@ where
         if let Some(taken) = taken.get(&found.b) {
             // Of what lies elsewhere a sum lies elsewhere; other operators give something else.
             let adds = operators.of(0, found.a).is_some_and(|known| known.adds);
-            let moved = |x, y| adds && x >= ADDRESSES && moves.contains(&distance([x, y]));
+            let moved = |x, y| adds && moves.lead([x, y]);
             found.took = Took::of(taken, moved);
         }
     }
@@ -321,14 +321,36 @@ impl<S: Segments> Operators<'_, '_, S> {
     }
 }
 
-/// How far apart two addresses are.
-fn distance([a, b]: [u64; 2]) -> u32 {
-    (b as u32).wrapping_sub(a as u32)
+/// Objects that lie elsewhere in the second version, by how far they have moved.
+struct Moves(HashMap<u64, Moved>);
+
+/// What moved equally far.
+struct Moved {
+    /// So many pairs of statements access it.
+    times: u32,
+    /// The first address of it in the first version.
+    first: u64,
+    /// The last one.
+    last: u64,
 }
 
-/// How far objects have moved: the differences between first addresses of loads and stores that correspond and step from address to address in the same way.
-fn moves(versions: [&Version; 2], matching: &Matching) -> HashSet<u32> {
-    let mut times: HashMap<u32, u32> = HashMap::new();
+/// So far beyond what was accessed of objects an address of them may be: they have parts that nothing accesses, and ends.
+const AROUND: u64 = 1024;
+
+impl Moves {
+    /// Whether a value is an address of such an object, and the other one the same address in the second version. A number that differs as much, but is not where the objects are, is none.
+    fn lead(&self, [a, b]: [u64; 2]) -> bool {
+        let moved = self.0.get(&b.wrapping_sub(a));
+        moved.is_some_and(|moved| {
+            let around = moved.first.saturating_sub(AROUND)..=moved.last.saturating_add(AROUND);
+            moved.times >= MOVED && a.min(b) >= ADDRESSES && around.contains(&a)
+        })
+    }
+}
+
+/// Which objects have moved: where loads and stores that correspond step from address to address in the same way, from another first one.
+fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
+    let mut moves: HashMap<u64, Moved> = HashMap::new();
     for (b, found) in versions[1].statements.iter().zip(&matching.of_b) {
         let a = found
             .as_ref()
@@ -338,11 +360,18 @@ fn moves(versions: [&Version; 2], matching: &Matching) -> HashSet<u32> {
             && (of_a.count, of_a.steps) == (of_b.count, of_b.steps)
             && of_a.first != of_b.first
         {
-            *times.entry(distance([of_a.first, of_b.first])).or_default() += 1;
+            let distance = of_b.first.wrapping_sub(of_a.first);
+            let moved = moves.entry(distance).or_insert(Moved {
+                times: 0,
+                first: of_a.smallest,
+                last: of_a.largest,
+            });
+            moved.times += 1;
+            moved.first = moved.first.min(of_a.smallest);
+            moved.last = moved.last.max(of_a.largest);
         }
     }
-    let often = times.into_iter().filter(|&(_, times)| times >= MOVED);
-    often.map(|(distance, _)| distance).collect()
+    Moves(moves)
 }
 
 /// Tells those that make something else of the same from those to which it is passed.
