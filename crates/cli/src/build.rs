@@ -20,7 +20,7 @@ use crate::exit::{Exit, Failed};
 use crate::filters::{Beyond, FilterArguments, KeptValues};
 use crate::input::{self, Loaded};
 use crate::lens::{complete, stops_of};
-use crate::output::{pasted, say};
+use crate::output::{appending, pasted, say};
 use crate::progress::Bar;
 use crate::signals::StopFlag;
 
@@ -257,11 +257,11 @@ fn add_values(
         last,
         ref left_out,
     } = *kept;
-    let out = TraceWriter::append(at).with_context(|| {
-        format!(
+    let out = TraceWriter::append(at).map_err(|error| {
+        appending(error).context(format!(
             "{}: the values cannot be added to the recording",
             at.display()
-        )
+        ))
     })?;
     let end = file.end().with_context(name)?;
     let bar = Bar::start("following the values", Some(last.min(length)));
@@ -474,11 +474,11 @@ fn add_path(
             at.display()
         );
     }
-    let out = TraceWriter::append(at).with_context(|| {
-        format!(
+    let out = TraceWriter::append(at).map_err(|error| {
+        appending(error).context(format!(
             "{}: the path cannot be added to the recording",
             at.display()
-        )
+        ))
     })?;
     let words = file.last_begun(Kind::PATH_WORDS);
     let steps = words.map(|words| words.chunks() as u64);

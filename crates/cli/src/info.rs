@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use afterimage_present::{grouped, shell_word};
 use afterimage_query::paths::RecordedPath;
 use afterimage_query::paths::recorded_path;
-use afterimage_query::simulate::stored_simulations;
+use afterimage_query::simulate::{StoredSimulation, StoredSimulations, stored_simulations};
 use afterimage_query::slices::saved_slices;
 use afterimage_query::steps::{FileCheckpoints, recorded_checkpoints};
 use afterimage_query::values::{recorded_epochs, recorded_values};
@@ -255,7 +255,13 @@ fn document(file: &TraceFile, loaded: &Loaded, sized: bool) -> Result<Document> 
     let values = values.unwrap_or_default();
     let lenses = Vec::from_iter(lenses.chain((!values.is_empty()).then_some("full")));
     let checkpoints = found.map(|found| checkpoints(&found, &sections, &values));
-    let simulations = read(simulations(file).map(Some), &mut problems).unwrap_or_default();
+    let stored = read(
+        stored_simulations(file).map_err(Error::from).map(Some),
+        &mut problems,
+    );
+    let StoredSimulations { sound, damaged } = stored.unwrap_or_default();
+    let simulations = simulations(&sound);
+    problems.extend(damaged.iter().map(|damaged| damaged.error.to_string()));
     let slices = read(slices(file, loaded).map(Some), &mut problems).unwrap_or_default();
     let streams = match (&whole, &epochs) {
         (Some(whole), Some(epochs)) if sized => read(
@@ -389,8 +395,8 @@ fn checkpoints(
     }
 }
 
-fn simulations(file: &TraceFile) -> Result<Vec<SimulationRow>> {
-    let rows = stored_simulations(file)?.into_iter().map(|stored| {
+fn simulations(sound: &[StoredSimulation]) -> Vec<SimulationRow> {
+    let rows = sound.iter().map(|stored| {
         let sum = stored.summary.sum(|_| true);
         let stored_bytes = stored.stored_bytes();
         SimulationRow {
@@ -402,7 +408,7 @@ fn simulations(file: &TraceFile) -> Result<Vec<SimulationRow>> {
                 .then(|| 8.0 * stored_bytes as f64 / sum.executions as f64),
         }
     });
-    Ok(rows.collect())
+    rows.collect()
 }
 
 fn slices(file: &TraceFile, loaded: &Loaded) -> Result<Vec<SliceRow>> {

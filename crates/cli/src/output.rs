@@ -2,12 +2,13 @@
 
 use std::fmt::Display;
 use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, IsTerminal, Read as _, Write, stderr, stdout};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read as _, Write, stderr, stdout};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use afterimage_present::{Sources, Style, shell_name};
-use anyhow::{Context, Result, bail};
+use afterimage_trace::TraceError;
+use anyhow::{Context, Error, Result, anyhow, bail};
 
 /// When to use color.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
@@ -102,7 +103,7 @@ fn fill<W: Write>(
     // What is still buffered after a failure is not tried again.
     let (Watched { to, failure }, _) = writer.into_parts();
     match failure {
-        Some(failure) => Err(anyhow::Error::new(failure).context(place())),
+        Some(failure) => Err(Error::new(failure).context(place())),
         None => result.map(|()| to),
     }
 }
@@ -116,7 +117,7 @@ struct Watched<W> {
 impl<W: Write> Watched<W> {
     fn watch<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result
-            && error.kind() != io::ErrorKind::Interrupted
+            && error.kind() != ErrorKind::Interrupted
             && self.failure.is_none()
         {
             let copy = error.raw_os_error().map(io::Error::from_raw_os_error);
@@ -277,6 +278,21 @@ impl Sources for SourceFiles {
         }
         let bytes = std::fs::read(path).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Why nothing can be added to a recording, and what to do if that is because nobody may write it.
+pub(crate) fn appending(error: TraceError) -> Error {
+    match &error {
+        TraceError::Io { source, .. }
+            if matches!(
+                source.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            anyhow!("{error}; copy it to where it can be written, and ask the copy")
+        }
+        _ => error.into(),
     }
 }
 

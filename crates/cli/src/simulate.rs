@@ -6,8 +6,8 @@ mod worst;
 
 use afterimage_present::{MissReport, StepScene, grouped, misses_csv, misses_json, misses_text};
 use afterimage_query::simulate::{
-    CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, Summary, miss_rows, simulate,
-    stored_simulations,
+    CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, StoredSimulations, Summary, miss_rows,
+    simulate, stored_simulations,
 };
 use afterimage_query::steps::Operators;
 use anyhow::{Context, Result, bail};
@@ -116,7 +116,11 @@ impl Arguments {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let specs = arguments.specs()?;
     let at = &arguments.report.file;
-    if specs.is_empty() && stored_simulations(&input::recording(at)?)?.is_empty() {
+    let is_new = || -> Result<bool> {
+        let StoredSimulations { sound, damaged } = stored_simulations(&input::recording(at)?)?;
+        Ok(sound.is_empty() && damaged.is_empty())
+    };
+    if specs.is_empty() && is_new()? {
         bail!(
             "{}: nothing was simulated yet: give --cache SIZE,WAYS,LINE or --branch-predictor PREDICTOR, such as --cache 32k,8,64 --branch-predictor gshare",
             at.display()
@@ -152,15 +156,17 @@ fn answer(arguments: &Arguments, traced: &Traced, specs: &[Spec]) -> Result<()> 
     let place =
         place.map(|place| Ok::<_, anyhow::Error>((place, at::asked(arguments, traced, place)?)));
     let place = place.transpose()?;
-    let stored = stored::stored(at, traced, specs, arguments.again)?;
+    let (stored, problem) = stored::stored(at, traced, specs, arguments.again)?;
     if let Some((place, resolved)) = &place {
-        return at::answer(arguments, traced, &stored, (place, resolved));
+        at::answer(arguments, traced, &stored, (place, resolved))?;
+    } else if arguments.worst {
+        worst::answer(arguments, traced, &stored)?;
+    } else {
+        let summaries = Vec::from_iter(stored.iter().map(|stored| stored.summary.clone()));
+        shown(arguments, traced, &summaries)?;
     }
-    if arguments.worst {
-        return worst::answer(arguments, traced, &stored);
-    }
-    let summaries = Vec::from_iter(stored.iter().map(|stored| stored.summary.clone()));
-    shown(arguments, traced, &summaries)
+    // What is not damaged is told before what is.
+    problem.map_or(Ok(()), Err)
 }
 
 /// Says that a recording was cut off before its path ends.

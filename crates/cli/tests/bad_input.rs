@@ -505,3 +505,22 @@ fn a_path_is_not_replaced_by_nothing() {
     assert_eq!(sandbox.ok("trace hello.aft --limit all").stdout, before);
     assert!(sandbox.ok("verify hello.aft").stdout.contains("sound"));
 }
+
+/// Nothing can be added to what nobody may write, and it is said what to do.
+#[test]
+fn recordings_that_cannot_be_written() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.wat", HELLO);
+    sandbox.run("record hello.wat");
+    let read_only = fs::Permissions::from_mode(0o444);
+    fs::set_permissions(sandbox.path("hello.aft"), read_only).unwrap();
+    if rustix::process::geteuid().is_root() {
+        common::skipped("recordings that cannot be written, because root writes everything");
+        return;
+    }
+    let remedy = "copy it to where it can be written, and ask the copy";
+    for verb in ["trace", "build --lens full"] {
+        let parts = ["hello.aft", "Permission denied", remedy];
+        sandbox.refused(&format!("{verb} hello.aft"), 125, &parts);
+    }
+}

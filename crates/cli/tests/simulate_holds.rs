@@ -398,7 +398,7 @@ fn histories_that_are_kept_answer_about_each_execution() {
     let source = SourceMap::build(&recorded.module);
     let operators = Operators::new(&recorded.program, &recorded.module, &source);
     let events = Events::of(&recorded, &operators, &recorded.steps());
-    let all = stored_simulations(&recorded.file).unwrap();
+    let all = stored_simulations(&recorded.file).unwrap().sound;
     assert_eq!(all.len(), SPECS.len());
     let mut missed = 0;
     for (text, stored) in SPECS.iter().zip(&all) {
@@ -547,7 +547,7 @@ fn what_is_wrong_with_a_history_is_found() {
 fn no_other_history_holds() {
     let sandbox = kept();
     let recorded = Recorded::open(&sandbox);
-    let all = stored_simulations(&recorded.file).unwrap();
+    let all = stored_simulations(&recorded.file).unwrap().sound;
     let read = |stored: &StoredSimulation| {
         let mut found = Vec::new();
         for site in 0..stored.summary.sites.len() {
@@ -578,4 +578,44 @@ fn no_other_history_holds() {
         found += report.findings.len();
     }
     assert!(found > length / 2, "{found} of {length}");
+}
+
+/// A history that is damaged is said with what mends it, which need not read it, and hides no other one.
+#[test]
+fn a_damaged_history_hides_no_other_one() {
+    let sandbox = kept();
+    let right = sandbox.ok("simulate run.aft").stdout;
+    let sound = sandbox.read("run.aft");
+    // The last history is the last section; the name of it stands before what it has.
+    let name = SPECS[SPECS.len() - 1].as_bytes();
+    let is_there = |at: &usize| sound[*at..].starts_with(name);
+    let at = (0..sound.len()).rev().filter(is_there);
+    for at in at.filter(|at| sound[at - 1] as usize == name.len()) {
+        for behind in [0, name.len()] {
+            let mut damaged = sound.clone();
+            damaged[at + behind + 4..][..4].fill(0xff);
+            sandbox.write("run.aft", &damaged);
+            let ran = sandbox.run("simulate run.aft");
+            let first = right.split("\n\n").next().unwrap();
+            assert!(ran.stdout.starts_with(first), "{ran:?}");
+            // Of a name that is gone it is not known what to do again.
+            let (code, remedy) = match behind {
+                0 => (0, "with the options of what it was".to_owned()),
+                _ => {
+                    let spec = SPECS[SPECS.len() - 1];
+                    let remedy = format!("afterimage simulate run.aft {spec} --again");
+                    (125, remedy)
+                }
+            };
+            assert_eq!(ran.code, Some(code), "{ran:?}");
+            assert!(ran.stderr.contains(&remedy), "{ran:?}");
+            let info = sandbox.run("info run.aft");
+            assert!(info.stdout.contains(SPECS[0]), "{info:?}");
+            sandbox.ok("simulate run.aft --again");
+            if behind > 0 {
+                assert_eq!(sandbox.ok("simulate run.aft").stdout, right);
+                sandbox.ok("verify run.aft");
+            }
+        }
+    }
 }

@@ -14,7 +14,7 @@ use crate::place::open_regular;
 use crate::state::{ChunkEntry, State};
 use crate::wire::Fault;
 use crate::{
-    CountsLens, End, Kind, LogReader, Meta, Result, SectionReader, TraceError, counts, end,
+    CountsLens, End, Kind, LogReader, Meta, Result, SectionReader, TraceError, codec, counts, end,
 };
 
 /// A trace file's last complete state, open for reading. Cheap to clone.
@@ -200,6 +200,14 @@ impl TraceFile {
                 })
             })
             .collect()
+    }
+
+    /// The name that the section at a position in [`TraceFile::sections`] seems to have, though its first chunk may be damaged: enough to say what was there, but nothing to rely on.
+    pub fn seeming_name(&self, position: usize) -> Option<String> {
+        let chunk = self.inner.state.sections.get(position)?.chunks.first()?;
+        let payload = self.inner.payload(chunk).ok()?;
+        let (name, _) = codec::split_name(&chunk.header, payload).ok()?;
+        name.map(str::to_owned)
     }
 
     /// Reads the section at a position in [`TraceFile::sections`].

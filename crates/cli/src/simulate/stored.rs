@@ -4,33 +4,65 @@ use std::path::Path;
 
 use afterimage_present::grouped;
 use afterimage_query::simulate::{
-    SimulationWriter, Spec, StoredSimulation, simulate, stored_simulation, stored_simulations,
+    DamagedSimulation, SimulationWriter, Spec, StoredSimulation, StoredSimulations, simulate,
+    stored_simulation, stored_simulations,
 };
 use afterimage_trace::TraceWriter;
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result, anyhow};
 
 use crate::input;
 use crate::lens::Traced;
-use crate::output::say;
+use crate::output::{appending, pasted, say};
 use crate::steps::follow;
 
-/// The simulations that are asked for, or if none are, all that the recording has. `again` does them anew.
+/// The simulations that are asked for, or if none are, all that the recording has; and what is to be said of one of these that is damaged. `again` does them anew, without reading them.
 pub(super) fn stored(
     at: &Path,
     traced: &Traced,
     specs: &[Spec],
     again: bool,
-) -> Result<Vec<StoredSimulation>> {
-    if specs.is_empty() && !again {
-        return Ok(stored_simulations(&traced.file)?);
+) -> Result<(Vec<StoredSimulation>, Option<Error>)> {
+    if !specs.is_empty() {
+        return Ok((asked(at, traced, specs, again)?, None));
     }
-    let mut specs = specs.to_vec();
+    let StoredSimulations { sound, damaged } = stored_simulations(&traced.file)?;
+    let mut specs = Vec::from_iter(sound.iter().map(|stored| stored.summary.spec));
+    let mut problem = None;
+    for DamagedSimulation { spec, error } in damaged {
+        match spec {
+            Some(spec) if again => {
+                if !specs.contains(&spec) {
+                    specs.push(spec);
+                }
+            }
+            Some(spec) => {
+                problem.get_or_insert_with(|| {
+                    let file = pasted(at);
+                    anyhow!("{error}: afterimage simulate {file} {spec} --again")
+                });
+            }
+            // It cannot be told which one to replace, so what is said of it is no error for ever.
+            None => say(format_args!(
+                "{}: {error}, and with the options of what it was, which cannot be read",
+                at.display()
+            )),
+        }
+    }
     if specs.is_empty() {
-        let all = stored_simulations(&traced.file)?;
-        specs.extend(all.iter().map(|stored| stored.summary.spec));
+        return Err(problem.unwrap_or_else(|| {
+            anyhow!("nothing that was simulated can be read: say what to simulate, with --cache or --branch-predictor")
+        }));
     }
+    match again {
+        true => Ok((asked(at, traced, &specs, again)?, None)),
+        false => Ok((sound, problem)),
+    }
+}
+
+/// Some simulations, done if they are not there, or `again`.
+fn asked(at: &Path, traced: &Traced, specs: &[Spec], again: bool) -> Result<Vec<StoredSimulation>> {
     let mut missing = Vec::new();
-    for spec in &specs {
+    for spec in specs {
         if again || stored_simulation(&traced.file, spec)?.is_none() {
             missing.push(*spec);
         }
@@ -48,8 +80,10 @@ pub(super) fn stored(
 
 /// Simulates, and adds what comes of it.
 fn add(at: &Path, traced: &Traced, specs: &[Spec]) -> Result<()> {
-    let out = TraceWriter::append(at)
-        .context("histories cannot be added to the recording (--no-save simulates without)")?;
+    let out = TraceWriter::append(at).map_err(|error| {
+        let what = "histories cannot be added to the recording (--no-save simulates without)";
+        appending(error).context(what)
+    })?;
     let mut writer = SimulationWriter::new(&out, specs)?;
     let summaries = follow(traced, |run, log| {
         let mut keep = |i, before, epoch: &[u8]| writer.put(i, before, epoch);

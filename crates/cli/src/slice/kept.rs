@@ -9,7 +9,7 @@ use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result, bail};
 
 use crate::lens::Traced;
-use crate::output::{pasted, say};
+use crate::output::{appending, pasted, say};
 
 /// What tells the path of a run: saved questions speak of its nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
@@ -58,7 +58,9 @@ pub(super) fn keep(at: &Path, traced: &Traced, name: &str, saved: &SavedSlice) -
     let all = saved_slices(&traced.file, &traced.loaded.program)?;
     let known = all.get(name).and_then(|known| known.as_ref().ok());
     if known != Some(saved) {
-        let out = TraceWriter::append(at).context("the slice cannot be kept in the recording")?;
+        let out = TraceWriter::append(at).map_err(|error| {
+            appending(error).context("the slice cannot be kept in the recording")
+        })?;
         save(&out, name, saved)?;
         out.commit()?;
     }

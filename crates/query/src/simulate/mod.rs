@@ -43,6 +43,7 @@ pub use producers::{Producer, producers};
 pub use rows::{MissesBy, MissesPlace, MissesRow, miss_rows};
 pub use run::{Keep, simulate};
 pub use stored::{
-    SimulationWriter, StoredError, StoredSimulation, stored_simulation, stored_simulations,
+    DamagedSimulation, SimulationWriter, StoredError, StoredSimulation, StoredSimulations,
+    stored_simulation, stored_simulations,
 };
 pub use verify::{SimulationsReport, verify_simulations};

@@ -1,5 +1,6 @@
 //! Simulations in a file.
 
+use std::collections::HashSet;
 use std::error::Error;
 
 use afterimage_simulate::{Epoch, HistoryError, Misses, Spec, Summary, Tally};
@@ -83,16 +84,38 @@ pub struct StoredSimulation {
     pub summary: Summary,
 }
 
-/// The simulations of a file, in the order of its sections; of those of one name only the last one. Reads their summaries.
+/// The simulations of a file, in the order of its sections; of those of one name only the last one.
+#[derive(Debug, Default)]
+pub struct StoredSimulations {
+    /// Those whose summaries can be read.
+    pub sound: Vec<StoredSimulation>,
+    /// The others.
+    pub damaged: Vec<DamagedSimulation>,
+}
+
+/// A simulation that cannot be read.
+#[derive(Debug)]
+pub struct DamagedSimulation {
+    /// Which one it is, as far as that can still be read.
+    pub spec: Option<Spec>,
+    /// What is wrong with it.
+    pub error: StoredError,
+}
+
+/// The simulations of a file. Reads their summaries.
 ///
 /// # Errors
-/// If one is damaged.
-pub fn stored_simulations(file: &TraceFile) -> Result<Vec<StoredSimulation>, StoredError> {
-    let mut found: Vec<StoredSimulation> = Vec::new();
-    for position in simulation_sections(file)? {
-        let stored = StoredSimulation::open(file, position)?;
-        found.retain(|other| other.summary.spec != stored.summary.spec);
-        found.push(stored);
+/// If the file's sections cannot be told.
+pub fn stored_simulations(file: &TraceFile) -> Result<StoredSimulations, TraceError> {
+    let mut found = StoredSimulations::default();
+    for (position, name) in named_sections(file)? {
+        match StoredSimulation::open(file, position) {
+            Ok(stored) => found.sound.push(stored),
+            Err(error) => found.damaged.push(DamagedSimulation {
+                spec: name.and_then(|name| name.parse().ok()),
+                error,
+            }),
+        }
     }
     Ok(found)
 }
@@ -118,14 +141,32 @@ pub fn stored_simulation(
 
 /// The complete sections of simulations, by their position; of those of one name only the last one.
 pub(super) fn simulation_sections(file: &TraceFile) -> Result<Vec<usize>, TraceError> {
-    let mut found: Vec<(usize, Option<String>)> = Vec::new();
-    for (position, section) in file.sections()?.into_iter().enumerate() {
-        if section.kind == Kind::SIMULATION && section.complete {
-            found.retain(|(_, name)| *name != section.name);
-            found.push((position, section.name));
+    let found = named_sections(file)?.into_iter();
+    Ok(found.map(|(position, _)| position).collect())
+}
+
+/// The same, with their names. One whose first chunk is damaged may have lost its name: it takes no other one's place, but what has the name that it still seems to have takes its.
+fn named_sections(file: &TraceFile) -> Result<Vec<(usize, Option<String>)>, TraceError> {
+    let sections = file.sections()?;
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut found = Vec::new();
+    for (position, section) in sections.into_iter().enumerate().rev() {
+        if section.kind != Kind::SIMULATION || !section.complete {
+            continue;
         }
+        let seeming = || file.seeming_name(position);
+        let is_whole = section.name.is_some();
+        let name = section.name.or_else(seeming);
+        if name.as_ref().is_some_and(|name| taken.contains(name)) {
+            continue;
+        }
+        if is_whole {
+            taken.extend(name.clone());
+        }
+        found.push((position, name));
     }
-    Ok(found.into_iter().map(|(position, _)| position).collect())
+    found.reverse();
+    Ok(found)
 }
 
 impl StoredSimulation {
