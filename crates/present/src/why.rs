@@ -34,6 +34,11 @@ pub struct WhyPlace {
 }
 
 impl WhyPlace {
+    /// [`at`](Self::at), of whichever execution.
+    pub fn site(&self) -> &str {
+        self.at.split_once('#').map_or(&self.at, |(site, _)| site)
+    }
+
     /// `file.c:42`, or `main.rs:7 (index.rs:568)` for what was inlined; empty if it is not known.
     pub fn source(&self) -> String {
         match &self.around {
@@ -97,6 +102,19 @@ pub struct WhyFrame {
     pub own: bool,
     /// This branch is gone on from.
     pub chosen: bool,
+}
+
+impl WhyFrame {
+    /// Whether another one stands at the same operator, and the same branch led there, in whatever executions. That one of them is gone on from makes it another one.
+    fn is_alike(&self, other: &Self) -> bool {
+        let branch = |of: &Self| {
+            of.branch
+                .as_ref()
+                .map(|(branch, _)| branch.site().to_owned())
+        };
+        let chosen = self.chosen || other.chosen;
+        !chosen && self.place.site() == other.place.site() && branch(self) == branch(other)
+    }
 }
 
 /// Where it came from in the end.
@@ -220,28 +238,45 @@ impl WhyText<'_> {
     }
 
     fn led(&mut self, frames: &[WhyFrame], more: u64) -> Result<(), PresentError> {
-        for (depth, frame) in frames.iter().enumerate() {
-            let how = if depth == 0 { "ended at" } else { "called at" };
-            writeln!(self.out, "  {how} {}", at(&frame.place))?;
-            let Some((branch, decided)) = &frame.branch else {
-                continue;
-            };
-            let operator = &branch.operator;
-            let on = format!(
-                "      led there by {operator} at {}{}",
-                at(branch),
-                on(decided)
-            );
-            match frame.chosen {
-                true => writeln!(self.out, "{on}, which is gone back from below")?,
-                false => {
-                    let (file, at) = (&self.file, &branch.at);
-                    writeln!(self.out, "{on}: afterimage why {file} --at {at}")?;
-                }
+        let mut rest = frames;
+        while let Some((frame, further)) = rest.split_first() {
+            let is_last = rest.len() == frames.len();
+            self.frame(frame, if is_last { "ended at" } else { "called at" })?;
+            let alike = further.iter().take_while(|other| frame.is_alike(other));
+            let alike = alike.count();
+            let folded = if is_last || alike < 2 { 0 } else { alike };
+            if folded > 0 {
+                writeln!(
+                    self.out,
+                    "  … and {} more times from there",
+                    grouped(folded as u64)
+                )?;
             }
+            rest = &further[folded..];
         }
         if more > 0 {
             writeln!(self.out, "  … and {} more", grouped(more))?;
+        }
+        Ok(())
+    }
+
+    fn frame(&mut self, frame: &WhyFrame, how: &str) -> Result<(), PresentError> {
+        writeln!(self.out, "  {how} {}", at(&frame.place))?;
+        let Some((branch, decided)) = &frame.branch else {
+            return Ok(());
+        };
+        let operator = &branch.operator;
+        let on = format!(
+            "      led there by {operator} at {}{}",
+            at(branch),
+            on(decided)
+        );
+        match frame.chosen {
+            true => writeln!(self.out, "{on}, which is gone back from below")?,
+            false => {
+                let (file, at) = (&self.file, &branch.at);
+                writeln!(self.out, "{on}: afterimage why {file} --at {at}")?;
+            }
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! What killed the program.
 
+mod overflow;
+
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyEntry, WhyFrame, WhyPlace, grouped};
 use afterimage_program::BlockEnd;
@@ -9,6 +11,7 @@ use afterimage_query::why::{At, End, Found};
 use afterimage_trace::{Ending, TrapCode};
 use anyhow::{Context, Result, bail};
 
+use self::overflow::{Repeated, repeated, sites};
 use super::bounds::{self, Bounded};
 use super::led::{Value, last_of, led_by, of_place, value};
 use super::start::{Held, Start};
@@ -37,27 +40,40 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let end = end.context("how the run ended is not in the recording")?;
     let (how, code) = match &end.ending {
         Ending::Returned => bail!("the run was not killed: it returned; ask with --at or --stdout"),
-        Ending::Interrupted { .. } | Ending::StackOverflow | Ending::HostError { .. } => bail!(
+        Ending::Interrupted { .. } | Ending::HostError { .. } => bail!(
             "the run {}: no value is to blame; see: afterimage state --at end {}",
             end.ending,
             pasted(&traced.at)
         ),
         Ending::Exited { code } => (format!("exited with code {code}"), None),
-        Ending::Exception { .. } => (end.ending.to_string(), None),
+        Ending::Exception { .. } | Ending::StackOverflow => (end.ending.to_string(), None),
         Ending::Trapped { code, .. } => (end.ending.to_string(), Some(*code)),
     };
     let found = traced.ended_in()?;
     let (time, _, op) = found.context("where the run ended is not in the recording")?;
     let instance = scene.values.at(time)?.context("the run has no blocks")?;
     let death = Death { how, op, instance };
-    let operand = operand(scene, &death, code)?;
-    let (stack, open) = calls(scene.values, time, LOOKED_AT)?;
+    let overflowed = matches!(end.ending, Ending::StackOverflow);
+    let (operand, looked_at) = match overflowed {
+        // No argument of the last call had more part in it than those before; the calls had, all of them.
+        true => (None, usize::MAX),
+        false => (operand(scene, &death, code)?, LOOKED_AT),
+    };
+    let (mut stack, open) = calls(scene.values, time, looked_at)?;
+    let repeated = match overflowed {
+        true => repeated(&sites(scene, &stack, op)?),
+        false => None,
+    };
+    // What repeats is told once.
+    let repeated = repeated.filter(|repeated| repeated.end() <= LOOKED_AT);
+    let enough = repeated.as_ref().map_or(FRAMES, Repeated::end);
+    stack.truncate(LOOKED_AT);
     let mut frames = Vec::new();
     // The innermost branch that decided; of those that did not, or by a constant only, the innermost.
     let mut decisive: Option<(bool, usize, Value)> = None;
     for (depth, call) in stack.iter().enumerate() {
         let found = matches!(decisive, Some((true, ..)));
-        if depth >= FRAMES && (found || operand.is_some()) {
+        if depth >= enough && (found || operand.is_some()) {
             break;
         }
         let op = (depth == 0).then_some(death.op);
@@ -73,10 +89,13 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         }
     }
     let followed = decisive.as_ref().map_or(0, |(_, depth, _)| depth + 1);
-    frames.truncate(followed.max(FRAMES));
+    frames.truncate(followed.max(enough));
     let spot = scene.walk().spot_of(instance, op);
     let place = scene.place(spot)?;
-    let at = place_text(&place);
+    let at = match overflowed {
+        true => place_text(&place) + &overflow::told(open, &frames, repeated.as_ref()),
+        false => place_text(&place),
+    };
     let how = &death.how;
     let (what, from) = match (&operand, &decisive) {
         (
@@ -113,14 +132,16 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
                 .branch
                 .as_ref()
                 .map_or(String::new(), |it| place_text(&it.0));
+            let joined = if overflowed { ";" } else { ":" };
             let what = format!(
-                "the run {how} at {at}: the branch at {branch_at} led there, decided by {}",
+                "the run {how} at {at}{joined} the branch at {branch_at} led there, decided by {}",
                 branch.text
             );
             (what, Some(branch.clone()))
         }
         (None, None) => {
-            let what = format!("the run {how} at {at}: no branch led there, nor any value");
+            let joined = if overflowed { ";" } else { ":" };
+            let what = format!("the run {how} at {at}{joined} no branch led there, nor any value");
             (what, None)
         }
     };
