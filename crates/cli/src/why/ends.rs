@@ -101,10 +101,17 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
             let imports = &loaded.program.imports;
             let given = Given::find(&scene.host, &scene.traced.file, imports, call, range)?;
             let mut end = given_end(&given);
-            if let Some(byte) = byte(teller, range.length) {
+            let logged = scene.values.host()?.get(call)?;
+            // What was made of it may be another number.
+            let writes = logged.iter().flat_map(|logged| logged.writes.iter().rev());
+            let mut written = writes.filter(|write| write.memory == range.memory);
+            let byte = written.find_map(|write| {
+                let at = range.address.checked_sub(write.address)?;
+                write.bytes.get(usize::try_from(at).ok()?)
+            });
+            if let Some(byte) = byte.filter(|_| range.length == 1).and_then(character) {
                 end.what = format!("{}, {byte}", end.what);
             }
-            let logged = scene.values.host()?.get(call)?;
             let import = logged.and_then(|logged| imports.get(logged.import.as_u32() as usize));
             if let (Some(import), Given::File { .. }) = (import, &given) {
                 let time = scene.host.caller_of(call)?.time;
@@ -150,12 +157,10 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
     })
 }
 
-/// A character, if what was read is one byte of that value.
-fn byte(teller: &Teller<'_, '_, '_>, length: u64) -> Option<String> {
-    let byte = teller.value.parse::<u8>().ok().filter(|_| length == 1)?;
+/// The character that a byte is.
+fn character(byte: &u8) -> Option<String> {
     match byte {
-        b' '..=b'~' => Some(format!("{:?}", char::from(byte))),
-        b'\n' | b'\r' | b'\t' => Some(format!("{:?}", char::from(byte))),
+        b' '..=b'~' | b'\n' | b'\r' | b'\t' => Some(format!("{:?}", char::from(*byte))),
         _ => None,
     }
 }

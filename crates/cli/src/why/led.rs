@@ -32,10 +32,10 @@ pub(super) fn value(
     })
 }
 
-/// A value that says where something is, or how long. It has no sign: one that seems to have one is told as what it is, too.
+/// A value that says where something is, or how long. It has no sign: one that seems to have one is told by its digits.
 pub(super) fn of_place(value: Value, bits: u64) -> Value {
     let text = match value.text.starts_with('-') {
-        true => format!("{} (0x{bits:x})", value.text),
+        true => format!("0x{bits:x}"),
         false => value.text,
     };
     Value { text, ..value }

@@ -46,7 +46,7 @@
 ;; ! afterimage: values of 1 executed statements in 23 bytes (23.0000 a statement)
 ;; = 134
 ;; $ afterimage why run.aft --trap
-;; | the run trapped: memory access out of bounds at @0x9e#1 in loads: the address of i32.load is -4 (0xfffffffc), which
+;; | the run trapped: memory access out of bounds at @0x9e#1 in loads: the address of i32.load is 0xfffffffc, which
 ;; | comes from argument 1 of the host's call of loads, one step back
 ;; |   ended at @0x9e#1 in loads
 ;; |   -4 = 4 - 8                          @0x9d#1 in loads  t=1
@@ -56,7 +56,7 @@
 ;; ! afterimage: values of 0 executed statements in 49 bytes (49.0000 a statement)
 ;; = 134
 ;; $ afterimage why run.aft --trap
-;; | the run trapped: memory access out of bounds at @0x7f#1 in copies, with from 0 in 65,536 bytes, length 8: the to of memory.copy is -4 (0xfffffffc) in 65,536 bytes, which
+;; | the run trapped: memory access out of bounds at @0x7f#1 in copies, with from 0 in 65,536 bytes, length 8: the to of memory.copy is 0xfffffffc in 65,536 bytes, which
 ;; | comes from argument 1 of the host's call of copies
 ;; |   ended at @0x7f#1 in copies
 ;; |   argument 1 of the host's call of copies
