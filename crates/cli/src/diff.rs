@@ -97,6 +97,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             "--pass and --fail come together: name executions that were right with the one and executions that were wrong with the other"
         );
     }
+    let fails = Vec::from_iter(arguments.fail.iter().map(|file| file.canonicalize().ok()));
+    let is_both = |file: &&PathBuf| {
+        let file = file.canonicalize().ok();
+        file.is_some() && fails.contains(&file)
+    };
+    if let Some(both) = arguments.pass.iter().find(is_both) {
+        bail!(
+            "{} is given with --pass and with --fail: an execution was right or wrong, not both",
+            both.display()
+        );
+    }
     let (Some(first), Some(second)) = (&arguments.a, &arguments.b) else {
         rank::rank(&arguments)?;
         return Ok(Exit::Success);

@@ -240,12 +240,16 @@ fn lines_text(
 ) -> Result<(), PresentError> {
     let only = report.rows.iter();
     let telling = only.filter(|row| row.failing == report.failing && row.passing == 0);
-    let head = format!(
-        "{} ran in all {} and in none of {}",
-        counted(telling.count() as u64, "line"),
-        counted(report.failing as u64, "failing execution"),
-        counted(report.passing as u64, "passing one"),
-    );
+    let failing = match report.failing {
+        1 => "the failing execution".to_owned(),
+        all => format!("all {}", counted(all as u64, "failing execution")),
+    };
+    let passing = match report.passing {
+        1 => "not in the passing one".to_owned(),
+        all => format!("in none of {}", counted(all as u64, "passing one")),
+    };
+    let lines = counted(telling.count() as u64, "line");
+    let head = format!("{lines} ran in {failing} and {passing}");
     writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
     let mut table = Table::new(&[
         ("score", Right),
