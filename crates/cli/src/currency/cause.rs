@@ -111,7 +111,16 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
             }
             (_, Elsewhere::At { last, .. }, _) if last >= moment_b => Cause::Late { time: last.0 },
             (_, Elsewhere::At { last, .. }, _) => Cause::Dropped { time: last.0 },
-            (_, Elsewhere::NoCode, _) => Cause::Removed,
+            (_, Elsewhere::NoCode, _) => match (&made_b, &place) {
+                // An assignment that needs no code is none that was removed.
+                (Maker::Computed, _) => Cause::Unknown {
+                    why: "the optimised program has no code of the assignment, and what is shown is in no place: the debug information computes it, as a constant or from other variables, and may give a later assignment too early".to_owned(),
+                },
+                (Maker::Operator(_), Some(Place::Local(_) | Place::OperandStack(_))) => Cause::Unknown {
+                    why: "the optimised program has no code of the assignment and may need none, as where the call gives a parameter; the place may have been given to another variable since".to_owned(),
+                },
+                _ => Cause::Removed,
+            },
             (_, Elsewhere::Never, _) => Cause::NotExecuted,
             (_, Elsewhere::Unknown, _) if matches!(made_b, Maker::Computed) => Cause::Unknown {
                 why: "what is shown is in no place: the debug information computes it, as a constant or from other variables".to_owned(),
