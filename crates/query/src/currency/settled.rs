@@ -3,7 +3,7 @@
 //! Counting sees how often a part of a line is executed, not in which order. Within one execution of a block an optimiser may exchange what has no effect: a
 //! loop that was unrolled computes its rounds in any order. So what is counted is held against what the operators gave: it is confirmed, or put right, or refused.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::error::Error;
 use std::ops::Range;
 
@@ -119,7 +119,14 @@ pub struct Settled<'m> {
     given: [AllGiven; 2],
     /// By part of the optimised run, if it does not stay as it was counted.
     outcomes: HashMap<u32, Outcome>,
+    /// The times of its blocks that arrive at the line for several blocks of the unoptimised run.
+    exchanged: HashSet<u64>,
+    /// By time, what a block of the unoptimised run gave: the columns of a block of the optimised one ask for it one by one.
+    given_by_unit: HashMap<u64, ByUnit>,
 }
+
+/// What operators gave, by what they are; of a kind in the order of time.
+type ByUnit = BTreeMap<Unit, Vec<Given>>;
 
 impl Trail {
     /// The parts of the block that executed this one.
@@ -157,39 +164,51 @@ impl Moments {
 
     /// Of which operators, of the unoptimised run and of the optimised one, it has to be known what they gave to settle these parts of the optimised one. Ascending.
     pub fn to_be_known(&self, parts: &BTreeSet<u32>) -> [Vec<(u64, OpId)>; 2] {
-        let mut found = [BTreeSet::new(), BTreeSet::new()];
-        for block in self.blocks(parts) {
-            for part in block.clone() {
-                let Some(other) = self.pairs[part as usize] else {
-                    continue;
-                };
-                let stop = self.a.parts[other as usize].stop;
-                let others = self.a.block(other).chain(self.a.parts_of(stop));
-                found[0].extend(self.a.operators(others).map(|part| (part.time, part.op)));
-            }
-            found[1].extend(self.b.operators(block).map(|part| (part.time, part.op)));
-        }
-        found.map(|found| found.into_iter().collect())
+        let blocks = self.blocks(parts);
+        let of_b: BTreeSet<u32> = blocks.into_iter().flatten().collect();
+        let paired = of_b.iter().filter_map(|part| self.pairs[*part as usize]);
+        let others: BTreeSet<u32> = paired.collect();
+        // Many parts share a block and a stop.
+        let stops = others.iter().map(|part| self.a.parts[*part as usize].stop);
+        let stops: BTreeSet<u32> = stops.collect();
+        let mut of_a: BTreeSet<u32> = blocks_of(&self.a, &others).into_iter().flatten().collect();
+        of_a.extend(stops.iter().flat_map(|stop| self.a.parts_of(*stop)));
+        [(&self.a, of_a), (&self.b, of_b)].map(|(trail, parts)| {
+            let operators = trail.operators(parts.into_iter());
+            let found: BTreeSet<_> = operators.map(|part| (part.time, part.op)).collect();
+            found.into_iter().collect()
+        })
     }
 
     fn blocks(&self, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
-        let mut blocks: Vec<Range<u32>> = parts.iter().map(|part| self.b.block(*part)).collect();
-        blocks.dedup();
-        blocks
+        blocks_of(&self.b, parts)
     }
 
-    /// Holds what was counted of these parts against what [`to_be_known`](Self::to_be_known) operators gave in the unoptimised run and in the optimised one.
+    /// Holds what was counted of these parts against what [`to_be_known`](Self::to_be_known) operators gave in the unoptimised run and in the optimised one. O(those operators · log).
     pub fn settled(&self, parts: &BTreeSet<u32>, given: [AllGiven; 2]) -> Settled<'_> {
         let mut settled = Settled {
             moments: self,
             given,
             outcomes: HashMap::new(),
+            exchanged: HashSet::new(),
+            given_by_unit: HashMap::new(),
         };
         for block in self.blocks(parts) {
             settled.block(block);
         }
         settled
     }
+}
+
+/// The blocks of some parts, ascending.
+fn blocks_of(trail: &Trail, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
+    let mut blocks: Vec<Range<u32>> = Vec::new();
+    for &part in parts {
+        if blocks.last().is_none_or(|last| last.end <= part) {
+            blocks.push(trail.block(part));
+        }
+    }
+    blocks
 }
 
 impl Settled<'_> {
@@ -213,7 +232,7 @@ impl Settled<'_> {
         matches!(self.outcomes.get(&part), Some(Outcome::Confirmed(_)))
     }
 
-    /// The stop of the unoptimised run that a stop of the optimised one is: the earliest of those at whose parts it stands; if none of its parts is told, the arrival that
+    /// The stop of the unoptimised run that a stop of the optimised one is, whose parts were settled: the earliest of those at whose parts it stands; if none of its parts is told, the arrival that
     /// corresponds to it. If a part is refused, only what the values confirm is told.
     ///
     /// # Errors
@@ -236,33 +255,36 @@ impl Settled<'_> {
         let arrival = b.parts_of(stop).find(is_arrival).ok_or(None)?;
         let other = self.pair(arrival).ok_or(None)?;
         let counted = a.parts[other as usize].stop;
-        let of_a: Vec<&Part> = a.operators(a.parts_of(counted)).collect();
-        let of_b: Vec<&Part> = b.operators(b.parts_of(stop)).collect();
-        match self.compared(&of_a, &of_b) {
+        let of_a = by_unit(a, &self.given[0], a.parts_of(counted));
+        let of_b = by_unit(b, &self.given[1], b.parts_of(stop));
+        let time = b.parts[arrival as usize].time;
+        match compared(&of_a, &of_b) {
             Compared::Differs(why) => Err(Some(why)),
-            Compared::Nothing if self.may_be_exchanged(arrival) => {
+            Compared::Nothing if self.exchanged.contains(&time) => {
                 Err(Some(Refusal::Alike { column: None }))
             }
             Compared::Nothing | Compared::Same => Ok(counted),
         }
     }
 
-    /// Whether the block arrives at the line for several blocks of the unoptimised run.
-    fn may_be_exchanged(&self, arrival: u32) -> bool {
-        let Moments { a, b, .. } = self.moments;
-        let block = b.block(arrival);
-        let arrivals = block.filter(|part| b.parts[*part as usize].unit == Unit::Arrival);
-        let others = arrivals.filter_map(|part| self.pair(part));
-        let times: HashSet<u64> = others.map(|other| a.parts[other as usize].time).collect();
-        times.len() > 1
-    }
-
     /// Settles the parts that a block executed.
     fn block(&mut self, block: Range<u32>) {
-        let b = &self.moments.b;
+        let Moments { a, b, pairs } = self.moments;
         let unit = |part: u32| b.parts[part as usize].unit;
         let mut by_unit: Vec<(Unit, u32)> = block.map(|part| (unit(part), part)).collect();
         by_unit.sort_unstable();
+        let arrivals = by_unit.iter().filter(|entry| entry.0 == Unit::Arrival);
+        let others = arrivals.filter_map(|(_, part)| pairs[*part as usize]);
+        let mut times = others.map(|other| a.parts[other as usize].time);
+        if let Some(first) = times.next()
+            && times.any(|time| time != first)
+        {
+            self.exchanged.extend(
+                by_unit
+                    .first()
+                    .map(|(_, part)| b.parts[*part as usize].time),
+            );
+        }
         for same in by_unit.chunk_by(|x, y| x.0 == y.0) {
             if is_operator(same[0].0) {
                 let parts: Vec<u32> = same.iter().map(|entry| entry.1).collect();
@@ -271,11 +293,11 @@ impl Settled<'_> {
         }
         for (unit, part) in &by_unit {
             if let Unit::Column(column) = *unit {
-                let inside = by_unit.iter().filter(|(unit, _)| {
-                    matches!(unit, Unit::Operator(..)) && unit.column() == Some(column)
-                });
-                let inside: Vec<u32> = inside.map(|entry| entry.1).collect();
-                self.column(*part, &inside);
+                let operators = [0, u32::MAX].map(|name| Unit::Operator(column, name));
+                let first = by_unit.partition_point(|entry| entry.0 < operators[0]);
+                let end = by_unit.partition_point(|entry| entry.0 <= operators[1]);
+                let inside = by_unit[first..end].iter().map(|entry| entry.1);
+                self.column(*part, &Vec::from_iter(inside));
             }
         }
     }
@@ -308,12 +330,8 @@ impl Settled<'_> {
             None => return self.refuse(parts, Refusal::Alike { column }),
         };
         if is_one {
-            let of_a: Vec<&Part> = paired
-                .iter()
-                .map(|pair| &a.parts[pair.1 as usize])
-                .collect();
-            let of_b: Vec<&Part> = parts.iter().map(|part| &b.parts[*part as usize]).collect();
-            match self.compared(&of_a, &of_b) {
+            let (of_b, of_a): (Vec<Given>, Vec<Given>) = known.into_iter().unzip();
+            match of_kind(first.unit, &of_a, &of_b) {
                 Compared::Same => self.confirm(&paired),
                 Compared::Nothing => {}
                 Compared::Differs(why) => self.refuse(parts, why),
@@ -328,18 +346,19 @@ impl Settled<'_> {
             }
             return;
         };
-        for (at, (part, counted)) in paired.iter().enumerate() {
-            let (bits, high) = known[at].0.value.bits;
-            let is_its = |given: Given| given.value.bits == (bits.wrapping_sub(shift), high);
-            let others = paired.iter().zip(&known);
-            let others = others.filter(|(_, (_, given))| is_its(*given));
-            let others: Vec<u32> = others.map(|(pair, _)| pair.1).collect();
-            let outcome = match others.as_slice() {
-                [first, rest @ ..] if rest.iter().all(|other| stop(*other) == stop(*first)) => {
-                    let is_counted = others.contains(counted);
-                    Outcome::Confirmed(if is_counted { *counted } else { *first })
-                }
-                _ => Outcome::Refused(Refusal::Alike { column }),
+        // By what was given in the unoptimised run, the first that gave it, and whether all that did are of one stop.
+        let mut giving: HashMap<(u64, u64), (u32, bool)> = HashMap::new();
+        for ((_, other), (_, given)) in paired.iter().zip(&known) {
+            let entry = giving.entry(given.value.bits).or_insert((*other, true));
+            entry.1 &= stop(*other) == stop(entry.0);
+        }
+        for ((part, counted), (given, of_counted)) in paired.iter().zip(&known) {
+            let (bits, high) = given.value.bits;
+            let its = (bits.wrapping_sub(shift), high);
+            let outcome = match giving.get(&its) {
+                Some((_, true)) if of_counted.value.bits == its => Outcome::Confirmed(*counted),
+                Some((first, true)) => Outcome::Confirmed(*first),
+                Some((_, false)) | None => Outcome::Refused(Refusal::Alike { column }),
             };
             self.outcomes.insert(*part, outcome);
         }
@@ -369,9 +388,10 @@ impl Settled<'_> {
             Some(_) => return,
             None if !told.is_empty() => Outcome::Open,
             None => {
-                let of_a: Vec<&Part> = a.operators(a.block(other)).collect();
-                let of_b: Vec<&Part> = b.operators(inside.iter().copied()).collect();
-                match self.compared(&of_a, &of_b) {
+                let of_b = by_unit(b, &self.given[1], inside.iter().copied());
+                let of_a = self.given_by_unit.entry(time);
+                let of_a = of_a.or_insert_with(|| by_unit(a, &self.given[0], a.block(other)));
+                match compared(of_a, &of_b) {
                     Compared::Differs(why) => Outcome::Refused(why),
                     Compared::Same => Outcome::Confirmed(other),
                     Compared::Nothing => return,
@@ -400,33 +420,50 @@ impl Settled<'_> {
     fn of_b(&self, part: &Part) -> Option<Given> {
         self.given[1].get(&(part.time, part.op)).copied()
     }
+}
 
-    /// Holds what operators gave against each other, kind by kind: both are executed more or less often, but something has to be the same.
-    fn compared(&self, of_a: &[&Part], of_b: &[&Part]) -> Compared {
-        let mut found = Compared::Nothing;
-        let units: BTreeSet<Unit> = of_b.iter().map(|part| part.unit).collect();
-        for unit in units {
-            let own = |part: &&&Part| part.unit == unit;
-            let a = of_a.iter().filter(own).filter_map(|part| self.of_a(part));
-            let b = of_b.iter().filter(own).filter_map(|part| self.of_b(part));
-            let (a, b): (Vec<Given>, Vec<Given>) = (a.collect(), b.collect());
-            let ([first_a, ..], [first_b, ..]) = (a.as_slice(), b.as_slice()) else {
-                continue;
-            };
-            if a.iter()
-                .any(|a| b.iter().any(|b| a.value.bits == b.value.bits))
-            {
-                found = Compared::Same;
-            } else if !a.iter().chain(&b).any(|given| given.may_be_address) {
-                return Compared::Differs(Refusal::Differs {
-                    column: unit.column(),
-                    b: first_b.value,
-                    a: first_a.value,
-                });
-            }
+/// What some parts gave that are operators, and no tests.
+fn by_unit(trail: &Trail, given: &AllGiven, parts: impl Iterator<Item = u32>) -> ByUnit {
+    let mut found = ByUnit::new();
+    for part in trail.operators(parts) {
+        if let Some(given) = given.get(&(part.time, part.op)) {
+            found.entry(part.unit).or_default().push(*given);
         }
-        found
     }
+    found
+}
+
+/// Holds what operators gave against each other, kind by kind: both are executed more or less often, but something has to be the same.
+fn compared(of_a: &ByUnit, of_b: &ByUnit) -> Compared {
+    let mut found = Compared::Nothing;
+    for (unit, of_b) in of_b {
+        let of_a = of_a.get(unit).map_or(&[][..], Vec::as_slice);
+        match of_kind(*unit, of_a, of_b) {
+            Compared::Same => found = Compared::Same,
+            Compared::Nothing => {}
+            differs @ Compared::Differs(_) => return differs,
+        }
+    }
+    found
+}
+
+/// Of one kind.
+fn of_kind(unit: Unit, of_a: &[Given], of_b: &[Given]) -> Compared {
+    let ([first_a, ..], [first_b, ..]) = (of_a, of_b) else {
+        return Compared::Nothing;
+    };
+    let known: HashSet<(u64, u64)> = of_a.iter().map(|given| given.value.bits).collect();
+    if of_b.iter().any(|given| known.contains(&given.value.bits)) {
+        return Compared::Same;
+    }
+    if of_a.iter().chain(of_b).any(|given| given.may_be_address) {
+        return Compared::Nothing;
+    }
+    Compared::Differs(Refusal::Differs {
+        column: unit.column(),
+        b: first_b.value,
+        a: first_a.value,
+    })
 }
 
 /// How what was given compares.
@@ -454,4 +491,100 @@ fn shift(known: &[(Given, Given)]) -> Option<u64> {
     };
     let is_same = both.all(|(b, a)| by((b, a)) == shift && b.value.bits.1 == a.value.bits.1);
     (is_same && (shift == 0 || are_addresses())).then_some(shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::currency::{Stop, align};
+
+    fn value(bits: u64, may_be_address: bool) -> Given {
+        let value = Value {
+            ty: ValType::I32,
+            bits: (bits, 0),
+        };
+        Given {
+            value,
+            may_be_address,
+        }
+    }
+
+    /// A run that executes a line's operators in a single block: so many of each column, in the order that `column` says, from a stop each on.
+    fn block(columns: &[u32], each_a_stop: bool) -> Trail {
+        let mut trail = Trail::default();
+        let mut seen = HashSet::new();
+        for (at, &column) in (0..).zip(columns) {
+            let op = OpId::from_u32(at);
+            let mut units = Vec::new();
+            if each_a_stop || at == 0 {
+                let function = afterimage_ids::FuncId::from_u32(0);
+                trail.stops.push(Stop {
+                    time: 1,
+                    op,
+                    function,
+                    entered: 0,
+                });
+                units.push(Unit::Arrival);
+            }
+            units.push(Unit::Operator(column, 0));
+            if seen.insert(column) {
+                units.push(Unit::Column(column));
+            }
+            let stop = trail.stops.len() as u32 - 1;
+            for unit in units {
+                trail.of_stops.push((stop, trail.parts.len() as u32));
+                let part = Part {
+                    unit,
+                    segment: 0,
+                    activation: 0,
+                    stop,
+                    time: 1,
+                    op,
+                    is_test: false,
+                };
+                trail.parts.push(part);
+            }
+        }
+        trail
+    }
+
+    /// What they gave: that of each operator, by its number.
+    fn gave(count: u32, given: impl Fn(u32) -> Given) -> AllGiven {
+        (0..count)
+            .map(|at| ((1, OpId::from_u32(at)), given(at)))
+            .collect()
+    }
+
+    /// All of a line's operators in one block, as an unrolled loop has them, or a line of many statements; arrived at for each, or once.
+    #[test]
+    fn a_long_block_takes_time_in_proportion() {
+        const COUNT: u32 = 60_000;
+        let one = vec![0; COUNT as usize];
+        let each = Vec::from_iter(0..COUNT);
+        for (columns, each_a_stop, confirmed) in [
+            (&one, true, COUNT),
+            (&one, false, COUNT),
+            (&each, true, 2 * COUNT),
+            (&each, false, 2 * COUNT),
+        ] {
+            let a = block(columns, each_a_stop);
+            let b = a.clone();
+            let pairs = align(&a, &b);
+            let moments = Moments { a, b, pairs };
+            let stops = moments.b.stops.len() as u32;
+            let parts = moments.parts_of(0..stops);
+            let all = Vec::from_iter((0..COUNT).map(|at| (1, OpId::from_u32(at))));
+            assert_eq!(moments.to_be_known(&parts), [all.clone(), all]);
+            let same = || gave(COUNT, |at| value(u64::from(at), false));
+            let settled = moments.settled(&parts, [same(), same()]);
+            for stop in 0..stops {
+                assert_eq!(settled.counterpart(stop), Ok(stop));
+            }
+            let found = parts.iter().filter(|part| settled.is_confirmed(**part));
+            assert_eq!(
+                found.count() as u32,
+                confirmed + u32::from(confirmed == COUNT)
+            );
+        }
+    }
 }
