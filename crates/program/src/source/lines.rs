@@ -18,15 +18,18 @@ pub(super) struct LineReader<'s, 'a> {
     warnings: Vec<String>,
     /// The line tables read so far. Units may share one.
     seen: HashSet<usize>,
-    /// How many more file entries are read: hostile units could all name one huge table.
+    /// How many more files and directories are read: hostile units could all name one huge table, or tables that lie within each other.
     budget: usize,
 }
 
-/// A line table that is still to be run.
+/// A line table that is still to be run. Its header is not kept, but read again then: headers that lie within each other are far larger, decoded, than what they are decoded from.
 struct Table<'a> {
     /// The first unit that names it.
     unit: usize,
-    program: gimli::IncompleteLineProgram<Slice<'a>>,
+    offset: gimli::DebugLineOffset,
+    address_size: u8,
+    comp_dir: Option<Slice<'a>>,
+    comp_name: Option<Slice<'a>>,
     files: Vec<Option<FileId>>,
 }
 
@@ -50,7 +53,7 @@ struct Sequence {
 
 impl<'s, 'a> LineReader<'s, 'a> {
     pub(super) fn new(sections: &'s Sections<'a>, dwarf: &'s gimli::Dwarf<Slice<'a>>) -> Self {
-        // An entry takes at least two bytes, and a unit rarely shares its table.
+        // An entry takes at least a byte, and a unit rarely shares its table.
         let lines = sections
             .custom(".debug_line")
             .map_or(0, |(data, _)| data.len());
@@ -81,17 +84,21 @@ impl<'s, 'a> LineReader<'s, 'a> {
         };
         let mut files = Vec::new();
         if let Some(program) = unit.line_program.take() {
-            let entries = program.header().file_names().len();
+            let header = program.header();
+            let entries = header.file_names().len() + header.include_directories().len();
             let Some(budget) = self.budget.checked_sub(entries) else {
                 self.warn(format!("unit at 0x{at:x} of .debug_info: its line table is left out, as it is shared too often"));
                 return None;
             };
             self.budget = budget;
-            files = self.files.enter(self.dwarf, &unit, program.header());
-            if self.seen.insert(program.header().offset().0) {
+            files = self.files.enter(self.dwarf, &unit, header);
+            if self.seen.insert(header.offset().0) {
                 self.tables.push(Table {
                     unit: at,
-                    program,
+                    offset: header.offset(),
+                    address_size: unit.header.address_size(),
+                    comp_dir: unit.comp_dir,
+                    comp_name: unit.name,
                     files: files.clone(),
                 });
             }
@@ -103,10 +110,10 @@ impl<'s, 'a> LineReader<'s, 'a> {
     fn run(&mut self) -> Ran {
         let tables = std::mem::take(&mut self.tables);
         let lines = self.sections.custom(".debug_line");
-        let sections = self.sections;
+        let (sections, debug_line) = (self.sections, self.dwarf.debug_line);
         let each = |at: usize| {
             let mut ran = Ran::default();
-            let done = ran.table(&tables[at], sections);
+            let done = ran.table(&tables[at], debug_line, sections);
             (ran, done)
         };
         let all = match lines.is_some_and(|(data, _)| data.len() > SHORT) {
@@ -168,9 +175,20 @@ impl<'s, 'a> LineReader<'s, 'a> {
 
 impl Ran {
     /// Runs a line table. A sequence is kept if it begins in a function.
-    fn table(&mut self, table: &Table<'_>, sections: &Sections<'_>) -> gimli::Result<()> {
+    fn table<'a>(
+        &mut self,
+        table: &Table<'a>,
+        debug_line: gimli::DebugLine<Slice<'a>>,
+        sections: &Sections<'_>,
+    ) -> gimli::Result<()> {
         let files = &table.files;
-        let mut rows = table.program.clone().rows();
+        let program = debug_line.program(
+            table.offset,
+            table.address_size,
+            table.comp_dir,
+            table.comp_name,
+        )?;
+        let mut rows = program.rows();
         let mut open: Option<OpenSequence> = None;
         while let Some((_, row)) = rows.next_row()? {
             let address = row.address();
