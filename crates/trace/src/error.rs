@@ -85,6 +85,18 @@ pub enum TraceError {
         /// What does not hold.
         what: &'static str,
     },
+    /// Chunks were asked for that the section has not.
+    #[error("section {kind} has {count} chunks, not those from {from} up to {to}")]
+    NoChunks {
+        /// The section's kind.
+        kind: Kind,
+        /// How many it has.
+        count: usize,
+        /// The first that was asked for, from 0.
+        from: usize,
+        /// Where those end.
+        to: usize,
+    },
     /// The section was never written.
     #[error("the trace file has no section {0}")]
     Missing(Kind),

@@ -82,9 +82,23 @@ impl SectionReader {
     }
 
     /// How many bytes some of them have, decoded.
-    pub fn length(&self, chunks: Range<usize>) -> u64 {
-        let chunks = self.section().chunks.get(chunks).unwrap_or_default();
-        chunks.iter().map(|chunk| u64::from(chunk.header.raw)).sum()
+    ///
+    /// # Errors
+    /// If it has not all of them.
+    pub fn length(&self, chunks: Range<usize>) -> Result<u64> {
+        let chunks = self.some(&chunks)?.iter();
+        Ok(chunks.map(|chunk| u64::from(chunk.header.raw)).sum())
+    }
+
+    fn some(&self, chunks: &Range<usize>) -> Result<&[ChunkEntry]> {
+        let section = self.section();
+        let found = section.chunks.get(chunks.clone());
+        found.ok_or_else(|| TraceError::NoChunks {
+            kind: section.kind,
+            count: section.chunks.len(),
+            from: chunks.start,
+            to: chunks.end,
+        })
     }
 
     /// How many bytes its chunks have in the file, without their headers.
@@ -153,13 +167,12 @@ impl SectionReader {
         })
     }
 
-    /// The bytes of some chunks, by their positions in the section; of those that it has. Several are decoded at once where that is worth it.
+    /// The bytes of some chunks, by their positions in the section. Several are decoded at once where that is worth it.
     ///
     /// # Errors
-    /// If a chunk is damaged.
+    /// If it has not all of them, or one is damaged.
     pub fn decoded(&self, chunks: Range<usize>) -> Result<Vec<u8>> {
-        let all = &self.section().chunks;
-        let chunks = all.get(chunks).unwrap_or_default();
+        let chunks = self.some(&chunks)?;
         let length = chunks.iter().map(|chunk| chunk.header.raw as usize).sum();
         let mut bytes = vec![0; length];
         let mut rest = &mut bytes[..];

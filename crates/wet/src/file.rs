@@ -240,7 +240,7 @@ impl FileEpochs {
         let counts = window.index.epochs.get(epoch).zip(window.chunks.get(epoch));
         let (&(_, count), &first) = counts.ok_or(EpochFileError::Index)?;
         let chunks = first as usize..(first as usize).saturating_add(count as usize);
-        if chunks.end > section.chunks() || section.length(chunks.clone()) > LARGEST {
+        if chunks.end > section.chunks() || section.length(chunks.clone())? > LARGEST {
             return Err(EpochFileError::Index);
         }
         Ok(section.decoded(chunks)?)

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use afterimage_ids::ImportId;
-use afterimage_trace::{Event, HostWrite, Kind, Rule, TraceError, TraceFile, TraceWriter};
+use afterimage_trace::{
+    Event, HostWrite, Kind, Rule, SectionReader, TraceError, TraceFile, TraceWriter,
+};
 
 use crate::sample;
 
@@ -233,4 +235,106 @@ fn a_damaged_older_footer_harms_nobody_but_verify() {
     let file = TraceFile::open(&path).unwrap();
     assert_eq!(sample::assert_never_wrong(&file), 5);
     assert!(!file.verify().is_sound());
+}
+
+/// A file with a section that is so long that its chunks are decoded by several threads, and its module, which cannot be compressed.
+fn long_module() -> (Vec<u8>, Vec<u8>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.aft");
+    let mut state = 1u64;
+    let mut module = Vec::new();
+    while module.len() < 5 << 20 {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        module.extend((state >> 32).to_le_bytes());
+    }
+    let writer = TraceWriter::create(&path, false).unwrap();
+    writer.meta(&sample::meta()).unwrap();
+    writer.module(&module).unwrap();
+    writer.commit().unwrap();
+    drop(writer);
+    (fs::read(&path).unwrap(), module)
+}
+
+fn module_section(file: &TraceFile) -> SectionReader {
+    let mut all = (0..).map_while(|position| file.section(position));
+    all.find(|section| section.kind() == Kind::MODULE).unwrap()
+}
+
+/// Its bytes, chunk by chunk.
+fn one_by_one(file: &TraceFile) -> Result<Vec<u8>, TraceError> {
+    let mut section = module_section(file);
+    let mut bytes = Vec::new();
+    while section.advance()? {
+        bytes.extend(section.bytes());
+    }
+    Ok(bytes)
+}
+
+#[test]
+fn chunks_that_are_decoded_at_once_are_those_that_are_decoded_one_by_one() {
+    let (bytes, module) = long_module();
+    let file = TraceFile::from_bytes(bytes).unwrap();
+    let section = module_section(&file);
+    let count = section.chunks();
+    assert!(count > 3, "{count} chunks");
+    assert_eq!(one_by_one(&file).unwrap(), module);
+    assert_eq!(file.module().unwrap(), module);
+    let mut at = 0;
+    for chunk in 0..count {
+        let length = section.length(chunk..chunk + 1).unwrap() as usize;
+        let own = &module[at..][..length];
+        assert_eq!(section.decoded(chunk..chunk + 1).unwrap(), own);
+        assert_eq!(section.decoded(chunk..count).unwrap(), module[at..]);
+        at += length;
+    }
+    assert_eq!(section.length(0..count).unwrap() as usize, module.len());
+}
+
+#[test]
+fn of_damaged_chunks_in_the_middle_the_first_is_told() {
+    let (mut bytes, _) = long_module();
+    let length = bytes.len();
+    for at in [length * 4 / 5, length / 2] {
+        bytes[at] ^= 1;
+    }
+    let file = TraceFile::from_bytes(bytes).unwrap();
+    let told = |error: TraceError| match error {
+        TraceError::Damaged { sequence, .. } => (sequence, error.to_string()),
+        _ => panic!("{error}"),
+    };
+    let expected = told(one_by_one(&file).unwrap_err());
+    assert!(expected.0 > 0, "{expected:?}");
+    assert_eq!(told(file.module().unwrap_err()), expected);
+    let section = module_section(&file);
+    let chunks = section.chunks();
+    let later = told(
+        section
+            .decoded(expected.0 as usize + 1..chunks)
+            .unwrap_err(),
+    );
+    assert!(later.0 > expected.0, "{later:?} {expected:?}");
+}
+
+#[test]
+fn chunks_that_a_section_has_not_are_an_error() {
+    let (bytes, _) = sample::two_states();
+    let file = TraceFile::from_bytes(bytes).unwrap();
+    let section = module_section(&file);
+    let count = section.chunks();
+    assert_eq!(section.length(count..count).unwrap(), 0);
+    for (from, to) in [
+        (0, count + 1),
+        (count, count + 1),
+        (count + 1, count + 1),
+        (1, 0),
+    ] {
+        for error in [
+            section.length(from..to).unwrap_err(),
+            section.decoded(from..to).unwrap_err(),
+        ] {
+            assert!(matches!(error, TraceError::NoChunks { .. }), "{error}");
+        }
+    }
 }
