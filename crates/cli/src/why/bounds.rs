@@ -19,8 +19,17 @@ pub(super) struct Bounded {
     pub within: Option<String>,
 }
 
-/// The operands of an operator on a part of a memory or a table that trapped, the one to blame first: where a part begins that begins beyond the end, otherwise how
-/// long it is; if that is a constant, where the part begins that goes beyond. `None` if it is no such operator, or the end is not known.
+/// What an operator takes a part of, by its number.
+#[derive(Clone, Copy)]
+enum Whole {
+    Memory(usize),
+    Data(usize),
+    Table(usize),
+    Elements(usize),
+}
+
+/// The operands of an operator on a part of a memory or a table that trapped, the one to blame first: where a part begins that begins beyond the end, or was computed to
+/// begin at it; otherwise how long it is; if that is a constant, where the part begins that goes beyond and was computed, or begins at the end. `None` if it is no such operator, or the end is not known.
 pub(super) fn operands(
     scene: &Scene<'_, '_>,
     instance: Instance,
@@ -37,40 +46,22 @@ pub(super) fn operands(
         inst.immediate as u32 as usize,
         (inst.immediate >> 32) as usize,
     );
-    let ends = |state: &State| {
-        let bytes = |memory: usize| Some((state.memories.get(memory)?.bytes.len(), "byte"));
-        let elements = |table: usize| Some((state.tables.get(table)?.elements.len(), "element"));
-        match inst.code {
-            Code::MemoryFill => [bytes(memory), None],
-            Code::MemoryCopy => [bytes(memory), bytes(whole)],
-            Code::MemoryInit => {
-                let segment = state.data.get(whole);
-                [bytes(memory), segment.map(|data| (data.len(), "byte"))]
-            }
-            Code::TableFill => [elements(table), None],
-            Code::TableCopy => [elements(table), elements(other)],
-            Code::TableInit => {
-                let segment = state.elements.get(other);
-                let segment = segment.map(|items| (items.len(), "element"));
-                [elements(table), segment]
-            }
-            _ => [None, None],
-        }
+    let wholes = match inst.code {
+        Code::MemoryFill => [Some(Whole::Memory(memory)), None],
+        Code::MemoryCopy => [Some(Whole::Memory(memory)), Some(Whole::Memory(whole))],
+        Code::MemoryInit => [Some(Whole::Memory(memory)), Some(Whole::Data(whole))],
+        Code::TableFill => [Some(Whole::Table(table)), None],
+        Code::TableCopy => [Some(Whole::Table(table)), Some(Whole::Table(other))],
+        Code::TableInit => [Some(Whole::Table(table)), Some(Whole::Elements(other))],
+        _ => return Ok(None),
     };
-    let is_bulk = matches!(
-        inst.code,
-        Code::MemoryFill
-            | Code::MemoryCopy
-            | Code::MemoryInit
-            | Code::TableFill
-            | Code::TableCopy
-            | Code::TableInit
-    );
-    if !is_bulk || gaps(&scene.traced.path).is_some() {
+    if gaps(&scene.traced.path).is_some() {
         return Ok(None);
     }
     // What trapped was executed last, and changed nothing.
-    let ends = at_end(scene.traced, |ended| ends(ended.paused.inside.state))?;
+    let ends = at_end(scene.traced, |ended| {
+        wholes.map(|whole| end(ended.paused.inside.state, whole?))
+    })?;
     let mut found = Vec::new();
     // Where each part begins, and how much there is from there on; last how long the parts are.
     let mut parts = Vec::new();
@@ -93,22 +84,42 @@ pub(super) fn operands(
     };
     let last = parts.len();
     let all = (0..).zip(&parts);
-    let mut left = all.filter_map(|(k, &(_, left))| Some((k, left?)));
-    // A part of no length may begin at the end.
-    let is_beyond = |left: Option<u64>| left.is_none_or(|left| left == 0 && length > 0);
-    let beyond = left.clone().find(|&(_, left)| is_beyond(left));
+    let left = all.filter_map(|(k, &(_, left))| Some((k, left?)));
+    let beyond = left.clone().find(|(_, left)| left.is_none());
+    // The first part that goes beyond, is left no more than so much and whose beginning was computed.
+    let computed = |most: u64| {
+        left.clone().try_fold(None, |first, (k, left)| {
+            let goes = |left: u64| left < length && left <= most;
+            let is_short = first.is_none() && left.is_some_and(goes);
+            let is_its = is_short && is_computed(scene, &found[k].value)?;
+            Ok::<_, Error>(is_its.then_some(k).or(first))
+        })
+    };
     let blamed = match beyond {
         Some((beyond, _)) => beyond,
-        None if is_computed(scene, &found[last].value)? => last,
-        None => {
-            let short = left.try_fold(None, |short, (k, left)| {
-                let is_short = short.is_none() && left.is_some_and(|left| left < length);
-                let computed = is_short && is_computed(scene, &found[k].value)?;
-                Ok::<_, Error>(computed.then_some(k).or(short))
-            });
-            short?.unwrap_or(last)
-        }
+        None => match computed(0)? {
+            // A constant may well be the end: whoever begins there has to have nothing to take.
+            Some(at_end) => at_end,
+            None if is_computed(scene, &found[last].value)? => last,
+            None => {
+                let at_end = left
+                    .clone()
+                    .find(|&(_, left)| left == Some(0) && length > 0);
+                let at_end = at_end.map_or(last, |(k, _)| k);
+                computed(u64::MAX)?.unwrap_or(at_end)
+            }
+        },
     };
     found[..=blamed].rotate_right(1);
     Ok(Some(found))
+}
+
+/// How much there is, and of what.
+fn end(state: &State, whole: Whole) -> Option<(usize, &'static str)> {
+    Some(match whole {
+        Whole::Memory(memory) => (state.memories.get(memory)?.bytes.len(), "byte"),
+        Whole::Data(segment) => (state.data.get(segment)?.len(), "byte"),
+        Whole::Table(table) => (state.tables.get(table)?.elements.len(), "element"),
+        Whole::Elements(segment) => (state.elements.get(segment)?.len(), "element"),
+    })
 }
