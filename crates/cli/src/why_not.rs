@@ -326,8 +326,8 @@ fn refuse_executed(
     let mut end = last;
     for &place in asked.places {
         let runs = absence.runs(place)?;
-        let last = runs.select(asked.executed(place, runs.count()))?;
-        end = last.map_or(0, |last| last.time).max(end);
+        let own = runs.select(asked.executed(place, runs.count()))?;
+        end = own.map_or(0, |own| own.time).max(end);
     }
     let later = match end > last {
         true => format!(", and executed up to t={}", grouped(end)),
