@@ -1,13 +1,18 @@
 //! Lines of a source file, of which few are asked for.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::output::LARGEST_SOURCE;
 
-/// A source file. No more of it is read than up to the last line that was asked for, and nothing is kept but where some lines begin: a file may be a whole library.
+/// A source file. No more of it is read than up to the last line that was asked for, and nothing is kept but where some lines begin: a file may be a whole library. It
+/// is open only while it is read: a program may come from more files than a process may have open.
 pub(crate) struct SourceLines {
-    file: BufReader<File>,
+    path: PathBuf,
+    /// How long it is and when it was written: if it is not the same file any more, lines begin elsewhere.
+    written: (u64, Option<SystemTime>),
     /// Where each [`EVERY`]th line begins, as far as that is known.
     marks: Vec<u64>,
 }
@@ -18,46 +23,60 @@ const EVERY: usize = 256;
 impl SourceLines {
     /// The file, if it is at hand and may be source text.
     pub(crate) fn open(path: &str) -> Option<Self> {
-        let file = File::open(path).ok()?;
-        let data = file.metadata().ok()?;
-        (data.is_file() && data.len() <= LARGEST_SOURCE).then(|| Self {
-            file: BufReader::with_capacity(1 << 16, file),
+        let path = PathBuf::from(path);
+        let found = Self {
+            written: written(&path)?,
             marks: vec![0],
-        })
+            path,
+        };
+        found.reader().map(|_| found)
+    }
+
+    /// The file, open, if it is the same as before.
+    fn reader(&self) -> Option<BufReader<File>> {
+        let same = written(&self.path)? == self.written;
+        let file = same.then(|| File::open(&self.path))?;
+        Some(BufReader::with_capacity(1 << 14, file.ok()?))
     }
 
     /// A line, by its number from 1; `None` if there is none, or it cannot be read any more. O(its number) the first time, O(1) later.
     pub(crate) fn line(&mut self, number: u32) -> Option<String> {
         let index = (number as usize).checked_sub(1)?;
         let mark = index / EVERY;
+        let mut file = self.reader()?;
+        let nearest = mark.min(self.marks.len() - 1);
+        let start = self.marks[nearest];
+        file.seek(SeekFrom::Start(start)).ok()?;
         while self.marks.len() <= mark {
-            let next = self.skip(*self.marks.last()?, EVERY)?;
-            self.marks.push(next);
+            let skipped = skip(&mut file, EVERY)?;
+            let last = *self.marks.last()?;
+            self.marks.push(last + skipped);
         }
-        let start = self.skip(self.marks[mark], index % EVERY)?;
-        self.file.seek(SeekFrom::Start(start)).ok()?;
+        skip(&mut file, index % EVERY)?;
         let mut line = Vec::new();
-        let mut rest = (&mut self.file).take(LARGEST_SOURCE);
-        let read = rest.read_until(b'\n', &mut line).ok()?;
-        (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
+        let read = file.take(LARGEST_SOURCE).read_until(b'\n', &mut line);
+        (read.ok()? > 0).then(|| String::from_utf8_lossy(&line).into_owned())
     }
+}
 
-    /// Where the line begins that is so many behind another; `None` if there are not so many.
-    fn skip(&mut self, start: u64, lines: usize) -> Option<u64> {
-        let at = self.file.stream_position().ok()?;
-        if at != start {
-            self.file.seek(SeekFrom::Start(start)).ok()?;
+/// Passes over so many lines, and tells how many bytes those have; `None` if there are not so many.
+fn skip(file: &mut BufReader<File>, lines: usize) -> Option<u64> {
+    let mut bytes = 0;
+    for _ in 0..lines {
+        let skipped = file.skip_until(b'\n').ok()?;
+        if skipped == 0 {
+            return None;
         }
-        let mut at = start;
-        for _ in 0..lines {
-            let skipped = self.file.skip_until(b'\n').ok()?;
-            if skipped == 0 {
-                return None;
-            }
-            at += skipped as u64;
-        }
-        Some(at)
+        bytes += skipped as u64;
     }
+    Some(bytes)
+}
+
+/// How long a file is and when it was written, if it may be source text. That is asked before it is opened: to open a pipe is to wait for who writes to it.
+fn written(path: &Path) -> Option<(u64, Option<SystemTime>)> {
+    let data = fs::metadata(path).ok()?;
+    let may_be = data.is_file() && data.len() <= LARGEST_SOURCE;
+    may_be.then(|| (data.len(), data.modified().ok()))
 }
 
 #[cfg(test)]
@@ -91,5 +110,46 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(SourceLines::open(folder.path().to_str().unwrap()).is_none());
         assert!(SourceLines::open("").is_none());
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe.c");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let name = path.to_str().unwrap().to_owned();
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || send.send(SourceLines::open(&name).is_none()));
+        let told = receive.recv_timeout(std::time::Duration::from_secs(20));
+        assert_eq!(told, Ok(true), "it is still being opened");
+    }
+
+    #[test]
+    fn files_are_open_only_while_they_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+        let mut all = Vec::new();
+        let before = open();
+        for number in 0..600 {
+            let path = folder.path().join(format!("{number}.c"));
+            fs::write(&path, format!("first\nof {number}\n")).unwrap();
+            all.push(SourceLines::open(path.to_str().unwrap()).unwrap());
+        }
+        for (number, lines) in all.iter_mut().enumerate() {
+            assert_eq!(lines.line(2), Some(format!("of {number}\n")));
+        }
+        // Other tests open files, too, but not hundreds.
+        assert!(open() < before + 300);
+    }
+
+    #[test]
+    fn of_a_file_that_was_written_anew_no_line_is_told() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"one\ntwo\n").unwrap();
+        let mut lines = SourceLines::open(file.path().to_str().unwrap()).unwrap();
+        assert_eq!(lines.line(2).as_deref(), Some("two\n"));
+        file.write_all(b"three\n").unwrap();
+        assert_eq!(lines.line(2), None);
     }
 }
