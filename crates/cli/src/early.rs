@@ -23,14 +23,14 @@ pub(crate) fn places<'t>(file: &Path, texts: impl IntoIterator<Item = &'t str>) 
     let names = loaded.names(&source);
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
     for text in texts {
-        match resolver.location(text) {
-            Err(
-                error @ (ResolveError::Name(_)
-                | ResolveError::Line(_)
-                | ResolveError::Imported(_)
-                | ResolveError::NoOperator { .. }),
-            ) => return Err(error).with_context(|| file.display().to_string()),
-            _ => {}
+        if let Err(
+            error @ (ResolveError::Name(_)
+            | ResolveError::Line(_)
+            | ResolveError::Imported(_)
+            | ResolveError::NoOperator { .. }),
+        ) = resolver.location(text)
+        {
+            return Err(error).with_context(|| file.display().to_string());
         }
     }
     Ok(())

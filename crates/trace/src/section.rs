@@ -93,7 +93,7 @@ impl SectionReader {
     fn some(&self, chunks: &Range<usize>) -> Result<&[ChunkEntry]> {
         let section = self.section();
         let found = section.chunks.get(chunks.clone());
-        found.ok_or_else(|| TraceError::NoChunks {
+        found.ok_or(TraceError::NoChunks {
             kind: section.kind,
             count: section.chunks.len(),
             from: chunks.start,
