@@ -15,8 +15,8 @@ use afterimage_program::{Names, SourceMap};
 use afterimage_query::Line;
 use afterimage_query::operator_texts;
 use afterimage_query::slices::{
-    self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Reach, SavedSlice, Slice,
-    SliceReport, exercised_of,
+    self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Origin, Reach, SavedSlice,
+    Slice, SliceReport, by_statements, exercised_of,
 };
 use afterimage_query::steps::{FileCheckpoints, Operators, Range, Run, stopped_before};
 use afterimage_query::values::{HostReads, RecordedValues};
@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
     /// What depends on it instead: everything that it had an influence on
     #[arg(long)]
     forward: bool,
-    /// Only what also depends on this other place: how that had an influence on --at; not with --forward, --depth, --chain or another algorithm
+    /// Only what also depends on this other place: how that had an influence on --at; not with --forward, --depth or --chain
     #[arg(long, value_name = "PLACE#K", conflicts_with = "forward")]
     chop: Option<String>,
     /// How exact the slice is
@@ -174,17 +174,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     if arguments.chain && arguments.format != Format::Text {
         bail!("--chain writes text; in other formats, afterimage why writes it");
-    }
-    let of_statements = arguments.var.is_none() && arguments.address.is_none();
-    if arguments.algorithm != Algorithm::Full
-        && (!of_statements
-            || arguments.operand.is_some()
-            || arguments.chop.is_some()
-            || arguments.depth.is_some())
-    {
-        bail!(
-            "--algorithm edges and nodes know statements only: leave --var, --address, --operand, --chop and --depth out, or the algorithm"
-        );
     }
     let file = &arguments.report.file;
     let asked = [arguments.at.as_deref(), arguments.chop.as_deref()];
@@ -348,8 +337,17 @@ fn asked<'a>(
         },
         follows: arguments.follows(),
         operators: to.operators.clone(),
-        from: from.map(|from| from.criteria),
+        from: from.map(|from| Origin {
+            criteria: from.criteria,
+            operators: from.operators,
+        }),
         criteria: arguments.limited(to),
+    };
+    let question = match (arguments.algorithm, arguments.subject()) {
+        (Algorithm::Full, _) | (_, Subject::Statement) => question,
+        _ => follow_for(traced, "finding the statements", |run, log| {
+            Ok(by_statements(run, log, question.clone())?)
+        })?,
     };
     if let Some(name) = &arguments.save {
         kept::free(traced, name, &question)?;
@@ -419,24 +417,36 @@ impl Arguments {
             Some(1) => " directly".to_owned(),
             Some(depth) => format!(" over at most {depth} dependences"),
         };
-        match (from, self.forward, self.algorithm) {
-            (Some(from), ..) => {
-                let from = from.title.trim_end_matches(',');
-                format!("how {from} had an influence on {alone}")
+        if let Some(from) = from {
+            let from = from.title.trim_end_matches(',');
+            return match self.algorithm {
+                Algorithm::Full => format!("how {from} had an influence on {alone}"),
+                Algorithm::Edges => format!(
+                    "how statements of {from} may have had an influence on {alone}, over dependences that were ever exercised"
+                ),
+                Algorithm::Nodes => format!(
+                    "how statements of {from} may have had an influence on {alone}, by the code"
+                ),
+            };
+        }
+        let of_statements = matches!(self.subject(), Subject::Statement);
+        let whose = match (of_statements, self.forward) {
+            (true, _) => "statements of",
+            (false, true) => "statements that used",
+            (false, false) => "statements that made",
+        };
+        match (self.forward, self.algorithm) {
+            (true, Algorithm::Full) => format!("what depends on {alone}{within}"),
+            (false, Algorithm::Full) => format!("what {title} depends on{within}"),
+            (true, Algorithm::Edges) => format!("what ever depended on {whose} {alone}{within}"),
+            (false, Algorithm::Edges) => {
+                format!("what {whose} {title} had ever depended on{within}")
             }
-            (None, true, Algorithm::Full) => format!("what depends on {alone}{within}"),
-            (None, false, Algorithm::Full) => format!("what {title} depends on{within}"),
-            (None, true, Algorithm::Edges) => {
-                format!("what ever depended on statements of {alone}")
+            (true, Algorithm::Nodes) => {
+                format!("what may depend on {whose} {alone}{within}, by the code")
             }
-            (None, false, Algorithm::Edges) => {
-                format!("what statements of {title} had ever depended on")
-            }
-            (None, true, Algorithm::Nodes) => {
-                format!("what may depend on statements of {alone}, by the code")
-            }
-            (None, false, Algorithm::Nodes) => {
-                format!("what statements of {title} may depend on, by the code")
+            (false, Algorithm::Nodes) => {
+                format!("what {whose} {title} may depend on{within}, by the code")
             }
         }
     }

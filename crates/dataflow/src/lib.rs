@@ -13,6 +13,33 @@
 //! - Queries go in both directions: forward ones answer what happens next, such as whether a use is the last one.
 //!
 //! [`Summaries`] tell what calls decide, through the dynamic call graph, and [`slices`] has Agrawal and Horgan's three dynamic slicing algorithms.
+//!
+//! Figure 9: node 4 loads X in a loop, node 1 does, too, and node 6 stores to it. How often is what node 4 loads available already?
+//!
+//! ```
+//! use afterimage_dataflow::{Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve};
+//!
+//! let mut path = [1, 2, 4, 7].repeat(60);
+//! path.extend([1, 3, 6, 7].repeat(40));
+//! let graph = TimestampedGraph::of_path(&path);
+//!
+//! let (generated, killed) = (Site(1), Site(0));
+//! let question = Question {
+//!     direction: Direction::Backward,
+//!     node: 4,
+//!     times: graph.timestamps(4),
+//!     // What node 4 does itself comes behind the question.
+//!     own: Effect::Transparent,
+//! };
+//! let solution = solve(&graph, &question, |node| match node {
+//!     1 | 4 => Effect::Decides(generated),
+//!     6 => Effect::Decides(killed),
+//!     _ => Effect::Transparent,
+//! });
+//! // Each time, and it took two queries: ⟨3:239:4, 4⟩ and ⟨2:238:4, 2⟩, which node 1 answers.
+//! assert_eq!(solution.count_where(|outcome| outcome == Outcome::Decided(generated)), 60);
+//! assert_eq!(solution.queries, 2);
+//! ```
 
 mod effect;
 mod graph;

@@ -7,6 +7,43 @@
 //! Which functions of the first version [stand by themselves](standing) in the second tells which statements should be told apart by the calls around them.
 //!
 //! Nothing here knows WebAssembly: whoever makes a [`Version`] decides what a statement is.
+//!
+//! ```
+//! use afterimage_matching::{Class, Sketch, Statement, Version, match_versions};
+//!
+//! /// A statement of function 0 that computes these values, from `first` on.
+//! fn computes(values: impl IntoIterator<Item = u64>, first: u64) -> Statement {
+//!     let mut sketch = Sketch::default();
+//!     values.into_iter().for_each(|value| sketch.add(value));
+//!     Statement {
+//!         function: 0,
+//!         class: Class::Compute,
+//!         operator: 1,
+//!         values: Box::new(sketch),
+//!         operands: None,
+//!         addresses: None,
+//!         exact: 1,
+//!         offset: 0,
+//!         ordinal: first as u32,
+//!         depth: 0,
+//!         first,
+//!         last: first + 90,
+//!         active: Default::default(),
+//!         producers: Box::default(),
+//!         writers: Box::default(),
+//!     }
+//! }
+//! let version = |statements| Version { statements, length: 100, ..Version::default() };
+//!
+//! // The second version computes the same two things the other way around.
+//! let squares = || (0..50).map(|i| i * i);
+//! let thirds = || (0..50).map(|i| 7 + i / 3);
+//! let a = version(vec![computes(squares(), 1), computes(thirds(), 2)]);
+//! let b = version(vec![computes(thirds(), 1), computes(squares(), 2)]);
+//! let matching = match_versions(&a, &b, None);
+//! let found: Vec<_> = matching.of_b.iter().map(|found| found.map(|found| found.a)).collect();
+//! assert_eq!(found, [Some(1), Some(0)]);
+//! ```
 
 mod active;
 mod both;

@@ -2,6 +2,18 @@
 //!
 //! The run is followed forward in stretches, from checkpoints, by the [`Machine`](afterimage_machine::Machine), which a [`Stretch`] watches; then
 //! each stretch is gone over backward by [`Backward`].
+//!
+//! Who has a recording uses `afterimage_query::slices`, which follows the run and goes back over it, and has an example. What is asked for is told like this:
+//!
+//! ```
+//! use afterimage_slice::{Criterion, Follows, Reach, Want};
+//!
+//! // What the third instruction of the node execution that begins with block 4711 depends on, however far that is ...
+//! let criterion = Criterion { start: 4711, wants: vec![Want::Inst(2)], reach: Reach::ALL };
+//! // ... through data alone.
+//! let follows = Follows { control: false, ..Follows::ALL };
+//! # assert!(follows.data && criterion.wants.len() == 1);
+//! ```
 
 mod activation;
 mod backward;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;
 
-use afterimage_slice::{Edge, Exercised, Follows, Operator, Why};
+use afterimage_slice::{Edge, Exercised, Follows, Operator, Reach, Why};
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 
@@ -65,13 +65,14 @@ pub enum Direction {
     Forward,
 }
 
-/// The operators that can be reached over edges: the slice of Agrawal and Horgan's second approach (1990, section 3.2), if the edges are those that were exercised.
+/// The operators that can be reached over edges, at most so many one behind the other: the slice of Agrawal and Horgan's second approach (1990, section 3.2), if the edges are those that were exercised.
 /// Linear in the edges.
 pub fn reachable(
     edges: &BTreeSet<Edge>,
     from: &[Operator],
     follows: Follows,
     direction: Direction,
+    mut reach: Reach,
 ) -> BTreeSet<Operator> {
     let followed = edges.iter().filter(|edge| is_followed(edge.why, follows));
     let mut next: HashMap<Operator, Vec<Operator>> = HashMap::new();
@@ -83,11 +84,16 @@ pub fn reachable(
         next.entry(from).or_default().push(to);
     }
     let mut found = BTreeSet::new();
-    let mut work = from.to_vec();
-    while let Some(operator) = work.pop() {
-        if found.insert(operator) {
-            work.extend(next.get(&operator).into_iter().flatten());
+    let mut level = from.to_vec();
+    while reach.is_some() && !level.is_empty() {
+        reach = reach.next();
+        let mut behind = Vec::new();
+        for operator in level {
+            if found.insert(operator) {
+                behind.extend(next.get(&operator).into_iter().flatten());
+            }
         }
+        level = behind;
     }
     found
 }

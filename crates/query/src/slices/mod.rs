@@ -59,7 +59,7 @@ pub use chop::chop;
 pub use exercised::{Direction, exercised, grouped, is_followed, reachable};
 pub use forward::forward;
 pub use near::near;
-pub use question::{Algorithm, Question, answer, exercised_of};
+pub use question::{Algorithm, Origin, Question, answer, by_statements, exercised_of};
 pub use report::{SliceReport, SlicedLine, SlicedOperator};
 pub use saved::{SavedError, SavedSlice, save, saved_slices};
 pub use verify::{SlicesReport, verify_slices};

@@ -10,7 +10,7 @@ use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
 use serde::{Deserialize, Serialize};
 
 use super::exercised::Direction;
-use super::question::{Algorithm, Question};
+use super::question::{Algorithm, Origin, Question};
 
 /// Most bytes that a slice may have.
 const LARGEST: u64 = 1 << 28;
@@ -69,7 +69,7 @@ fn is_bounded(question: &Question) -> bool {
     let criteria = question
         .criteria
         .iter()
-        .chain(question.from.iter().flatten());
+        .chain(question.from.iter().flat_map(|from| &from.criteria));
     let wants = criteria.flat_map(|criterion| &criterion.wants);
     let mut bytes = 0u64;
     for want in wants {
@@ -132,7 +132,7 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
     let criteria = question
         .criteria
         .iter()
-        .chain(question.from.iter().flatten());
+        .chain(question.from.iter().flat_map(|from| &from.criteria));
     let mut starts = criteria.map(|criterion| criterion.start);
     let (blocks, _) = saved.path;
     if executions.is_none()
@@ -147,7 +147,8 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
         .slice
         .operators
         .keys()
-        .chain(&saved.question.operators);
+        .chain(&question.operators)
+        .chain(question.from.iter().flat_map(|from| &from.operators));
     for &(function, op) in operators {
         if !known(function, op) {
             return Err(format!("the program has no {function}, {op}"));
@@ -167,6 +168,9 @@ struct Stored {
     criteria: Vec<StoredCriterion>,
     operators: Vec<(u32, u32)>,
     from: Option<Vec<StoredCriterion>>,
+    /// The statements of `from`.
+    #[serde(default)]
+    from_operators: Vec<(u32, u32)>,
     offsets: Vec<u64>,
     blocks: u64,
     nodes: u64,
@@ -283,7 +287,11 @@ impl From<&SavedSlice> for Stored {
             follows: [control, addresses, data],
             criteria: criteria(&question.criteria),
             operators: question.operators.iter().map(of_ids).collect(),
-            from: question.from.as_deref().map(criteria),
+            from: question.from.as_ref().map(|from| criteria(&from.criteria)),
+            from_operators: {
+                let from = question.from.iter().flat_map(|from| &from.operators);
+                from.map(of_ids).collect()
+            },
             offsets: saved.offsets.iter().map(|offset| offset.0.into()).collect(),
             blocks: saved.path.0,
             nodes: saved.path.1,
@@ -328,7 +336,13 @@ impl TryFrom<Stored> for SavedSlice {
                 },
                 criteria: criteria(stored.criteria)?,
                 operators: stored.operators.into_iter().map(of_ids).collect(),
-                from: stored.from.map(criteria).transpose()?,
+                from: match stored.from {
+                    None => None,
+                    Some(from) => Some(Origin {
+                        criteria: criteria(from)?,
+                        operators: stored.from_operators.into_iter().map(of_ids).collect(),
+                    }),
+                },
             },
             about: stored.about,
             offsets: offsets.into_iter().map(OrigOffset).collect(),

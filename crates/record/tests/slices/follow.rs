@@ -159,16 +159,23 @@ fn potential(compared: &Compared<'_>) {
     let users = BTreeSet::from_iter(compared.edges.iter().map(|edge| edge.user));
     let some = Vec::from_iter(users.iter().copied().step_by(users.len() / 6 + 1));
     for follows in FOLLOWS {
-        let forward = some.iter().map(|one| potential.forward(&[*one], follows));
-        let forward = Vec::from_iter(forward);
-        for &user in &some {
-            let may = potential.backward(&[user], follows);
-            let ever = compared.reachable(&[user], follows);
-            let missing = Vec::from_iter(ever.difference(&may));
-            assert!(missing.is_empty(), "{user:?} {follows:?}: {missing:?}");
-            for (other, users) in some.iter().zip(&forward) {
-                let same = may.contains(other) == users.contains(&user);
-                assert!(same, "{user:?} {other:?} {follows:?}");
+        for reach in [Reach::ALL, Reach::of_depth(2).expect("not too deep")] {
+            let forward = some
+                .iter()
+                .map(|one| potential.forward(&[*one], follows, reach));
+            let forward = Vec::from_iter(forward);
+            for &user in &some {
+                let may = potential.backward(&[user], follows, reach);
+                let ever = match reach {
+                    Reach::ALL => compared.reachable(&[user], follows),
+                    _ => BTreeSet::new(),
+                };
+                let missing = Vec::from_iter(ever.difference(&may));
+                assert!(missing.is_empty(), "{user:?} {follows:?}: {missing:?}");
+                for (other, users) in some.iter().zip(&forward) {
+                    let same = may.contains(other) == users.contains(&user);
+                    assert!(same, "{user:?} {other:?} {follows:?} {reach:?}");
+                }
             }
         }
     }

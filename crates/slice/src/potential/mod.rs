@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::criterion::Follows;
 use crate::domain::Why;
 use crate::exercised::Operator;
+use crate::reach::Reach;
 use index::Executed;
 
 /// Something that depends on other things, or that they depend on.
@@ -63,27 +64,34 @@ impl<'a> Potential<'a> {
         }
     }
 
-    /// The operators that some may depend on. Linear in the dependences that are followed.
-    pub fn backward(&mut self, from: &[Operator], follows: Follows) -> BTreeSet<Operator> {
-        let mut seen = FxHashSet::default();
-        let known = from.iter().filter(|operator| self.executed.has(**operator));
-        let mut work = Vec::from_iter(known.map(|&operator| Vertex::Operator(operator)));
-        seen.extend(work.iter().copied());
-        let mut next = Vec::new();
-        while let Some(vertex) = work.pop() {
-            next.clear();
-            self.executed.dependences(vertex, &mut next);
-            for &(why, on) in &next {
-                if is_followed(why, follows) && seen.insert(on) {
-                    work.push(on);
-                }
-            }
-        }
-        seen.into_iter().filter_map(operator).collect()
+    /// The operators that some may depend on, over at most so many dependences between operators. Linear in the dependences that are followed.
+    pub fn backward(
+        &mut self,
+        from: &[Operator],
+        follows: Follows,
+        reach: Reach,
+    ) -> BTreeSet<Operator> {
+        let from = self.known(from);
+        levels(from, reach, |vertex, next| {
+            let mut all = Vec::new();
+            self.executed.dependences(vertex, &mut all);
+            let followed = all.iter().filter(|(why, _)| is_followed(*why, follows));
+            next.extend(followed.map(|(_, on)| *on));
+        })
     }
 
-    /// The operators that may depend on some: those whose own slice has one of them. Linear in all dependences.
-    pub fn forward(&mut self, from: &[Operator], follows: Follows) -> BTreeSet<Operator> {
+    fn known(&self, operators: &[Operator]) -> Vec<Vertex> {
+        let known = operators.iter().filter(|one| self.executed.has(**one));
+        known.map(|&operator| Vertex::Operator(operator)).collect()
+    }
+
+    /// The operators that may depend on some, over at most so many dependences between operators: those whose own slice has one of them. Linear in all dependences.
+    pub fn forward(
+        &mut self,
+        from: &[Operator],
+        follows: Follows,
+        reach: Reach,
+    ) -> BTreeSet<Operator> {
         let mut users: FxHashMap<Vertex, Vec<Vertex>> = FxHashMap::default();
         let mut seen = FxHashSet::default();
         let mut work = Vec::from_iter(self.executed.operators().map(Vertex::Operator));
@@ -101,16 +109,39 @@ impl<'a> Potential<'a> {
                 }
             }
         }
-        let mut found = FxHashSet::default();
-        let known = from.iter().filter(|operator| self.executed.has(**operator));
-        work.extend(known.map(|&operator| Vertex::Operator(operator)));
+        levels(self.known(from), reach, |vertex, next| {
+            next.extend(users.get(&vertex).into_iter().flatten());
+        })
+    }
+}
+
+/// The operators that can be reached over at most so many others: what is between two operators counts for nothing.
+fn levels(
+    from: Vec<Vertex>,
+    mut reach: Reach,
+    mut next_of: impl FnMut(Vertex, &mut Vec<Vertex>),
+) -> BTreeSet<Operator> {
+    let mut seen = FxHashSet::from_iter(from.iter().copied());
+    let (mut level, mut work, mut next) = (from, Vec::new(), Vec::new());
+    while reach.is_some() && !level.is_empty() {
+        reach = reach.next();
+        work.append(&mut level);
         while let Some(vertex) = work.pop() {
-            if found.insert(vertex) {
-                work.extend(users.get(&vertex).into_iter().flatten());
+            next.clear();
+            next_of(vertex, &mut next);
+            for &vertex in &next {
+                let to = match vertex {
+                    Vertex::Operator(_) if reach.is_none() => continue,
+                    Vertex::Operator(_) => &mut level,
+                    _ => &mut work,
+                };
+                if seen.insert(vertex) {
+                    to.push(vertex);
+                }
             }
         }
-        found.into_iter().filter_map(operator).collect()
     }
+    seen.into_iter().filter_map(operator).collect()
 }
 
 fn operator(vertex: Vertex) -> Option<Operator> {
