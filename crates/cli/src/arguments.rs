@@ -114,6 +114,9 @@ pub(crate) struct RunArguments {
     /// Call this exported function instead of _start; ARGS are its arguments
     #[arg(long, value_name = "EXPORT")]
     pub invoke: Option<String>,
+    /// Make the guest's random numbers from this seed: two runs with the same one get the same numbers, so that they can be compared [default: the system's]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     /// Stop the guest after so many seconds
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub timeout: Option<f64>,
@@ -190,6 +193,7 @@ impl RunArguments {
             ("--env", !self.env.is_empty()),
             ("--stdin", self.stdin.is_some()),
             ("--invoke", self.invoke.is_some()),
+            ("--seed", self.seed.is_some()),
             ("--timeout", self.timeout.is_some()),
             ("--no-clock", self.no_clock),
             ("--stack", self.stack != DEFAULT_STACK),

@@ -80,6 +80,8 @@ fn recorded_otherwise(runs: [&Traced; 2]) -> Result<Vec<String>> {
 
 /// By which calls a program asks for its arguments.
 const ARGUMENTS: [&str; 2] = ["args_get", "args_sizes_get"];
+/// And for random numbers.
+const RANDOM: &str = "random_get";
 /// And for its environment.
 const ENVIRONMENT: [&str; 2] = ["environ_get", "environ_sizes_get"];
 
@@ -200,8 +202,14 @@ fn given_otherwise(runs: [&Traced; 2]) -> Result<Option<String>> {
         }
         let is_followed = of.iter().flatten().any(|of| otherwise.contains(of));
         if !is_followed && !a.gave_the_same(&b) {
+            let remedy = match a.name == RANDOM {
+                true => {
+                    " (record both with the same --seed, and their random numbers are the same)"
+                }
+                false => "",
+            };
             return Ok(Some(format!(
-                "call {} of the host, {}",
+                "call {} of the host, {}{remedy}",
                 grouped(number),
                 a.name
             )));

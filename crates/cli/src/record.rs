@@ -253,6 +253,7 @@ pub(crate) fn execute(
         paths: matches!(lens, Live::Paths),
         timeout: run.limit()?,
         stack: run.stack_bytes()?,
+        seed: run.seed,
         output_to_stderr: scratch.is_some(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         repeating: Repeating(Arc::new(|events| {

@@ -17,6 +17,8 @@ use afterimage_trace::{
     CountsLens, End, Event, HostRead, HostStop, Interrupter, LogWriter, Meta, RawValue, Stdin,
     TraceWriter,
 };
+use rand_core::SeedableRng;
+use rand_xorshift::XorShiftRng;
 use sha2::{Digest, Sha256};
 use wasmtime::{AsContextMut, Func, Instance, Memory, Module, ResourceLimiter, Store, Val};
 use wasmtime_wasi::p1::WasiP1Ctx;
@@ -62,6 +64,8 @@ pub struct RecordOptions {
     pub timeout: Option<Duration>,
     /// Stack for the guest, in bytes.
     pub stack: usize,
+    /// What the guest's random numbers are made from, the same ones for the same seed; the system's if none is given.
+    pub seed: Option<u64>,
     /// Functions for imports that are not WASI's.
     pub functions: Vec<HostFunction>,
     /// Compare all memory around every host call with what is declared: for tests.
@@ -102,6 +106,7 @@ impl Default for RecordOptions {
             paths: false,
             timeout: None,
             stack: RECORD_STACK,
+            seed: None,
             functions: Vec::new(),
             check_effects: false,
             silent: false,
@@ -276,6 +281,9 @@ pub fn record(
     let mut meta = meta(bytes, command, options);
     meta.extra
         .insert("clock".to_owned(), options.clock.to_string());
+    if let Some(seed) = options.seed {
+        meta.extra.insert("seed".to_owned(), seed.to_string());
+    }
     out.meta(&meta)?;
     out.module(bytes)?;
     let log = out.log()?;
@@ -672,6 +680,9 @@ pub(crate) fn wasi_context(
     }
     if options.output_to_stderr {
         builder.stdout(wasmtime_wasi::cli::stderr());
+    }
+    if let Some(seed) = options.seed {
+        builder.secure_random(XorShiftRng::seed_from_u64(seed));
     }
     match &command.stdin {
         None => {
