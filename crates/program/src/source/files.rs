@@ -26,16 +26,25 @@ impl FileTable {
         })
     }
 
-    /// Enters the files of a unit's line table. The result is indexed as the table is.
+    /// Enters the files of a unit's line table. The result is indexed as the table is. `left` is how many bytes the paths may have, 0 once that is not enough; those behind have no file then.
     pub(super) fn enter<'a>(
         &mut self,
         dwarf: &gimli::Dwarf<Slice<'a>>,
         unit: &gimli::Unit<Slice<'a>>,
         header: &LineProgramHeader<Slice<'a>>,
+        left: &mut usize,
     ) -> Vec<Option<FileId>> {
         let unit = unit.unit_ref(dwarf);
+        let mut enter = |index| {
+            if *left == 0 {
+                return None;
+            }
+            let path = full_path(unit, header, header.file(index)?).ok()?;
+            *left = left.saturating_sub(path.len());
+            (*left > 0).then(|| self.insert(path))
+        };
         (0..=header.file_names().len() as u64)
-            .map(|index| Some(self.insert(full_path(unit, header, header.file(index)?).ok()?)))
+            .map(&mut enter)
             .collect()
     }
 }

@@ -18,8 +18,10 @@ pub(super) struct LineReader<'s, 'a> {
     warnings: Vec<String>,
     /// The line tables read so far. Units may share one.
     seen: HashSet<usize>,
-    /// How many more files and directories are read: hostile units could all name one huge table, or tables that lie within each other.
+    /// How many more bytes of tables' headers are read, or entries if these are more: hostile units could all name one huge table, or tables that lie within each other.
     budget: usize,
+    /// How many more bytes of paths are put together: hostile files could all be in a folder with a huge name.
+    text: usize,
 }
 
 /// A line table that is still to be run. Its header is not kept, but read again then: headers that lie within each other are far larger, decoded, than what they are decoded from.
@@ -40,6 +42,12 @@ struct Ran {
     rows_without_file: usize,
 }
 
+/// A unit rarely shares its table, and then with few others: so often the tables' length is what is read of their headers.
+const HEADERS: usize = 64;
+
+/// A file takes 6 bytes of a table at least, and its path rarely more than 300: so often the tables' length is what paths have together.
+const PATHS: usize = 256;
+
 /// Other threads have no part in running line tables that are no longer than this: they would take as long to start.
 const SHORT: usize = 1 << 16;
 
@@ -53,7 +61,6 @@ struct Sequence {
 
 impl<'s, 'a> LineReader<'s, 'a> {
     pub(super) fn new(sections: &'s Sections<'a>, dwarf: &'s gimli::Dwarf<Slice<'a>>) -> Self {
-        // An entry takes at least a byte, and a unit rarely shares its table.
         let lines = sections
             .custom(".debug_line")
             .map_or(0, |(data, _)| data.len());
@@ -64,7 +71,8 @@ impl<'s, 'a> LineReader<'s, 'a> {
             tables: Vec::new(),
             warnings: Vec::new(),
             seen: HashSet::new(),
-            budget: 16 * lines,
+            budget: HEADERS.saturating_mul(lines),
+            text: PATHS.saturating_mul(lines).saturating_add(1 << 20),
         }
     }
 
@@ -75,6 +83,9 @@ impl<'s, 'a> LineReader<'s, 'a> {
     /// Reads a unit's line table, and gives the unit back for later.
     pub(super) fn unit(&mut self, header: UnitHeader<Slice<'a>>) -> Option<Unit<'a>> {
         let at = header.offset().0;
+        if self.budget == 0 {
+            return None;
+        }
         let mut unit = match self.dwarf.unit(header) {
             Ok(unit) => unit,
             Err(error) => {
@@ -86,12 +97,18 @@ impl<'s, 'a> LineReader<'s, 'a> {
         if let Some(program) = unit.line_program.take() {
             let header = program.header();
             let entries = header.file_names().len() + header.include_directories().len();
-            let Some(budget) = self.budget.checked_sub(entries) else {
-                self.warn(format!("unit at 0x{at:x} of .debug_info: its line table is left out, as it is shared too often"));
+            self.budget = self
+                .budget
+                .saturating_sub(entries.max(header.header_length()));
+            if self.budget == 0 {
+                self.warn(format!("unit at 0x{at:x} of .debug_info: its line table is shared too often; it is left out, and all units behind it are"));
                 return None;
-            };
-            self.budget = budget;
-            files = self.files.enter(self.dwarf, &unit, header);
+            }
+            let left = self.text;
+            files = self.files.enter(self.dwarf, &unit, header, &mut self.text);
+            if self.text == 0 && left > 0 {
+                self.warn(format!("unit at 0x{at:x} of .debug_info: the paths of its files are far longer than the line table; what is left of them is left out"));
+            }
             if self.seen.insert(header.offset().0) {
                 self.tables.push(Table {
                     unit: at,
