@@ -2,19 +2,22 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use afterimage_program::{Names, ParseError, Program, SourceMap};
 use afterimage_trace::{Kind as Section, TraceError, TraceFile, Writer, writer};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::exit::{Exit, Failed};
-use crate::output::pasted;
+use crate::output::{pasted, say};
 
 /// A program as it was given: its bytes, and what they mean.
 pub(crate) struct Loaded {
     pub path: PathBuf,
     pub bytes: Vec<u8>,
     pub program: Program,
+    /// Whether it was said already that part of the debug information cannot be read.
+    unread: AtomicBool,
 }
 
 /// What a file is.
@@ -106,6 +109,7 @@ pub(crate) fn program(path: &Path) -> Result<Loaded> {
         path: path.to_owned(),
         bytes,
         program,
+        unread: AtomicBool::new(false),
     })
 }
 
@@ -165,12 +169,34 @@ pub(crate) fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> 
         path: path.to_owned(),
         bytes,
         program,
+        unread: AtomicBool::new(false),
     })
 }
 
 impl Loaded {
+    /// Where the program's code comes from. What of the debug information cannot be read is said, once for a program.
     pub(crate) fn source_map(&self) -> SourceMap<'_> {
-        SourceMap::build(&self.bytes)
+        let map = SourceMap::build(&self.bytes);
+        self.say_what_is_unread(&map);
+        map
+    }
+
+    fn say_what_is_unread(&self, map: &SourceMap<'_>) {
+        let mut warnings = map.warnings();
+        let Some(first) = warnings.next() else {
+            return;
+        };
+        if self.unread.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let more = match warnings.count() {
+            0 => String::new(),
+            more => format!(", and {more} more of the kind"),
+        };
+        say(format_args!(
+            "{}: part of the program's debug information cannot be read, so lines and functions may be missing: {first}{more}",
+            self.path.display()
+        ));
     }
 
     pub(crate) fn names(&self, source: &SourceMap<'_>) -> Names {

@@ -524,3 +524,29 @@ fn recordings_that_cannot_be_written() {
         sandbox.refused(&format!("{verb} hello.aft"), 125, &parts);
     }
 }
+
+/// It is said once that lines may be missing, and the rest is told all the same.
+#[test]
+fn debug_information_that_cannot_be_read() {
+    let sandbox = Sandbox::new();
+    let mut module = wat::parse_str(HELLO).unwrap();
+    for (name, content) in [
+        (".debug_abbrev", &[1, 0x11, 0, 0, 0, 0][..]),
+        // A unit of 64 bytes, of which there are none.
+        (".debug_info", &[64, 0, 0, 0, 5, 0][..]),
+    ] {
+        let name = [&[name.len() as u8], name.as_bytes()].concat();
+        module.extend([0, (name.len() + content.len()) as u8]);
+        module.extend(name);
+        module.extend(content);
+    }
+    sandbox.write("hello.wasm", module);
+    sandbox.run("record hello.wasm");
+    for verb in ["profile", "calls"] {
+        let ran = sandbox.run(&format!("{verb} hello.aft"));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let said = "hello.aft: part of the program's debug information cannot be read";
+        assert_eq!(ran.stderr.matches(said).count(), 1, "{ran:?}");
+        assert!(!ran.stdout.is_empty(), "{ran:?}");
+    }
+}
