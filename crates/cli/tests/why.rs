@@ -351,3 +351,35 @@ fn what_was_printed_as_an_error_has_bytes_of_its_own() {
         &["--stderr line:2: the program printed 6 bytes to standard error, in 1 line"],
     );
 }
+
+/// How deep is too deep the engine decides, by how much of its stack each function takes.
+#[test]
+fn of_an_exhausted_stack_the_calls_that_repeat_are_told() {
+    let sandbox = Sandbox::new();
+    let module = r#"(module
+      (func $even (param $n i32) (result i32)
+        (i32.add (call $odd (i32.add (local.get $n) (i32.const 1))) (i32.const 1)))
+      (func $odd (param $n i32) (result i32)
+        (i32.mul (call $even (i32.add (local.get $n) (i32.const 1))) (i32.const 3)))
+      (func (export "_start") (drop (call $even (i32.const 1)))))"#;
+    sandbox.wasm("a.wasm", module);
+    sandbox.run("record --lens full --stack 64 -o run.aft a.wasm");
+    let told = sandbox.ok("why run.aft --trap").stdout;
+    let number = |before: &str, behind: &str| -> u64 {
+        let (_, rest) = told.split_once(before).unwrap_or_else(|| panic!("{told}"));
+        let (number, _) = rest.split_once(behind).unwrap_or_else(|| panic!("{told}"));
+        number.replace(',', "").parse().expect("a number")
+    };
+    let open = number(", with ", " activations on it: ");
+    let times = number(" called odd, ", " times");
+    assert!(open > 100, "{told}");
+    // _start has called even, and then it is the two of them again and again.
+    assert!((open / 2 - 1..=open / 2).contains(&times), "{told}");
+    assert!(
+        told.starts_with("the run exhausted its stack at @"),
+        "{told}"
+    );
+    assert!(told.contains("called even, even at @"), "{told}");
+    // What repeats is shown once.
+    assert!(told.lines().count() < 8, "{told}");
+}

@@ -22,6 +22,8 @@ use crate::output::pasted;
 const FRAMES: usize = 16;
 /// So many at most are asked which branch led there.
 const LOOKED_AT: usize = 256;
+/// So many are no common depth: calls that repeat are looked for.
+const DEEP: usize = 1000;
 
 /// What the run ended with.
 struct Death {
@@ -54,14 +56,18 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let instance = scene.values.at(time)?.context("the run has no blocks")?;
     let death = Death { how, op, instance };
     let overflowed = matches!(end.ending, Ending::StackOverflow);
-    let (operand, looked_at) = match overflowed {
+    let operand = match overflowed {
         // No argument of the last call had more part in it than those before; the calls had, all of them.
-        true => (None, usize::MAX),
-        false => (operand(scene, &death, code)?, LOOKED_AT),
+        true => None,
+        false => operand(scene, &death, code)?,
     };
-    let (mut stack, open) = calls(scene.values, time, looked_at)?;
-    let repeated = match overflowed {
-        true => repeated(&sites(scene, &stack, op)?),
+    let (mut stack, open) = calls(scene.values, time, LOOKED_AT)?;
+    // Compilers keep a stack of their own in memory, too. A program that exhausts that one traps at an address below 0, or anywhere.
+    let repeated = match overflowed || open >= DEEP {
+        true => {
+            (stack, _) = calls(scene.values, time, usize::MAX)?;
+            repeated(&sites(scene, &stack, op)?)
+        }
         false => None,
     };
     // What repeats is told once.
@@ -92,10 +98,16 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     frames.truncate(followed.max(enough));
     let spot = scene.walk().spot_of(instance, op);
     let place = scene.place(spot)?;
-    let at = match overflowed {
-        true => place_text(&place) + &overflow::told(open, &frames, repeated.as_ref()),
-        false => place_text(&place),
+    let stack = match (overflowed, &repeated) {
+        (true, _) => Some("it"),
+        (false, Some(_)) => Some("the stack"),
+        (false, None) => None,
     };
+    let at = match stack {
+        Some(it) => place_text(&place) + &overflow::told(open, it, &frames, repeated.as_ref()),
+        None => place_text(&place),
+    };
+    let joined = if stack.is_some() { ";" } else { ":" };
     let how = &death.how;
     let (what, from) = match (&operand, &decisive) {
         (
@@ -116,10 +128,10 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             let beyond = beyond(scene, &death)?;
             let what = match (&end.ending, *role) {
                 (Ending::Exception { .. }, "exception") => {
-                    format!("the run {how} at {at}, again: what it carries")
+                    format!("the run {how} at {at}, again{joined} what it carries")
                 }
                 _ => format!(
-                    "the run {how} at {at}{with}: {value_of} is {}{within}{beyond}",
+                    "the run {how} at {at}{with}{joined} {value_of} is {}{within}{beyond}",
                     value.text
                 ),
             };
@@ -132,7 +144,6 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
                 .branch
                 .as_ref()
                 .map_or(String::new(), |it| place_text(&it.0));
-            let joined = if overflowed { ";" } else { ":" };
             let what = format!(
                 "the run {how} at {at}{joined} the branch at {branch_at} led there, decided by {}",
                 branch.text
@@ -140,7 +151,6 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             (what, Some(branch.clone()))
         }
         (None, None) => {
-            let joined = if overflowed { ";" } else { ":" };
             let what = format!("the run {how} at {at}{joined} no branch led there, nor any value");
             (what, None)
         }

@@ -417,8 +417,7 @@
 ;; ! afterimage: run.aft: the module has no debug information; compile it with -g
 ;; = 125
 ;; $ afterimage slice run.aft --at double --algorithm edges --address 16
-;; ! afterimage: --algorithm edges and nodes know statements only: leave --var, --address, --operand, --chop and --depth out, or the algorithm
-;; = 125
+;; | what statements that made 0x10..0x17 before t=9 had ever depended on: nothing that was executed
 ;; $ afterimage slice run.aft --at double --annotate --format json
 ;; ! afterimage: --annotate writes text; --format html has the same files, as a page
 ;; = 125

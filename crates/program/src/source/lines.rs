@@ -161,7 +161,6 @@ impl<'s, 'a> LineReader<'s, 'a> {
             mut sequences,
             rows_without_file,
         } = self.run();
-        let all = sequences.len();
         sequences.sort_by_key(|sequence| !sequence.fits);
         let mut chosen: BTreeMap<OrigOffset, Sequence> = BTreeMap::new();
         for sequence in sequences {
@@ -169,12 +168,6 @@ impl<'s, 'a> LineReader<'s, 'a> {
             if before.is_none_or(|(_, before)| before.range.end <= sequence.range.start) {
                 chosen.insert(sequence.range.start, sequence);
             }
-        }
-        let left_out = all - chosen.len();
-        if left_out > 0 {
-            self.warn(format!(
-                "{left_out} sequences of the line tables are for code that another describes"
-            ));
         }
         if rows_without_file > 0 {
             self.warn(format!(

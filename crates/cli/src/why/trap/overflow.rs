@@ -82,14 +82,19 @@ fn periodic<T: PartialEq>(all: &[T]) -> (usize, usize) {
     found
 }
 
-/// What is on the stack, in words, to be put behind where the run ended.
-pub(super) fn told(open: usize, frames: &[WhyFrame], repeated: Option<&Repeated>) -> String {
+/// What is on the stack, in words, to be put behind where the run ended; `it` is what the stack is called there.
+pub(super) fn told(
+    open: usize,
+    it: &str,
+    frames: &[WhyFrame],
+    repeated: Option<&Repeated>,
+) -> String {
     let open = match open {
         1 => "1 activation".to_owned(),
         open => format!("{} activations", grouped(open as u64)),
     };
     let Some(repeated) = repeated else {
-        return format!(", with {open} on it");
+        return format!(", with {open} on {it}");
     };
     // Who calls stands further out than who is called, and the innermost calls the outermost again.
     let own = &frames[repeated.from..repeated.end()];
@@ -107,7 +112,7 @@ pub(super) fn told(open: usize, frames: &[WhyFrame], repeated: Option<&Repeated>
         Some(more) => format!(", and {} calls more", grouped(more as u64)),
     };
     format!(
-        ", with {open} on it: {}{more}, {} times",
+        ", with {open} on {it}: {}{more}, {} times",
         Vec::from_iter(calls.take(NAMED)).join(", "),
         grouped(repeated.times as u64)
     )
