@@ -1,6 +1,9 @@
 //! Whether the host gave two runs the same, and whether they ended alike.
 
+use std::collections::HashSet;
+
 use afterimage_present::{DiffEnding, grouped};
+use afterimage_record::addresses;
 use afterimage_trace::{Ending, Event, HostRead, HostWrite, RawValue};
 use anyhow::Result;
 
@@ -106,8 +109,11 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Whether an argument is the address of what the host read or wrote.
+    /// Whether an argument is an address: by the function, or of one that is not known, because the host read or wrote there.
     fn is_address(&self, index: usize) -> bool {
+        if let Some(known) = addresses(&self.name) {
+            return known.contains(&index);
+        }
         let bits = match self.args.get(index) {
             Some(RawValue::I32(value)) => u64::from(*value as u32),
             Some(RawValue::I64(value)) => *value as u64,
@@ -146,9 +152,35 @@ impl Exchange {
     }
 
     /// The descriptor of a file that it is about.
-    fn descriptor(&self) -> Option<RawValue> {
-        let first = self.args.first().copied();
-        first.filter(|_| self.name.starts_with("fd_"))
+    fn descriptor(&self) -> Option<i32> {
+        match self.args.first() {
+            Some(&RawValue::I32(descriptor)) if self.name.starts_with("fd_") => Some(descriptor),
+            _ => None,
+        }
+    }
+
+    fn has_succeeded(&self) -> bool {
+        matches!(self.results.as_slice(), [RawValue::I32(0)])
+    }
+
+    /// The descriptors that stand for another file from then on, or for none.
+    fn renewed(&self) -> impl Iterator<Item = i32> {
+        let number = |index: usize| match self.args.get(index) {
+            Some(&RawValue::I32(number)) => Some(number),
+            _ => None,
+        };
+        let opened = || {
+            let bytes = self.writes.last()?.bytes.first_chunk::<4>()?;
+            Some(i32::from_le_bytes(*bytes))
+        };
+        let found = match self.name.as_str() {
+            _ if !self.has_succeeded() => [None; 2],
+            "fd_close" => [number(0), None],
+            "fd_renumber" => [number(0), number(1)],
+            "path_open" | "sock_accept" => [opened(), None],
+            _ => [None; 2],
+        };
+        found.into_iter().flatten()
     }
 }
 
@@ -183,7 +215,7 @@ fn given_otherwise(runs: [&Traced; 2]) -> Result<Option<String>> {
         Ok(given)
     };
     let [a, b] = runs;
-    let mut otherwise: Vec<RawValue> = Vec::new();
+    let mut otherwise: HashSet<i32> = HashSet::new();
     for (number, (a, b)) in (1u64..).zip(calls(a)?.zip(calls(b)?)) {
         let (a, b): (Exchange, Exchange) = (a?, b?);
         let mut known = ARGUMENTS.iter().chain(&ENVIRONMENT);
@@ -192,11 +224,13 @@ fn given_otherwise(runs: [&Traced; 2]) -> Result<Option<String>> {
             continue;
         }
         let of = [a.descriptor(), b.descriptor()];
+        for renewed in a.renewed().chain(b.renewed()) {
+            otherwise.remove(&renewed);
+        }
         if !a.asked_the_same(&b) {
-            for descriptor in of.into_iter().flatten() {
-                if !otherwise.contains(&descriptor) {
-                    otherwise.push(descriptor);
-                }
+            // What failed has changed nothing.
+            if a.has_succeeded() || b.has_succeeded() {
+                otherwise.extend(of.into_iter().flatten());
             }
             continue;
         }

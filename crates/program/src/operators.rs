@@ -6,7 +6,7 @@ use std::ops::Range;
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, OrigOffset};
 use wasmparser::{BinaryReader, FunctionBody, Operator, OperatorsReader};
 
-use crate::{BlockKind, Function, Program};
+use crate::{BlockKind, Effect, Function, Program};
 
 /// The operators of one function in order: ordinal, place in the module, operator.
 ///
@@ -118,6 +118,14 @@ impl<'a> OperatorIndex<'a> {
             .offsets(function)
             .partition_point(|&start| start <= offset);
         Some((function.id, OpId::new(after.checked_sub(1)?)))
+    }
+
+    /// What the operator may do that begins at this offset, or `None` if none does. O(operators of its function).
+    pub fn effect(&self, offset: OrigOffset) -> Option<Effect> {
+        let function = self.program.function_at(offset)?;
+        let mut operators = self.program.operators(self.bytes, function);
+        let found = operators.find(|(_, at, _)| *at == offset);
+        found.map(|(_, _, operator)| Effect::of(&operator))
     }
 
     /// Where the operators of a function begin, indexed by [`OpId`]. The function is one of the program's.

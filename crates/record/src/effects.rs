@@ -97,6 +97,22 @@ pub(crate) fn effects(name: &str) -> Option<&'static [Effect]> {
     })
 }
 
+/// Which arguments of a function of WASI preview 1 are addresses, ascending. `None`: not one of its functions.
+pub fn addresses(name: &str) -> Option<Vec<usize>> {
+    use Effect::{
+        Arguments, Environment, ReadLen, ReadVectors, Write, WriteLen, WriteUsed, WriteVectors,
+    };
+    let of = |effect: &Effect| match *effect {
+        Write(at, _) | WriteLen(at, _) | ReadLen(at, ..) | ReadVectors(at, _) => [at; 2],
+        WriteUsed(at, used, _) | WriteVectors(at, _, used) => [at, used],
+        Arguments(pointers, strings) | Environment(pointers, strings) => [pointers, strings],
+    };
+    let mut found: Vec<usize> = effects(name)?.iter().flat_map(of).collect();
+    found.sort_unstable();
+    found.dedup();
+    Some(found)
+}
+
 /// A stretch of guest memory, inside its bounds.
 pub(crate) type Span = std::ops::Range<usize>;
 

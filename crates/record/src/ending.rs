@@ -246,7 +246,10 @@ impl Outcome {
             Some(_) => Some(Doubt {
                 function,
                 loads: code.body.clone(),
-                at: at.filter(|_| loads_before),
+                at: at.filter(|&at| {
+                    let block = block_of(program, index, at).map(|(_, block)| block);
+                    one_block && block.is_some() && last.map(|(_, block)| block) == block
+                }),
             }),
             None => Some(Doubt {
                 function,
@@ -258,7 +261,7 @@ impl Outcome {
         }
     }
 
-    /// Whether it may have trapped there, by what the engine says.
+    /// Whether it may have trapped there, by what the engine says. O(operators of the function).
     fn may_be(
         &self,
         program: &Program,
@@ -268,8 +271,11 @@ impl Outcome {
     ) -> bool {
         self.trapped(map).is_some_and(|(function, at)| {
             let block = |at| block_of(program, index, at).map(|(_, block)| block);
+            // An operator that cannot trap like this may have been moved to another block than the load's.
+            let moved = |at| !index.effect(at).is_some_and(Effect::may_go_beyond);
             // What was recorded is the other one of the two, if it could not be settled.
-            let folded = |at| self.may_be_folded() && block(at) == block(trapped.offset);
+            let folded =
+                |at| self.may_be_folded() && (block(at) == block(trapped.offset) || moved(at));
             function == trapped.function && at.is_none_or(|at| at == trapped.offset || folded(at))
         })
     }

@@ -23,6 +23,7 @@ mod values;
 mod wasi;
 
 pub use cache::Cache;
+pub use effects::addresses;
 pub use engine::{RECORD_STACK, engine_description, recording_engine};
 pub use error::RecordError;
 pub use imports::HostFunction;

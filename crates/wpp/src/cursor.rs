@@ -179,6 +179,17 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
+    /// The innermost open activation, `None` if there is none. Mostly far faster than [`Cursor::stack`].
+    ///
+    /// # Errors
+    /// If the segment where it began cannot be read.
+    pub fn innermost(&self) -> Result<Option<Activation>, PathError<S::Error>> {
+        match &self.at {
+            At::On(place) => place.innermost(self.path),
+            _ => Ok(None),
+        }
+    }
+
     /// The time of the last block before the innermost activation ends; `None` if it does not end. As fast as [`Cursor::skip_activation`].
     ///
     /// # Errors

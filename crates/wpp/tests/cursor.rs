@@ -57,6 +57,7 @@ fn steps_and_stacks(run: &Run, limit: usize) {
         let stack = stack(&naive, at);
         assert_eq!(cursor.depth(), stack.len());
         assert_eq!(cursor.function(), stack.last().map(|last| last.function));
+        assert_eq!(cursor.innermost(), Ok(stack.last().copied()));
         assert_eq!(cursor.stack(), Ok(stack));
     }
     assert_eq!(cursor.next(), Ok(None));

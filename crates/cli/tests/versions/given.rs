@@ -56,6 +56,52 @@ fn it_is_said_that_the_host_gave_versions_something_else() {
     }
 }
 
+/// Asks for a folder that is not there, as C's library does, and reads a file, which gets its number.
+const OPENS: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_prestat_get" (func $prestat (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "path_open"
+    (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 64) "\60\00\00\00\04\00\00\00")
+  (data (i32.const 200) "file")
+  (func (export "_start")
+    (drop (call $prestat (i32.const 4) (i32.const 512)))
+    (if (call $open (i32.const 3) (i32.const 0) (i32.const 200) (i32.const 4) (i32.const 0)
+      (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 80)) (then unreachable))
+    (if (i32.ne (i32.load (i32.const 80)) (i32.const 4)) (then unreachable))
+    (drop (call $read (i32.load (i32.const 80)) (i32.const 64) (i32.const 1) (i32.const 84)))
+    (i32.store (i32.const 88) (i32.add (i32.load (i32.const 96)) (i32.const 1)))))"#;
+
+/// Where what failed would have put something differs between versions, and says nothing of the file that has the number later.
+#[test]
+fn what_failed_is_no_reason_to_be_silent() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", OPENS);
+    let other = OPENS.replace("i32.add", "i32.sub");
+    sandbox.wasm("b.wasm", &other.replace("i32.const 512", "i32.const 528"));
+    for (name, module, input) in [
+        ("a", "a", "four"),
+        ("b", "b", "five"),
+        ("same", "b", "four"),
+    ] {
+        std::fs::create_dir(sandbox.path(name)).unwrap();
+        sandbox.write(&format!("{name}/file"), input);
+        sandbox.ok(&format!(
+            "record --dir {name}::/data -o {name}.aft {module}.wasm"
+        ));
+    }
+    for (other, expected) in [("b", true), ("same", false)] {
+        let ran = sandbox.run(&format!("diff a.aft {other}.aft"));
+        let said = "first in call 3 of the host, fd_read";
+        assert_eq!(ran.stderr.contains(said), expected, "{other}: {ran:?}");
+        assert_eq!(
+            ran.stderr.contains("did not give both runs the same"),
+            expected
+        );
+    }
+}
+
 /// Decides by random numbers.
 const DRAWS: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))

@@ -20,6 +20,8 @@ pub(super) struct LineReader<'s, 'a> {
     seen: HashSet<usize>,
     /// How many more bytes of tables' headers are read, or entries if these are more: hostile units could all name one huge table, or tables that lie within each other.
     budget: usize,
+    /// That was not enough.
+    is_exhausted: bool,
     /// How many more bytes of paths are put together: hostile files could all be in a folder with a huge name.
     text: usize,
 }
@@ -72,6 +74,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
             warnings: Vec::new(),
             seen: HashSet::new(),
             budget: HEADERS.saturating_mul(lines),
+            is_exhausted: false,
             text: PATHS.saturating_mul(lines).saturating_add(1 << 20),
         }
     }
@@ -83,7 +86,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
     /// Reads a unit's line table, and gives the unit back for later.
     pub(super) fn unit(&mut self, header: UnitHeader<Slice<'a>>) -> Option<Unit<'a>> {
         let at = header.offset().0;
-        if self.budget == 0 {
+        if self.is_exhausted {
             return None;
         }
         let mut unit = match self.dwarf.unit(header) {
@@ -101,6 +104,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
                 .budget
                 .saturating_sub(entries.max(header.header_length()));
             if self.budget == 0 {
+                self.is_exhausted = true;
                 self.warn(format!("unit at 0x{at:x} of .debug_info: its line table is shared too often; it is left out, and all units behind it are"));
                 return None;
             }

@@ -204,12 +204,19 @@ pub fn recorded_directory(file: &TraceFile) -> Result<Option<Directory>, PathFil
     let limits = DirectoryLimits {
         nodes: Symbol::LIMIT - 1,
         blocks: LONGEST_NODES,
-        // Whether the program has the functions is looked at when it is there.
-        functions: u32::MAX,
+        functions: most_functions(file)?,
         open: DEEPEST,
     };
     let directory = Directory::decode(&bytes, &limits);
     directory.map(Some).map_err(PathFileError::Directory)
+}
+
+/// No more functions than this are in a file's program: each takes a byte of it at least. Whether it has those that are spoken of is looked at when it is there.
+fn most_functions(file: &TraceFile) -> Result<u32, PathFileError> {
+    let sections = file.sections()?;
+    let module = sections.iter().find(|one| one.kind == Kind::MODULE);
+    let bytes = module.map_or(0, |module| module.raw);
+    Ok(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
 /// As [`recorded_path`], with what [`recorded_directory`] gave for the file.

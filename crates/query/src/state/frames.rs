@@ -53,8 +53,8 @@ pub fn calls(
             if cursor.depth() < depth {
                 break before.last();
             }
-            let replaced = cursor.stack()?;
-            match replaced.get(index) {
+            let replaced = cursor.innermost()?.filter(|_| cursor.depth() == depth);
+            match replaced {
                 Some(replaced) if replaced.entered < entered => entered = replaced.entered,
                 _ => return Err(StateError::Program("a call that nobody made")),
             }

@@ -518,6 +518,38 @@ fn start_functions_end_the_run() {
     }
 }
 
+/// What takes the value of a load may be moved out of a loop and made one with it, and is reported in a block that the load is not in, or the other way around.
+#[test]
+fn loads_that_were_moved_trap_where_they_are() {
+    for (inside, outside) in [
+        ("(i32.add (local.get $v) (local.get $n))", ""),
+        ("(i32.add (local.get $v) (i32.const 77))", ""),
+        (
+            "(i32.add (i32.load (local.get $x)) (local.get $n))",
+            "(drop (i32.load (i32.const 12)))",
+        ),
+        (
+            "(i32.sub (i32.mul (local.get $v) (local.get $v)) (local.get $n))",
+            "(drop (i32.load (i32.const 12)))",
+        ),
+    ] {
+        let text = format!(
+            r#"(module (memory 1)
+              (func (export "run") (param $x i32) (param $n i32) (local $v i32) (local $i i32)
+                {outside}
+                (local.set $v (i32.load (local.get $x)))
+                (loop $l
+                  (drop (i32.load (i32.const 8)))
+                  (i32.store (i32.const 16) {inside})
+                  (br_if $l (i32.lt_u
+                    (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 9))))))"#
+        );
+        let recording = record_run(&text, &["-4093", "5"], &quiet());
+        assert!(recording.recorded.uncertain.is_none(), "{inside}");
+        agree(&recording);
+    }
+}
+
 #[test]
 fn loads_of_large_functions_trap() {
     let filler = "(drop (i32.const 0))".repeat(360_000);

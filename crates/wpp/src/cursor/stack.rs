@@ -41,6 +41,39 @@ impl Place {
         Ok(stack)
     }
 
+    /// The innermost open activation. Linear in what was executed since it began, as far as that is in the segment's root; if it began in an earlier segment, as [`stack`](Self::stack).
+    pub(super) fn innermost<S: Segments>(
+        &self,
+        path: &WholePath<S>,
+    ) -> Result<Option<Activation>, PathError<S::Error>> {
+        let before = self.measured.segment.before;
+        let called = |frame: &Frame| {
+            let function = frame.call()?;
+            let entered = before + frame.base + 1;
+            Some(Activation { function, entered })
+        };
+        if let Some(found) = self.frames.iter().rev().find_map(called) {
+            return Ok(Some(found));
+        }
+        // Those that the root enters are open to the segment's end.
+        let root = self.measured.segment.root[..self.item].iter();
+        let mut begun = root.zip(&self.measured.root_starts).rev();
+        let entered = begun.find_map(|(root, start)| match *root {
+            Root::Enter(function) => Some(Activation {
+                function,
+                entered: before + start + 1,
+            }),
+            _ => None,
+        });
+        match entered {
+            Some(found) => Ok(Some(found)),
+            None => {
+                let open = self.measured.depths[self.item] as usize;
+                Ok(earlier(path, self.segment, open)?.pop())
+            }
+        }
+    }
+
     /// How many blocks are executed until the innermost activation ends, or if there is none, the path. `None` if it does not end.
     pub(super) fn activation_end<S: Segments>(
         &self,
