@@ -21,6 +21,7 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 
 use crate::arguments::ReportArguments;
+use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
 use crate::input;
@@ -93,7 +94,7 @@ enum Format {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     input::ended(&arguments.report.file)?;
-    early::places(&arguments.report.file, [arguments.at.as_str()])?;
+    early::places(&arguments.report.file, Lens::Full, [arguments.at.as_str()])?;
     let traced = traced_whole(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)

@@ -7,16 +7,21 @@ use afterimage_query::location::ResolveError;
 use afterimage_trace::{Ending, Kind, TraceFile};
 use anyhow::{Context, Result, bail};
 
+use crate::build::Lens;
 use crate::input::{self, Loaded};
 use crate::places::is_moment;
 
-/// Refuses places that the program does not have. What is a moment is known when there is a path.
-pub(crate) fn places<'t>(file: &Path, texts: impl IntoIterator<Item = &'t str>) -> Result<()> {
+/// Refuses places that the program does not have, if something that is needed is still to be built. What is a moment is known when there is a path.
+pub(crate) fn places<'t>(
+    file: &Path,
+    needed: Lens,
+    texts: impl IntoIterator<Item = &'t str>,
+) -> Result<()> {
     let mut texts = texts.into_iter().filter(|text| !is_moment(text)).peekable();
     if texts.peek().is_none() {
         return Ok(());
     }
-    let Some((_, loaded)) = unbuilt(file)? else {
+    let Some((_, loaded)) = unbuilt(file, needed)? else {
         return Ok(());
     };
     let source = loaded.source_map();
@@ -49,11 +54,14 @@ pub(crate) fn killed(file: &Path, instead: &str) -> Result<()> {
     Ok(())
 }
 
-/// The recording and its program, if its path or its values are still to be built.
-pub(crate) fn unbuilt(file: &Path) -> Result<Option<(TraceFile, Loaded)>> {
+/// The recording and its program, if what is needed is still to be built.
+pub(crate) fn unbuilt(file: &Path, needed: Lens) -> Result<Option<(TraceFile, Loaded)>> {
     let recording = input::recording(file)?;
-    let is_there = |kind| recording.last(kind).is_some();
-    if is_there(Kind::PATH_INDEX) && is_there(Kind::VALUES_INDEX) {
+    let kinds: &[Kind] = match needed {
+        Lens::Paths => &[Kind::PATH_INDEX],
+        Lens::Full => &[Kind::PATH_INDEX, Kind::VALUES_INDEX],
+    };
+    if kinds.iter().all(|kind| recording.last(*kind).is_some()) {
         return Ok(None);
     }
     let loaded = input::recorded_program(file, &recording)?;

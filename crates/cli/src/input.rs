@@ -1,8 +1,9 @@
 //! Reading programs and recordings.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use afterimage_program::{Names, ParseError, Program, SourceMap};
 use afterimage_trace::{Kind as Section, TraceError, TraceFile, Writer, writer};
@@ -16,9 +17,10 @@ pub(crate) struct Loaded {
     pub path: PathBuf,
     pub bytes: Vec<u8>,
     pub program: Program,
-    /// Whether it was said already that part of the debug information cannot be read.
-    unread: AtomicBool,
 }
+
+/// The programs of which it was said that part of their debug information cannot be read.
+static SAID: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// What a file is.
 pub(crate) enum Kind {
@@ -109,7 +111,6 @@ pub(crate) fn program(path: &Path) -> Result<Loaded> {
         path: path.to_owned(),
         bytes,
         program,
-        unread: AtomicBool::new(false),
     })
 }
 
@@ -169,7 +170,6 @@ pub(crate) fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> 
         path: path.to_owned(),
         bytes,
         program,
-        unread: AtomicBool::new(false),
     })
 }
 
@@ -186,7 +186,8 @@ impl Loaded {
         let Some(first) = warnings.next() else {
             return;
         };
-        if self.unread.swap(true, Ordering::Relaxed) {
+        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+        if !said.insert(self.path.clone()) {
             return;
         }
         let more = match warnings.count() {

@@ -97,7 +97,11 @@ pub(crate) fn statements<'a>(
 pub(crate) fn is_moment(text: &str) -> bool {
     let time = text.strip_prefix("t=").unwrap_or(text);
     let share = text.strip_suffix('%');
-    let is_number = |text: &str| text.replace(['_', ','], "").parse::<f64>().is_ok();
+    let is_number = |text: &str| {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let begins = digits.starts_with(|c: char| c.is_ascii_digit());
+        begins && text.replace(['_', ','], "").parse::<f64>().is_ok()
+    };
     ["start", "end"].contains(&text) || is_number(time) || share.is_some_and(is_number)
 }
 

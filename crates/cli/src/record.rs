@@ -257,7 +257,7 @@ pub(crate) fn execute(
         output_to_stderr: scratch.is_some(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         repeating: Repeating(Arc::new(|events| {
-            Bar::start("looking for the operator that trapped", Some(events)).into_progress()
+            Bar::of_events("looking for the operator that trapped", events).into_progress()
         })),
         ..RecordOptions::default()
     };

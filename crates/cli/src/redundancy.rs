@@ -10,6 +10,7 @@ use afterimage_query::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
+use crate::build::Lens;
 use crate::dataflow::run_calls;
 use crate::early;
 use crate::exit::Exit;
@@ -77,7 +78,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.paths.is_some() && arguments.format == Format::Csv {
         bail!("--paths is for text and JSON: comma-separated values have a row for each");
     }
-    early::places(&arguments.report.file, arguments.function.as_deref())?;
+    early::places(
+        &arguments.report.file,
+        Lens::Paths,
+        arguments.function.as_deref(),
+    )?;
     let traced = traced(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)

@@ -23,6 +23,7 @@ use afterimage_query::values::{HostReads, RecordedValues};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
+use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
 use crate::explain::explain;
@@ -177,7 +178,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let file = &arguments.report.file;
     let asked = [arguments.at.as_deref(), arguments.chop.as_deref()];
-    early::places(file, asked.into_iter().flatten())?;
+    early::places(file, Lens::Full, asked.into_iter().flatten())?;
     if arguments.trap {
         early::killed(file, "ask with --at")?;
     }

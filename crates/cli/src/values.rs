@@ -21,6 +21,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 use crate::arguments::{ReportArguments, entries};
+use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
 use crate::input;
@@ -143,7 +144,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if !arguments.loads {
         input::ended(&arguments.report.file)?;
     }
-    early::places(&arguments.report.file, arguments.at.as_deref())?;
+    early::places(&arguments.report.file, Lens::Full, arguments.at.as_deref())?;
     let traced = traced_whole(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)

@@ -20,6 +20,7 @@ use clap::ArgGroup;
 use serde_json::json;
 
 use crate::arguments::{ReportArguments, entries};
+use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
 use crate::explain::{Scene, opened};
@@ -111,7 +112,7 @@ const SOON: u64 = 500;
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     input::ended(file)?;
-    early::places(file, arguments.at.as_deref())?;
+    early::places(file, Lens::Full, arguments.at.as_deref())?;
     if arguments.trap {
         early::killed(file, "ask with --at or --stdout")?;
     }

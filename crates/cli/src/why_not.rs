@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 use crate::arguments::{ReportArguments, entries};
+use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
 use crate::explain::{Scene, explain};
@@ -62,7 +63,7 @@ enum Format {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     input::ended(file)?;
-    early::places(file, [arguments.at.as_str()])?;
+    early::places(file, Lens::Full, [arguments.at.as_str()])?;
     let traced = traced_whole(file)?;
     explain(file, &traced, |scene| answer(&arguments, scene))
         .with_context(|| file.display().to_string())?;

@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use afterimage_ids::{EntityRef, EntitySet, FuncId, OpId, OrigOffset, PrimaryMap, TypeId};
 use wasmparser::{
-    CompositeInnerType, ConstExpr, Element, ElementItems, ExternalKind, FuncToValidate,
-    FuncValidatorAllocations, FunctionBody, Operator, Parser, Payload, TableInit, TypeRef, ValType,
-    ValidPayload, Validator, ValidatorResources,
+    AbstractHeapType, CompositeInnerType, ConstExpr, Element, ElementItems, ExternalKind,
+    FuncToValidate, FuncValidatorAllocations, FunctionBody, HeapType, Operator, Parser, Payload,
+    RefType, TableInit, TypeRef, ValType, ValidPayload, Validator, ValidatorResources,
 };
 
 use crate::calls::{CallFacts, CallScan, MayThrow};
@@ -66,6 +66,8 @@ struct Module {
     globals: Vec<ValType>,
     tags: Vec<TypeId>,
     tables: u32,
+    /// Some table is of exceptions.
+    keeps_exceptions: bool,
     memories: u32,
     exports: Vec<(String, FuncId)>,
     exports_table: bool,
@@ -197,8 +199,10 @@ impl Module {
             }
             Payload::TableSection(tables) => {
                 for table in tables {
+                    let table = table?;
                     self.tables += 1;
-                    if let TableInit::Expr(init) = table?.init {
+                    self.keeps_exceptions |= is_exception(table.ty.element_type);
+                    if let TableInit::Expr(init) = table.init {
                         self.constant(&init)?;
                     }
                 }
@@ -354,10 +358,18 @@ impl Module {
         }
     }
 
-    /// That nobody throws, if there are no tags: then there is no exception but the null reference, and to throw that traps.
+    /// That nobody throws, if there are no tags and no exceptions come from outside: then there is none but the null reference, and to throw that traps.
     fn nobody_throws(&self) -> Option<MayThrow> {
         let nobody = || MayThrow::nobody(self.function_types.len(), self.types.len());
-        self.tags.is_empty().then(nobody)
+        (self.tags.is_empty() && !self.may_be_given_exceptions()).then(nobody)
+    }
+
+    /// Whether an import or the host may hand over an exception, by the types of functions, globals and tables.
+    fn may_be_given_exceptions(&self) -> bool {
+        let is_one = |ty: &ValType| matches!(ty, ValType::Ref(ty) if is_exception(*ty));
+        let types = self.types.as_values_slice().iter();
+        let mut values = types.flat_map(|ty| ty.params.iter().chain(&ty.results));
+        values.any(is_one) || self.globals.iter().any(is_one) || self.keeps_exceptions
     }
 
     /// Whether a call of an import can hand over a reference that the module did not make itself.
@@ -367,6 +379,14 @@ impl Module {
             .iter()
             .any(|import| self.types[import.ty].results.iter().any(is_reference))
     }
+}
+
+fn is_exception(ty: RefType) -> bool {
+    let exceptions = HeapType::Abstract {
+        shared: false,
+        ty: AbstractHeapType::Exn,
+    };
+    ty.heap_type() == exceptions
 }
 
 /// Validates a function, and builds its graph if nobody throws. Otherwise notes whom it calls.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_ids::{EntityRef, FuncId, OpId, OrigOffset};
 use afterimage_program::{FileId, Function, LineError, NameError, Names, Program, SourceMap};
 
 use crate::body::decode;
@@ -202,6 +202,11 @@ impl<'a> Resolver<'a> {
             return found
                 .map(|found| Place::Line(Line { file, number }, found.unwrap_or_default()));
         }
+        if let Some(column) = column
+            && let Ok(Some(operators)) = self.of_line(file, number, None)
+        {
+            return Err(self.no_column(file, number, column, &operators)?.into());
+        }
         let mut lines = self.source.lines_of(file);
         lines.sort_by_key(|line| (line.abs_diff(number), std::cmp::Reverse(*line)));
         let near = lines.into_iter().filter(|line| *line != number);
@@ -212,6 +217,32 @@ impl<'a> Resolver<'a> {
             nearest: near.take(LOOKED_AT).find(has_code),
         }
         .into())
+    }
+
+    /// That a column of a line has no code, though others have.
+    fn no_column(
+        &self,
+        file: FileId,
+        line: u32,
+        column: u32,
+        operators: &[(FuncId, OpId)],
+    ) -> Result<LineError, ResolveError> {
+        let mut body = Vec::new();
+        let mut found = BTreeSet::new();
+        for own in operators.chunk_by(|a, b| a.0 == b.0) {
+            if let Some(function) = self.program.function(own[0].0) {
+                decode(self.program, self.module, function, &mut body)?;
+                let offsets = own.iter().filter_map(|(_, op)| body.get(op.index()));
+                let places = offsets.filter_map(|op| self.source.locate(op.offset));
+                found.extend(places.map(|place| place.column));
+            }
+        }
+        Ok(LineError::NoColumn {
+            path: self.source.path(file).to_owned(),
+            line,
+            column,
+            found: found.into_iter().collect(),
+        })
     }
 
     /// The instructions of a line of a file; `None` if its rows cover nothing but markers.

@@ -14,6 +14,7 @@ use wasmtime::{AsContextMut, Engine, Func, Instance, Memory, Module, ResourceLim
 use wasmtime_wasi::I32Exit;
 
 use crate::ending::{Outcome, classify};
+use crate::engine::REPLAY_STACK;
 use crate::live::Stopped;
 use crate::paths::{HasPaths, PathHost, say_number};
 use crate::values::{raw, same_type, val, zero};
@@ -209,6 +210,7 @@ fn compile_unless(
     let (send, compiled) = mpsc::channel();
     let (engine, bytes) = (engine.clone(), bytes.to_vec());
     std::thread::Builder::new()
+        .stack_size(REPLAY_STACK)
         .spawn(move || {
             // Nobody may be waiting any more.
             let _ = send.send(Module::new(&engine, bytes).map_err(RecordError::compile));

@@ -89,7 +89,7 @@ impl Kind {
             | Kind::PRINTED => {
                 "; build the values again with `afterimage build --lens full --again`"
             }
-            Kind::SIMULATION => "; simulate it again with --again",
+            Kind::SIMULATION => "; simulate it again with `afterimage simulate --again`",
             Kind::SLICE => "; make the slice again and keep it with --save",
             _ => "",
         }

@@ -8,6 +8,7 @@ use afterimage_query::why::{Printed, Put, Stream};
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 use super::start::{Held, Start};
+use crate::build::Lens;
 use crate::early;
 use crate::explain::Scene;
 
@@ -41,7 +42,7 @@ pub(super) fn check(file: &Path, stream: &Stream, wanted: Byte) -> Result<()> {
     let Byte::Number(byte) = wanted else {
         return Ok(());
     };
-    let Some((recording, loaded)) = early::unbuilt(file)? else {
+    let Some((recording, loaded)) = early::unbuilt(file, Lens::Full)? else {
         return Ok(());
     };
     let mut printed = Printed::new(&recording, &loaded.program.imports)?;

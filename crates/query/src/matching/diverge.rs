@@ -328,7 +328,7 @@ struct Moves(HashMap<u64, Moved>);
 struct Moved {
     /// So many pairs of statements access it.
     times: u32,
-    /// The first address of it in the first version.
+    /// The first address of it in the first version, or pointer to it.
     first: u64,
     /// The last one.
     last: u64,
@@ -361,13 +361,19 @@ fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
             && of_a.first != of_b.first
         {
             let distance = of_b.first.wrapping_sub(of_a.first);
+            // A pointer to an object is less than the address of what is accessed of it; what is accessed by a constant has none.
+            let pointer = a.map_or(0, |a| of_a.smallest.saturating_sub(a.offset));
+            let first = match pointer >= ADDRESSES {
+                true => pointer,
+                false => of_a.smallest,
+            };
             let moved = moves.entry(distance).or_insert(Moved {
                 times: 0,
-                first: of_a.smallest,
+                first,
                 last: of_a.largest,
             });
             moved.times += 1;
-            moved.first = moved.first.min(of_a.smallest);
+            moved.first = moved.first.min(first);
             moved.last = moved.last.max(of_a.largest);
         }
     }

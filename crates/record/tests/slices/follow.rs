@@ -159,31 +159,44 @@ fn potential(compared: &Compared<'_>) {
     let users = BTreeSet::from_iter(compared.edges.iter().map(|edge| edge.user));
     let some = Vec::from_iter(users.iter().copied().step_by(users.len() / 6 + 1));
     for follows in FOLLOWS {
-        for reach in [Reach::ALL, Reach::of_depth(2).expect("not too deep")] {
+        for reach in [Reach::ALL, depth(2)] {
             let forward = some
                 .iter()
                 .map(|one| potential.forward(&[*one], follows, reach));
             let forward = Vec::from_iter(forward);
             for &user in &some {
                 let may = potential.backward(&[user], follows, reach);
-                let ever = match reach {
-                    Reach::ALL => compared.reachable(&[user], follows),
-                    _ => BTreeSet::new(),
-                };
-                let missing = Vec::from_iter(ever.difference(&may));
-                assert!(missing.is_empty(), "{user:?} {follows:?}: {missing:?}");
                 for (other, users) in some.iter().zip(&forward) {
                     let same = may.contains(other) == users.contains(&user);
                     assert!(same, "{user:?} {other:?} {follows:?} {reach:?}");
                 }
             }
         }
+        for &user in &some {
+            let may = potential.backward(&[user], follows, Reach::ALL);
+            let ever = compared.reachable(&[user], follows);
+            let missing = Vec::from_iter(ever.difference(&may));
+            assert!(missing.is_empty(), "{user:?} {follows:?}: {missing:?}");
+            // Round after round, over what one dependence leads to.
+            let mut reached = BTreeSet::from([user]);
+            for rounds in 0..4 {
+                let found = potential.backward(&[user], follows, depth(rounds));
+                assert_eq!(found, reached, "{user:?} {follows:?} {rounds}");
+                let next = reached.iter();
+                let next = next.map(|one| potential.backward(&[*one], follows, depth(1)));
+                reached = next.flatten().collect();
+            }
+        }
     }
+}
+
+fn depth(depth: u8) -> Reach {
+    Reach::of_depth(depth).expect("not too deep")
 }
 
 /// The same, but at most so many dependences away.
 fn limited(criteria: &[Criterion], depth: u8) -> Vec<Criterion> {
-    let reach = Reach::of_depth(depth).expect("not too deep");
+    let reach = self::depth(depth);
     let limit = |criterion: &Criterion| Criterion {
         reach,
         ..criterion.clone()

@@ -72,8 +72,9 @@ impl<'a> Potential<'a> {
         reach: Reach,
     ) -> BTreeSet<Operator> {
         let from = self.known(from);
+        let mut all = Vec::new();
         levels(from, reach, |vertex, next| {
-            let mut all = Vec::new();
+            all.clear();
             self.executed.dependences(vertex, &mut all);
             let followed = all.iter().filter(|(why, _)| is_followed(*why, follows));
             next.extend(followed.map(|(_, on)| *on));
