@@ -241,3 +241,39 @@ fn paths_that_are_far_longer_than_their_table_are_left_out() {
     assert!((100..1000).contains(&kept), "{kept}");
     assert_eq!(said, 1);
 }
+
+/// Names do not need lines.
+#[test]
+fn names_are_there_without_line_tables() {
+    // A compilation unit; in it a function with DW_AT_linkage_name, low_pc and high_pc.
+    let abbreviations = [
+        1, 0x11, 1, 0, 0, 2, 0x2e, 0, 0x6e, 0x08, 0x11, 0x01, 0x12, 0x06, 0, 0, 0,
+    ];
+    let mut module = module(1, &[]);
+    let program = Program::parse(&module).unwrap();
+    let body = &program.functions[0].body;
+    let code = 10;
+    // Addresses in debug information count from the code section's content.
+    let content = (0..module.len())
+        .find(|&at| {
+            module[at] == code && module[at + 1..].starts_with(&wide(module.len() - at - 6))
+        })
+        .expect("the code section is the last")
+        + 6;
+    let start = body.start.0 - content as u32;
+    let entry = [
+        &[2][..],
+        b"_ZN5named\0",
+        &start.to_le_bytes(),
+        &(body.end.0 - body.start.0).to_le_bytes(),
+        &[0],
+    ]
+    .concat();
+    let unit = [&[5, 0, 1, 4, 0, 0, 0, 0, 1][..], &entry].concat();
+    let info = [&(unit.len() as u32).to_le_bytes()[..], &unit].concat();
+    module.extend(custom(".debug_info", &info));
+    module.extend(custom(".debug_abbrev", &abbreviations));
+    let map = SourceMap::build(&module);
+    assert_eq!(Vec::from_iter(map.warnings()), Vec::<&str>::new());
+    assert_eq!(map.linkage_name(body.start).as_deref(), Some("_ZN5named"));
+}
