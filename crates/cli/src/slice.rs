@@ -8,8 +8,8 @@ use std::io::Write;
 
 use afterimage_ids::OrigOffset;
 use afterimage_present::{
-    SliceScene, slice_annotated, slice_csv, slice_dot, slice_html, slice_json, slice_lines,
-    slice_statements,
+    SliceScene, grouped, slice_annotated, slice_csv, slice_dot, slice_html, slice_json,
+    slice_lines, slice_statements,
 };
 use afterimage_program::{Names, SourceMap};
 use afterimage_query::Line;
@@ -30,7 +30,7 @@ use crate::explain::explain;
 use crate::input;
 use crate::lens::{Traced, traced_whole};
 use crate::memory::addresses;
-use crate::output::{SourceFiles, write};
+use crate::output::{SourceFiles, say, write};
 use crate::places::and_why_not;
 use crate::steps::follow_for;
 use crate::why;
@@ -157,6 +157,9 @@ enum Algorithm {
 /// Rows that text has on standard output if nothing else is asked for.
 const ROWS: u64 = 200;
 
+/// Graphviz lays out so many edges in seconds.
+const MANY_EDGES: usize = 5000;
+
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.at.is_none() && !arguments.trap && arguments.saved.is_none() {
         bail!(
@@ -275,6 +278,12 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         Format::Dot => edges(traced, &saved.question)?,
         _ => BTreeSet::new(),
     };
+    if edges.len() > MANY_EDGES {
+        say(format_args!(
+            "the graph is of {} dependences between statements; if Graphviz takes too long for it, --depth, --thin and --chop make it smaller",
+            grouped(edges.len() as u64)
+        ));
+    }
     let style = arguments.report.style();
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
