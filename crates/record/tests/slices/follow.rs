@@ -182,6 +182,10 @@ fn potential(compared: &Compared<'_>) {
             for rounds in 0..4 {
                 let found = potential.backward(&[user], follows, depth(rounds));
                 assert_eq!(found, reached, "{user:?} {follows:?} {rounds}");
+                // One dependence through memory leads to all stores: of large programs the first rounds have to do.
+                if reached.len() > 200 {
+                    break;
+                }
                 let next = reached.iter();
                 let next = next.map(|one| potential.backward(&[*one], follows, depth(1)));
                 reached = next.flatten().collect();
