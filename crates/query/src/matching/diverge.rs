@@ -338,8 +338,17 @@ struct Moved {
 const AROUND: u64 = 1024;
 
 impl Moves {
-    /// Whether a value is an address of such an object, and the other one the same address in the second version. A number that differs as much, but is not where the objects are, is none.
-    fn lead(&self, [a, b]: [u64; 2]) -> bool {
+    /// Whether a value is an address of such an object, or what makes 0 of it, and the other one is the same in the second version. A number that differs as much, but is not where the objects are, is none.
+    fn lead(&self, values: [u64; 2]) -> bool {
+        // `-p & 15` is how far it is to the next multiple of 16.
+        let negative = values.map(|value| match u32::try_from(value) {
+            Ok(value) => value.wrapping_neg().into(),
+            Err(_) => value.wrapping_neg(),
+        });
+        self.lead_from(values) || self.lead_from(negative)
+    }
+
+    fn lead_from(&self, [a, b]: [u64; 2]) -> bool {
         let moved = self.0.get(&b.wrapping_sub(a));
         moved.is_some_and(|moved| {
             let around = moved.first.saturating_sub(AROUND)..=moved.last.saturating_add(AROUND);
