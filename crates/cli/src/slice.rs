@@ -158,7 +158,7 @@ enum Algorithm {
 const ROWS: u64 = 200;
 
 /// Graphviz lays out so many edges in seconds.
-const MANY_EDGES: usize = 5000;
+const MANY_EDGES: usize = 20_000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.at.is_none() && !arguments.trap && arguments.saved.is_none() {
