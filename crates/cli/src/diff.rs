@@ -5,15 +5,18 @@ mod rank;
 mod same;
 mod versions;
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
+use afterimage_present::shell_name;
 use afterimage_query::diff::alike;
 use anyhow::{Result, bail};
 
 use crate::arguments::rows;
 use crate::exit::Exit;
 use crate::lens::traced;
-use crate::output::Color;
+use crate::output::{Color, say};
+use crate::slice;
 
 /// Show where two executions first differ: in control, a value, an address, what the host does, or what is put out
 ///
@@ -32,6 +35,7 @@ use crate::output::Color;
 #[command(after_help = "\
 Examples:
   afterimage diff good.aft bad.aft
+  afterimage diff good.aft bad.aft --slice
   afterimage diff good.aft bad.aft --format json
   afterimage diff unoptimised.aft optimised.aft
   afterimage diff --pass ok1.aft ok2.aft --fail bad1.aft bad2.aft")]
@@ -39,6 +43,9 @@ pub(crate) struct Arguments {
     /// Do not count how often lines were executed
     #[arg(long)]
     no_lines: bool,
+    /// Behind the text, also the slices that lead to the first difference: those of the commands that are named under "what led there"
+    #[arg(long)]
+    slice: bool,
     /// The format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -82,12 +89,18 @@ enum Format {
     Csv,
 }
 
+/// So many lines of a slice are shown if nothing else is asked for.
+const LINES: usize = 20;
+
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let is_ranking = !arguments.pass.is_empty() || !arguments.fail.is_empty();
     if is_ranking && arguments.a.is_some() {
         bail!(
             "give two recordings to compare them, or --pass and --fail to rank what tells these apart, not both"
         );
+    }
+    if is_ranking && arguments.slice {
+        bail!("--slice is for two recordings: --pass and --fail rank lines and values");
     }
     if is_ranking && arguments.no_lines {
         bail!("--no-lines is for two recordings; --pass and --fail rank lines");
@@ -121,6 +134,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.top.is_some() && arguments.format != Format::Text {
         bail!("--top says how much text shows of two recordings; --format json has all");
     }
+    if arguments.slice && arguments.format != Format::Text {
+        bail!("--slice writes text; for other formats, ask afterimage slice");
+    }
     let a = traced(first)?;
     let b = traced(second)?;
     let places = [first.as_path(), second.as_path()];
@@ -135,4 +151,35 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         None => versions::compare(&arguments, places, &a, &b)?,
     }
     Ok(Exit::Success)
+}
+
+impl Arguments {
+    /// The slices that some commands are for, with as many lines each as are shown of a list, if that was asked for.
+    fn slices(&self, out: &mut dyn Write, places: [&Path; 2], questions: &[String]) -> Result<()> {
+        if !self.slice {
+            return Ok(());
+        }
+        let top = self.top.unwrap_or(LINES).to_string();
+        let color = match (self.color, &self.output) {
+            (Color::Auto, None) => "auto",
+            (Color::Always, _) => "always",
+            _ => "never",
+        };
+        let mut found = false;
+        for place in places {
+            let name = place.display().to_string();
+            let command = format!("afterimage slice {} ", shell_name(&name));
+            for asked in questions.iter().filter_map(|it| it.strip_prefix(&command)) {
+                found = true;
+                writeln!(out, "\n{command}{asked}")?;
+                let mut words = Vec::from_iter(asked.split(' '));
+                words.extend(["--limit", &top, "--color", color]);
+                slice::told(out, &words, place)?;
+            }
+        }
+        if !found {
+            say("--slice: the executions differ in nothing that a slice could be of");
+        }
+        Ok(())
+    }
 }

@@ -4,7 +4,9 @@ mod kept;
 mod question;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io::Write;
+use std::path::Path;
 
 use afterimage_ids::OrigOffset;
 use afterimage_present::{
@@ -21,6 +23,7 @@ use afterimage_query::slices::{
 use afterimage_query::steps::{FileCheckpoints, Operators, Range, Run, stopped_before};
 use afterimage_query::values::{HostReads, RecordedValues};
 use anyhow::{Context, Result, bail};
+use clap::{Args, FromArgMatches};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::build::Lens;
@@ -186,8 +189,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         early::killed(file, "ask with --at")?;
     }
     let traced = traced_whole(file)?;
-    answer(&arguments, &traced).with_context(|| file.display().to_string())?;
+    let to = arguments.report.output.as_deref();
+    let found = answer(&arguments, &traced, |told| {
+        write(to, false, |out| told(out))
+    });
+    found.with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
+}
+
+/// Writes what the command line with these words, of a recording, would write.
+pub(crate) fn told(out: &mut dyn Write, words: &[&str], file: &Path) -> Result<()> {
+    let command = Arguments::augment_args(clap::Command::new("slice").no_binary_name(true));
+    let words = words.iter().map(OsStr::new);
+    let words = words.chain([OsStr::new("--"), file.as_os_str()]);
+    let arguments = Arguments::from_arg_matches(&command.try_get_matches_from(words)?)?;
+    let traced = traced_whole(file)?;
+    let found = answer(&arguments, &traced, |told| told(out));
+    found.with_context(|| file.display().to_string())
 }
 
 impl Arguments {
@@ -227,7 +245,12 @@ impl Arguments {
     }
 }
 
-fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
+/// Finds the slice, and has `writing` call what writes it.
+fn answer(
+    arguments: &Arguments,
+    traced: &Traced,
+    writing: impl FnOnce(&mut dyn FnMut(&mut dyn Write) -> Result<()>) -> Result<()>,
+) -> Result<()> {
     let loaded = &traced.loaded;
     let epochs = match arguments.saved {
         None => Some(traced.epochs(&arguments.report.file)?),
@@ -285,7 +308,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         ));
     }
     let style = arguments.report.style();
-    write(arguments.report.output.as_deref(), false, |out| {
+    writing(&mut |out| {
         match arguments.format {
             Format::Text if arguments.annotate => slice_annotated(out, &report, &scene, style)?,
             Format::Text if by_line => slice_lines(out, &report, &scene, style)?,

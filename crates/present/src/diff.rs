@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 
 pub use self::json::diff_json;
 pub use self::text::diff_text;
-pub use self::versions::{versions_json, versions_text};
+pub use self::versions::{versions_json, versions_questions, versions_text};
 use crate::PresentError;
 use crate::name::without_parameters;
 use crate::shell::shell_name;
@@ -281,8 +281,11 @@ pub(crate) fn endings_json(endings: Option<&[DiffEnding; 2]>) -> Json {
 }
 
 impl DiffReport<'_> {
-    /// Where to go on asking: at what ended one of them, at the operator that decided where control went, at what was put out, or at what differs first.
-    fn questions(&self, scenes: &[StepScene<'_>; 2]) -> Result<Vec<String>, PresentError> {
+    /// Where to go on asking, as commands: at what ended one of them, at the operator that decided where control went, at what was put out, or at what differs first.
+    ///
+    /// # Errors
+    /// If the module cannot be read.
+    pub fn questions(&self, scenes: &[StepScene<'_>; 2]) -> Result<Vec<String>, PresentError> {
         let mut questions = self.guilty(&scenes[1])?;
         let mut ask = |question: String| {
             if !questions.contains(&question) {

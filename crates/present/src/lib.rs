@@ -63,7 +63,8 @@ pub use currency::{
 pub use dataflow::{FactRow, FactScene, dataflow_csv, dataflow_json, dataflow_text};
 pub use diff::{
     AlikeReport, DiffEnding, DiffReport, FirstDifference, LineDifference, OutputPlaces,
-    PartingDifference, ReplacedReport, diff_json, diff_text, versions_json, versions_text,
+    PartingDifference, ReplacedReport, diff_json, diff_text, versions_json, versions_questions,
+    versions_text,
 };
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::{dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};

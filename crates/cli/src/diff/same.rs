@@ -151,7 +151,10 @@ pub(super) fn compare(
     });
     write(out, false, |out| {
         match arguments.format {
-            Format::Text => diff_text(out, &scenes, &report, &SourceFiles)?,
+            Format::Text => {
+                diff_text(out, &scenes, &report, &SourceFiles)?;
+                arguments.slices(out, places, &report.questions(&scenes)?)?;
+            }
             Format::Json | Format::Csv => diff_json(out, &scenes, &report)?,
         }
         Ok(())

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use afterimage_present::{MatchReport, MatchSide, versions_json, versions_text};
+use afterimage_present::{
+    MatchReport, MatchSide, versions_json, versions_questions, versions_text,
+};
 use afterimage_query::diff::{Side, output_differences};
 use afterimage_query::matching::{divergences, match_runs, same_names, suspects};
 use afterimage_query::steps::Operators;
@@ -78,7 +80,12 @@ pub(super) fn compare(
     let style = arguments.color.style(out);
     write(out, false, |out| {
         match arguments.format {
-            Format::Text => versions_text(out, &report, &suspects, &outputs, style)?,
+            Format::Text => {
+                versions_text(out, &report, &suspects, &outputs, style)?;
+                let outputs = &outputs.differences;
+                let questions = versions_questions(&report, &suspects, outputs)?;
+                arguments.slices(out, places, &questions)?;
+            }
             Format::Json | Format::Csv => {
                 versions_json(out, &report, &suspects, &outputs.differences)?
             }

@@ -294,3 +294,33 @@ fn whatever_operators_are_replaced_it_is_found_what_they_do() {
         }
     }
 }
+
+/// The slices that are named are shown as they would be by themselves, of programs that are alike and of others.
+#[test]
+fn the_slices_behind_a_difference_are_shown() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("o0.wasm", UNOPTIMISED);
+    sandbox.wasm("good.wasm", OPTIMISED);
+    sandbox.wasm("bad.wasm", &OPTIMISED.replace("i32.mul", "i32.shl"));
+    for name in ["o0", "good", "bad"] {
+        sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
+    }
+    for pair in ["good.aft bad.aft", "o0.aft bad.aft"] {
+        let told = sandbox.ok(&format!("diff {pair} --slice")).stdout;
+        let commands = told.lines().map(str::trim);
+        let commands = commands.filter_map(|line| line.strip_prefix("afterimage slice "));
+        let commands = Vec::from_iter(commands);
+        assert!(!commands.is_empty(), "{told}");
+        for command in commands {
+            let slice = sandbox.ok(&format!("slice {command} --limit 20")).stdout;
+            assert!(told.contains(&slice), "{command}:\n{slice}\n{told}");
+        }
+    }
+    let same = sandbox.run("diff good.aft good.aft --slice");
+    assert!(same.stderr.contains("differ in nothing"), "{same:?}");
+    sandbox.refused(
+        "diff good.aft bad.aft --slice --format json",
+        125,
+        &["--slice"],
+    );
+}

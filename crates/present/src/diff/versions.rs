@@ -68,7 +68,7 @@ pub fn versions_text(
     }
     diverging(out, report, style)?;
     suspicious(out, report, suspects, style)?;
-    let questions = questions(report, suspects, outputs)?;
+    let questions = versions_questions(report, suspects, outputs)?;
     if !questions.is_empty() {
         writeln!(out, "\n{}", style.paint(Paint::Bold, "what led there"))?;
         for question in questions {
@@ -126,8 +126,11 @@ fn first_of(told: &Told) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
 
-/// Where to go on asking: at what ended one of them, at what was put out, at what stops doing the same first, and at the first suspect.
-fn questions(
+/// Where to go on asking, as commands: at what ended one of them, at what was put out, at what stops doing the same first, and at the first suspect.
+///
+/// # Errors
+/// If a module cannot be read.
+pub fn versions_questions(
     report: &MatchReport<'_>,
     suspects: &[Suspect],
     outputs: &[OutputDifference],
@@ -176,7 +179,7 @@ pub fn versions_json(
     suspects: &[Suspect],
     outputs: &[OutputDifference],
 ) -> Result<(), PresentError> {
-    let questions = questions(report, suspects, outputs)?;
+    let questions = versions_questions(report, suspects, outputs)?;
     let outputs = outputs.iter().map(|output| {
         let bytes = |written: &Option<afterimage_query::diff::Written>| {
             let written = written.as_ref();
