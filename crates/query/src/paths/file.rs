@@ -211,12 +211,15 @@ pub fn recorded_directory(file: &TraceFile) -> Result<Option<Directory>, PathFil
     directory.map(Some).map_err(PathFileError::Directory)
 }
 
+/// Of a file without a program so many functions are enough.
+const WITHOUT_PROGRAM: u32 = 1 << 12;
+
 /// No more functions than this are in a file's program: each takes a byte of it at least. Whether it has those that are spoken of is looked at when it is there.
 fn most_functions(file: &TraceFile) -> Result<u32, PathFileError> {
     let sections = file.sections()?;
     let module = sections.iter().find(|one| one.kind == Kind::MODULE);
-    let bytes = module.map_or(0, |module| module.raw);
-    Ok(u32::try_from(bytes).unwrap_or(u32::MAX))
+    let bytes = module.map(|module| u32::try_from(module.raw).unwrap_or(u32::MAX));
+    Ok(bytes.unwrap_or(WITHOUT_PROGRAM))
 }
 
 /// As [`recorded_path`], with what [`recorded_directory`] gave for the file.
