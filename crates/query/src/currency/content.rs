@@ -88,6 +88,19 @@ pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) ->
         .unwrap_or_else(|| comparing.unknown.take().unwrap_or(Comparison::Same))
 }
 
+/// The first part of what is shown that is missing, if one is: what is shown of the rest may be of another shape for that reason alone.
+fn missing(shown: &Rendered, at: &str) -> Option<Comparison> {
+    if let Shape::Missing(why) = &shown.shape {
+        let (part, why) = (at.to_owned(), why.to_string());
+        return Some(Comparison::Missing { part, why });
+    }
+    shown.children.iter().find_map(|child| {
+        let name = child.name.as_deref().unwrap_or_default();
+        let dot = if name.starts_with('[') { "" } else { "." };
+        missing(child, &format!("{at}{dot}{name}"))
+    })
+}
+
 struct Comparing<'s> {
     symbols: [&'s Symbols; 2],
     /// The first part that cannot be compared.
@@ -126,7 +139,13 @@ impl Comparing<'_> {
                     None
                 }
             },
-            (a, b) if a != b => different(),
+            (a, b) if a != b => match missing(shown, at) {
+                Some(unknown) => {
+                    self.unknown.get_or_insert(unknown);
+                    None
+                }
+                None => different(),
+            },
             _ if shown.text != expected.text => different(),
             _ if shown.children.len() != expected.children.len() => different(),
             _ => {
