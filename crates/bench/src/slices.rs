@@ -126,14 +126,7 @@ fn measure(entry: &Entry, arguments: &Options) -> Result<Row> {
     let opened = Opened::new(&subject)?;
     let mut random = Random::new();
     let full = Follows::ALL;
-    let data = Follows {
-        control: false,
-        ..full
-    };
-    let thin = Follows {
-        addresses: false,
-        ..data
-    };
+    let (data, thin) = (Follows::DATA, Follows::THIN);
     let last = blocks - blocks / 100..=blocks;
     let mut of = |follows, (first, last): (u64, u64)| {
         let mut slices = Slices {

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::build::Lens;
 use crate::input::{self, Loaded};
+use crate::output::pasted;
 use crate::places::is_moment;
 
 /// Refuses places that the program does not have, if something that is needed is still to be built. What is a moment is known when there is a path.
@@ -41,17 +42,22 @@ pub(crate) fn places<'t>(
     Ok(())
 }
 
-/// Refuses a run that nothing killed, and says what to ask instead.
+/// Refuses a run that nothing killed, and says what to ask instead; and one that was stopped from outside, or by the host.
 pub(crate) fn killed(file: &Path, instead: &str) -> Result<()> {
     let end = input::recording(file)?.end();
     let end = end.with_context(|| file.display().to_string())?;
-    if end.is_some_and(|end| end.ending == Ending::Returned) {
-        bail!(
+    match end.map(|end| end.ending) {
+        Some(Ending::Returned) => bail!(
             "{}: the run was not killed: it returned; {instead}",
             file.display()
-        );
+        ),
+        Some(ending @ (Ending::Interrupted { .. } | Ending::HostError { .. })) => bail!(
+            "{}: the run {ending}: nothing in the program is to blame; see: afterimage state --at end {}",
+            file.display(),
+            pasted(file)
+        ),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// The recording and its program, if what is needed is still to be built.

@@ -5,6 +5,8 @@ mod common;
 mod generated;
 #[path = "forward/guests.rs"]
 mod guests;
+#[path = "forward/recorded.rs"]
+mod recorded;
 
 use afterimage_program::Program;
 use afterimage_query::paths::recorded_path;
@@ -21,24 +23,7 @@ const MOST: u64 = 5000;
 /// How many executions of nodes are asked about in a run.
 const ASKED: u64 = 40;
 
-const FOLLOWS: [Follows; 4] = [
-    Follows::ALL,
-    Follows {
-        control: false,
-        addresses: true,
-        data: true,
-    },
-    Follows {
-        control: false,
-        addresses: false,
-        data: true,
-    },
-    Follows {
-        control: true,
-        addresses: true,
-        data: false,
-    },
-];
+const FOLLOWS: [Follows; 4] = [Follows::ALL, Follows::DATA, Follows::THIN, Follows::CONTROL];
 
 #[derive(Debug, Default)]
 struct Compared {
@@ -53,14 +38,7 @@ struct Compared {
 #[test]
 fn near_slices_are_those_of_going_back() {
     let mut all = Compared::default();
-    for seed in 0..5 {
-        let text = guests::guest(seed, seed % 3 == 1, seed % 5 == 4);
-        let sandbox = Sandbox::new();
-        sandbox.wasm("a.wasm", &text);
-        sandbox.write("input", Vec::from_iter((0..200).map(|i| i as u8)));
-        sandbox.shell("$AFTERIMAGE record --lens full -o run.aft a.wasm < input > output");
-        compare(&sandbox, &mut all);
-    }
+    recorded::each_recorded(5, |sandbox| compare(sandbox, &mut all));
     let mut show = |sandbox: &Sandbox| compare(sandbox, &mut all);
     each_recording(seeds(8), 3, "full", &mut show);
     for (_, text) in HANDWRITTEN {

@@ -5,6 +5,8 @@ mod common;
 mod generated;
 #[path = "forward/guests.rs"]
 mod guests;
+#[path = "forward/recorded.rs"]
+mod recorded;
 
 use std::collections::BTreeSet;
 
@@ -26,19 +28,7 @@ const MOST: u64 = 2000;
 /// How many places are asked about in a run.
 const ASKED: usize = 6;
 
-const FOLLOWS: [Follows; 3] = [
-    Follows::ALL,
-    Follows {
-        control: false,
-        addresses: false,
-        data: true,
-    },
-    Follows {
-        control: true,
-        addresses: true,
-        data: false,
-    },
-];
+const FOLLOWS: [Follows; 3] = [Follows::ALL, Follows::THIN, Follows::CONTROL];
 
 #[derive(Debug, Default)]
 struct Compared {
@@ -52,14 +42,7 @@ struct Compared {
 #[test]
 fn instances_are_in_edges_and_edges_in_nodes() {
     let mut all = Compared::default();
-    for seed in 0..3 {
-        let text = guests::guest(seed, seed % 3 == 1, seed % 5 == 4);
-        let sandbox = Sandbox::new();
-        sandbox.wasm("a.wasm", &text);
-        sandbox.write("input", Vec::from_iter((0..200).map(|i| i as u8)));
-        sandbox.shell("$AFTERIMAGE record --lens full -o run.aft a.wasm < input > output");
-        compare(&sandbox, &mut all);
-    }
+    recorded::each_recorded(3, |sandbox| compare(sandbox, &mut all));
     let mut show = |sandbox: &Sandbox| compare(sandbox, &mut all);
     each_recording(seeds(6), 3, "full", &mut show);
     for (_, text) in HANDWRITTEN {

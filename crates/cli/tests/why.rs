@@ -383,3 +383,20 @@ fn of_an_exhausted_stack_the_calls_that_repeat_are_told() {
     // What repeats is shown once.
     assert!(told.lines().count() < 8, "{told}");
 }
+
+/// What stopped a run from outside is known before anything is built.
+#[test]
+fn a_run_that_was_stopped_is_refused_at_once() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm(
+        "a.wasm",
+        r#"(module (func (export "_start") (loop $again (br $again))))"#,
+    );
+    sandbox.run("record --timeout 0.05 -o run.aft a.wasm");
+    let before = sandbox.read("run.aft");
+    for verb in ["why", "slice"] {
+        let parts = ["time limit", "afterimage state --at end run.aft"];
+        sandbox.refused(&format!("{verb} run.aft --trap"), 125, &parts);
+    }
+    assert_eq!(sandbox.read("run.aft"), before);
+}

@@ -6,6 +6,8 @@ mod common;
 mod generated;
 #[path = "forward/guests.rs"]
 mod guests;
+#[path = "forward/recorded.rs"]
+mod recorded;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -63,17 +65,7 @@ struct Scene<'v, 'a> {
 #[test]
 fn programs_that_get_input() {
     let mut all = Compared::default();
-    for seed in 0..6 {
-        let text = guests::guest(seed, seed % 3 == 1, seed % 5 == 4);
-        let sandbox = Sandbox::new();
-        sandbox.write("a.wasm", wat::parse_str(&text).expect("a module"));
-        // A byte is its offset.
-        sandbox.write("input", Vec::from_iter((0..200).map(|i| i as u8)));
-        let recorded =
-            sandbox.shell("$AFTERIMAGE record --lens full -o run.aft a.wasm < input > output");
-        assert_eq!(recorded.code, Some(0), "{recorded:?}\n{text}");
-        compare(&sandbox, &mut all);
-    }
+    recorded::each_recorded(6, |sandbox| compare(sandbox, &mut all));
     let Compared {
         links,
         moves,

@@ -24,6 +24,21 @@ impl Follows {
         addresses: true,
         data: true,
     };
+    /// What values went through, and how addresses were computed.
+    pub const DATA: Self = Self {
+        control: false,
+        ..Self::ALL
+    };
+    /// What values went through.
+    pub const THIN: Self = Self {
+        addresses: false,
+        ..Self::DATA
+    };
+    /// What let statements run.
+    pub const CONTROL: Self = Self {
+        data: false,
+        ..Self::ALL
+    };
 }
 
 /// What a slice begins with: things inside one execution of a node.

@@ -11,7 +11,7 @@
 //! // What the third instruction of the node execution that begins with block 4711 depends on, however far that is ...
 //! let criterion = Criterion { start: 4711, wants: vec![Want::Inst(2)], reach: Reach::ALL };
 //! // ... through data alone.
-//! let follows = Follows { control: false, ..Follows::ALL };
+//! let follows = Follows::DATA;
 //! # assert!(follows.data && criterion.wants.len() == 1);
 //! ```
 

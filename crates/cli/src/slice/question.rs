@@ -9,7 +9,8 @@ use afterimage_query::location::{Occurrence, split_occurrence};
 use afterimage_query::paths::{At, PathFileError};
 use afterimage_query::slices::{Criterion, Operator, Reach, Want, criteria};
 use afterimage_query::state::{
-    Activation, Bodies, Occasion, Path, PathError, Variables, Watch, WatchError, follow_to,
+    Activation, Bodies, Occasion, Path, PathError, Piece, Place, Variables, Watch, WatchError,
+    follow_to,
 };
 use afterimage_query::steps::{Operators, Range, StepsError, memory_size};
 use afterimage_query::values::{Execution, RecordedValues, Types};
@@ -19,7 +20,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::ended::{self, is_over, stood};
 use crate::lens::Traced;
-use crate::output::{harmless, pasted};
+use crate::output::{harmless, pasted, say};
 use crate::places::{self, Chosen, chosen, statements};
 use crate::steps::follow;
 
@@ -355,6 +356,18 @@ fn of_variable<'a>(
     let (pieces, text) = row
         .value
         .map_err(|why| anyhow!("--var {name} at t={}: {why}", grouped(occasion.time)))?;
+    let lost = |piece: &Piece| matches!(piece.place, Place::OptimisedOut);
+    if !pieces.is_empty() && pieces.iter().all(lost) {
+        bail!(
+            "--var {name} at t={}: optimised out",
+            grouped(occasion.time)
+        );
+    }
+    if pieces.iter().any(lost) {
+        say(format_args!(
+            "--var {name}: the parts of it that are optimised out are not in the slice"
+        ));
+    }
     Ok(Asked {
         criteria: vec![criteria::of_pieces(&activation, &pieces)],
         taken: Vec::new(),

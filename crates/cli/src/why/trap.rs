@@ -246,20 +246,30 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
         });
         found.transpose()
     };
+    // The smallest number overflows only if it is divided by -1: of the two, what is no constant.
+    let by_right = match (code, of("left")?, of("right")?) {
+        (Some(TrapCode::IntegerOverflow), Some((_, left)), Some((_, right))) => {
+            !is_computed(scene, &left)? && is_computed(scene, &right)?
+        }
+        _ => false,
+    };
+    let (wanted, beside) = match by_right {
+        true => (&["right"][..], "left"),
+        false => (wanted, "right"),
+    };
     for &role in wanted {
         let Some((role, value)) = of(role)? else {
             continue;
         };
-        // The smallest number overflows only if it is divided by -1.
-        let right = match code {
-            Some(TrapCode::IntegerOverflow) => of("right")?,
+        let other = match code {
+            Some(TrapCode::IntegerOverflow) => of(beside)?,
             _ => None,
         };
         return Ok(Some(Blamed {
             role,
             value,
-            with: right.map_or(String::new(), |(role, right)| {
-                format!(", with {role} {}", right.text)
+            with: other.map_or(String::new(), |(role, other)| {
+                format!(", with {role} {}", other.text)
             }),
             within: String::new(),
         }));

@@ -102,9 +102,11 @@ impl Walk<'_, '_> {
             block: 0,
         };
         let mut operands = statement.operands(&compiled.code);
-        // Of a read it is the address that matters.
-        if let Code::Load(_) | Code::LoadVector(_) = compiled.code.insts[inst].code {
-            operands.truncate(1);
+        // Of a read it is the address that matters, of a copy that of what is read.
+        match compiled.code.insts[inst].code {
+            Code::Load(_) | Code::LoadVector(_) => operands.truncate(1),
+            Code::MemoryCopy => operands.retain(|operand| operand.role == "from"),
+            _ => {}
         }
         let mut all = Vec::new();
         for operand in operands {

@@ -33,28 +33,7 @@ const REEVALUATED: usize = 3;
 /// How deep slices are.
 const DEPTHS: [u8; 4] = [0, 1, 2, 9];
 
-const FOLLOWS: [Follows; 4] = [
-    Follows {
-        control: true,
-        addresses: true,
-        data: true,
-    },
-    Follows {
-        control: false,
-        addresses: true,
-        data: true,
-    },
-    Follows {
-        control: false,
-        addresses: false,
-        data: true,
-    },
-    Follows {
-        control: true,
-        addresses: true,
-        data: false,
-    },
-];
+const FOLLOWS: [Follows; 4] = [Follows::ALL, Follows::DATA, Follows::THIN, Follows::CONTROL];
 
 /// Slices are what can be reached.
 pub fn agree(recording: &Recording) {
