@@ -11,7 +11,7 @@ use afterimage_query::paths::{
 use afterimage_query::steps::stopped_before;
 use afterimage_query::values::recorded_epochs;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
-use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use afterimage_trace::{Kind, TraceFile};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
 use afterimage_wet::{EpochWriter, FileEpochs, FilePrinted, Index, LeftOut, PrintedWriter, Run};
 use anyhow::{Context, Result, anyhow, bail};
@@ -20,7 +20,7 @@ use crate::exit::{Exit, Failed};
 use crate::filters::{Beyond, FilterArguments, KeptValues};
 use crate::input::{self, Loaded};
 use crate::lens::{complete, stops_of};
-use crate::output::{appending, pasted, say};
+use crate::output::{append, pasted, say};
 use crate::progress::Bar;
 use crate::signals::StopFlag;
 
@@ -78,10 +78,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         ),
         _ => {}
     }
-    if !is_there {
-        add_path(&arguments.file, &file, &loaded, &filter, Empty::Refused)?;
+    if is_there {
+        return Ok(Exit::Success);
     }
-    Ok(Exit::Success)
+    match add_path(&arguments.file, &file, &loaded, &filter, Empty::Refused)? {
+        Added::Here => Ok(Exit::Success),
+        Added::Elsewhere => run(arguments),
+    }
 }
 
 fn full(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<Exit> {
@@ -118,8 +121,10 @@ fn full(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<Exit
             true => Adds::Instead,
             false => Adds::First,
         };
-        add_values(at, &file, loaded, &path, &kept, adds)?;
-        return Ok(Exit::Success);
+        return match add_values(at, &file, loaded, &path, &kept, adds)? {
+            Added::Here => Ok(Exit::Success),
+            Added::Elsewhere => full(arguments, &input::recording(at)?, loaded),
+        };
     };
     let left_out = Vec::from_iter(there.windows().map(|index| &index.left_out));
     let is_enough = left_out.iter().all(|there| there.is_within(&kept.left_out));
@@ -147,8 +152,10 @@ fn full(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<Exit
         first: there.missing_from(kept.first),
         ..kept
     };
-    add_values(at, &file, loaded, &path, &kept, Adds::More)?;
-    Ok(Exit::Success)
+    match add_values(at, &file, loaded, &path, &kept, Adds::More)? {
+        Added::Here => Ok(Exit::Success),
+        Added::Elsewhere => full(arguments, &input::recording(at)?, loaded),
+    }
 }
 
 /// What the filters keep of a run's values.
@@ -182,16 +189,15 @@ pub(crate) fn values(
     if let Some(found) = epochs_of(at, file, path)? {
         return Ok(found);
     }
-    add_values(
-        at,
-        file,
-        loaded,
-        path,
-        &KeptValues::all(path.length()),
-        Adds::First,
-    )?;
-    let found = epochs_of(at, &input::recording(at)?, path)?;
-    found.with_context(|| format!("{}: the values that were built are not there", at.display()))
+    let kept = KeptValues::all(path.length());
+    let mut added = Added::Elsewhere;
+    while added == Added::Elsewhere {
+        added = add_values(at, file, loaded, path, &kept, Adds::First)?;
+        if let Some(found) = epochs_of(at, &input::recording(at)?, path)? {
+            return Ok(found);
+        }
+    }
+    bail!("{}: the values that were built are not there", at.display())
 }
 
 /// Adds what the filters keep of the values of a run that has ended just now. If that is nothing, it is said.
@@ -200,7 +206,11 @@ pub(crate) fn follow(at: &Path, loaded: &Loaded, filters: &FilterArguments) -> R
     let path = whole_path(at, &file, loaded)?;
     let file = input::recording(at)?;
     match kept_values(at, &file, loaded, &path, filters, Beyond::Cut) {
-        Ok(kept) => add_values(at, &file, loaded, &path, &kept, Adds::First),
+        Ok(kept) => match add_values(at, &file, loaded, &path, &kept, Adds::First)? {
+            Added::Here => Ok(()),
+            // Somebody asked about the run as soon as it had ended.
+            Added::Elsewhere => values(at, &input::recording(at)?, loaded, &path).map(|_| ()),
+        },
         Err(why) => {
             say(format_args!(
                 "{why:#}; no values were added. The path is there: add values with: afterimage build --lens full {}",
@@ -230,6 +240,15 @@ fn epochs_of(at: &Path, file: &TraceFile, path: &RecordedPath) -> Result<Option<
     recorded_epochs(file, path).with_context(|| at.display().to_string())
 }
 
+/// What became of what was to be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Added {
+    /// It was.
+    Here,
+    /// Another process added something; that may be it.
+    Elsewhere,
+}
+
 /// What values are added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Adds {
@@ -249,7 +268,7 @@ fn add_values(
     path: &RecordedPath,
     kept: &KeptValues,
     adds: Adds,
-) -> Result<()> {
+) -> Result<Added> {
     let name = || at.display().to_string();
     let length = path.length();
     let KeptValues {
@@ -257,12 +276,10 @@ fn add_values(
         last,
         ref left_out,
     } = *kept;
-    let out = TraceWriter::append(at).map_err(|error| {
-        appending(error).context(format!(
-            "{}: the values cannot be added to the recording",
-            at.display()
-        ))
-    })?;
+    let lost = "the values cannot be added to the recording";
+    let Some(out) = append(at, lost).with_context(name)? else {
+        return Ok(Added::Elsewhere);
+    };
     let end = file.end().with_context(name)?;
     let bar = Bar::start("following the values", Some(last.min(length)));
     let progress = bar.progress();
@@ -376,7 +393,7 @@ fn add_values(
             grouped(length)
         ));
     }
-    Ok(())
+    Ok(Added::Here)
 }
 
 fn is_interrupted(at: &Path, exit: Exit, how: &str) -> anyhow::Error {
@@ -415,10 +432,7 @@ fn path_found(
 ) -> Result<RecordedPath> {
     let found = match found {
         Some(path) => Some(path),
-        None => {
-            add_path(at, file, loaded, &PathFilter::default(), Empty::Kept)?;
-            path_of(at, &input::recording(at)?, loaded)?
-        }
+        None => built_path(at, file, loaded, &PathFilter::default())?,
     };
     let Some(path) = found else {
         bail!("{}: the path that was built is not there", at.display());
@@ -438,11 +452,27 @@ fn path_found(
     Ok(path)
 }
 
+/// Builds a path, unless another process does meanwhile.
+fn built_path(
+    at: &Path,
+    file: &TraceFile,
+    loaded: &Loaded,
+    filter: &PathFilter,
+) -> Result<Option<RecordedPath>> {
+    loop {
+        let added = add_path(at, file, loaded, filter, Empty::Kept)?;
+        let found = path_of(at, &input::recording(at)?, loaded)?;
+        if found.is_some() || added == Added::Here {
+            return Ok(found);
+        }
+    }
+}
+
 /// Compacts the path that a live run wrote.
 pub(crate) fn compact(at: &Path, loaded: &Loaded, filter: &PathFilter) -> Result<()> {
     let file = input::recording(at)?;
     // The run is over: what it gave is there.
-    add_path(at, &file, loaded, filter, Empty::Kept)
+    built_path(at, &file, loaded, filter).map(|_| ())
 }
 
 fn path_of(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<RecordedPath>> {
@@ -462,7 +492,7 @@ fn add_path(
     loaded: &Loaded,
     filter: &PathFilter,
     empty: Empty,
-) -> Result<()> {
+) -> Result<Added> {
     let name = || at.display().to_string();
     let end = file.end().with_context(name)?;
     if end.is_none() {
@@ -474,12 +504,10 @@ fn add_path(
             at.display()
         );
     }
-    let out = TraceWriter::append(at).map_err(|error| {
-        appending(error).context(format!(
-            "{}: the path cannot be added to the recording",
-            at.display()
-        ))
-    })?;
+    let lost = "the path cannot be added to the recording";
+    let Some(out) = append(at, lost).with_context(name)? else {
+        return Ok(Added::Elsewhere);
+    };
     let words = file.last_begun(Kind::PATH_WORDS);
     let steps = words.map(|words| words.chunks() as u64);
     let bar = match (steps, end) {
@@ -524,5 +552,5 @@ fn add_path(
             built.time
         ));
     }
-    Ok(())
+    Ok(Added::Here)
 }

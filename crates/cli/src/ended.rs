@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use afterimage_query::paths::At;
 use afterimage_query::state::{
-    Ended, Limits, Machine, Object, Path, PathError, Piece, Rendered, Shape, Unavailable, Variables,
+    BitField, Ended, Limits, Machine, Object, Path, PathError, Piece, Rendered, Shape, Unavailable,
+    Variables,
 };
 use afterimage_query::steps::follow_to_end;
 use anyhow::{Result, anyhow, bail};
@@ -27,15 +28,30 @@ pub(crate) fn is_over(traced: &Traced, at: &str) -> Result<bool> {
     Ok(at.trim() == "end" && traced.stood()?.is_none())
 }
 
-/// Where what is shown of an object is: of vectors and strings of Rust, their elements are before themselves.
+/// What is shown of an object.
+pub(crate) struct Shown {
+    /// Where it is: of vectors and strings of Rust, their elements are before themselves.
+    pub pieces: Vec<Piece>,
+    /// What it holds.
+    pub rendered: Rendered,
+    /// Which bits of its bytes it has, if it shares them with others.
+    pub bits: Option<BitField>,
+}
+
+/// Where an object is whose content is known.
 pub(crate) fn shown(
     variables: &Variables<'_>,
     object: &Object,
     machine: &dyn Machine,
-) -> Vec<Piece> {
+    rendered: Rendered,
+) -> Shown {
     let mut pieces = variables.content(object, &Limits::default(), machine);
     pieces.extend(object.pieces.iter().cloned());
-    pieces
+    Shown {
+        pieces,
+        rendered,
+        bits: object.bits,
+    }
 }
 
 /// Looks at what there is when the run has ended.
@@ -63,13 +79,13 @@ pub(crate) fn variable(
     variables: &Variables<'_>,
     path: &Path,
     name: &str,
-) -> Result<(Vec<Piece>, Rendered)> {
+) -> Result<Shown> {
     let found = at_end(traced, |ended| {
         let object = variables.resolve(path, None, ended)?;
         let rendered = variables.render(&object, &Limits::default(), ended);
         match rendered.shape {
             Shape::Missing(why) => Err(*why),
-            _ => Ok((shown(variables, &object, ended), rendered)),
+            _ => Ok(shown(variables, &object, ended, rendered)),
         }
     })?;
     match found {

@@ -5,9 +5,11 @@ use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read as _, Write, stderr, stdout};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
 
 use afterimage_present::{Sources, Style, shell_name};
-use afterimage_trace::TraceError;
+use afterimage_trace::{TraceError, TraceWriter, writer};
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 /// When to use color.
@@ -281,18 +283,33 @@ impl Sources for SourceFiles {
     }
 }
 
-/// Why nothing can be added to a recording, and what to do if that is because nobody may write it.
-pub(crate) fn appending(error: TraceError) -> Error {
-    match &error {
-        TraceError::Io { source, .. }
-            if matches!(
-                source.kind(),
-                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
-            ) =>
-        {
-            anyhow!("{error}; copy it to where it can be written, and ask the copy")
+/// How long there is between two looks at whether somebody else still writes.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Opens a recording to add something to it; `lost` says what cannot be added if that fails. If another process adds something to it at this moment, waits for that and gives `None`: what was
+/// to be added may be there then.
+pub(crate) fn append(at: &Path, lost: &str) -> Result<Option<TraceWriter>> {
+    match TraceWriter::append(at) {
+        Ok(out) => Ok(Some(out)),
+        Err(TraceError::BeingWritten(other)) => {
+            say(format_args!(
+                "{}: waiting for another process{other}, which adds to it",
+                at.display()
+            ));
+            while writer(at)?.is_some() {
+                sleep(LOOK);
+            }
+            Ok(None)
         }
-        _ => error.into(),
+        Err(error) => {
+            let unwritable = matches!(&error, TraceError::Io { source, .. }
+                if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem));
+            let error = match unwritable {
+                true => anyhow!("{error}; copy it to where it can be written, and ask the copy"),
+                false => error.into(),
+            };
+            Err(error.context(lost.to_owned()))
+        }
     }
 }
 

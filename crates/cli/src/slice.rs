@@ -322,7 +322,12 @@ fn answer(
             true => chain(arguments, traced, out),
             false => Ok(()),
         }
-    })
+    })?;
+    // What cannot be kept has been shown.
+    match &arguments.save {
+        Some(name) => kept::keep(&arguments.report.file, traced, name, &saved),
+        None => Ok(()),
+    }
 }
 
 fn chain(arguments: &Arguments, traced: &Traced, out: &mut dyn Write) -> Result<()> {
@@ -404,9 +409,6 @@ fn asked<'a>(
             }
         }
     };
-    if let Some(name) = &arguments.save {
-        kept::keep(file, traced, name, &saved)?;
-    }
     Ok(saved)
 }
 

@@ -376,10 +376,16 @@ impl<'t, 's, 'a> Way<'t, 's, 'a> {
     /// If the recording is damaged.
     pub(crate) fn new(scene: &'t Scene<'s, 'a>, start: &Start, most: u64) -> Result<Self> {
         let from = start.held(scene)?;
+        let chain = from.map(|(at, bits)| {
+            let chain = Chain::new(scene.walk(), &scene.controllers, at).at_most(most);
+            match bits {
+                Some(bits) => chain.only(bits),
+                None => chain,
+            }
+        });
         Ok(Self {
-            chain: from
-                .map(|from| Chain::new(scene.walk(), &scene.controllers, from).at_most(most)),
-            folder: from.map(|_| Folder::new()),
+            folder: chain.as_ref().map(|_| Folder::new()),
+            chain,
             teller: Teller::new(scene, start)?,
         })
     }

@@ -8,6 +8,7 @@ use std::io::Write;
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyEntry, WhyText, grouped, why_json};
 use afterimage_query::location;
+use afterimage_query::paths::At;
 use afterimage_query::why::{Absence, Place};
 use afterimage_query::{Line, Resolver};
 use anyhow::{Context, Result, bail};
@@ -41,7 +42,7 @@ pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function
     #[arg(long, value_name = "PLACE")]
     at: String,
-    /// Why it did not run after this moment: t=N, 50%, func#K, file.c:42#K, or -N, the N-th block from the end
+    /// Why it did not run after this moment: t=N, 50%, func#K, file.c:42#K, or -N, the N-th block from the end; where the block of the moment went counts
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     after: Option<String>,
     /// Go back at most so many moves and computations from what decided the branch
@@ -71,14 +72,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
-    let after = match &arguments.after {
-        None => 0,
+    let moment = match &arguments.after {
+        None => At { time: 0, op: None },
         Some(text) => {
             let positions = scene.traced.positions(scene.names, scene.source());
-            let time = positions.time(text);
-            time.with_context(|| format!("--after {text}"))?
+            let moment = positions.moment(text);
+            moment.with_context(|| format!("--after {text}"))?
         }
     };
+    let after = moment.time;
     let at = harmless(&arguments.at);
     let (places, line) = places(scene, &arguments.at)?;
     let stopped = scene.traced.stops.first().copied();
@@ -89,11 +91,17 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
         (*first >= stop.next).then_some(place)
     });
     let absence = Absence::new(scene.walk(), after, stopped);
+    let behind = match moment.op {
+        Some(op) => block_at(scene, after)?
+            .filter(|block| places.get(block).is_some_and(|first| op < *first)),
+        None => None,
+    };
     let places = Vec::from_iter(places.into_keys());
     let asked = Asked {
         places: &places,
         line,
         never_came,
+        behind,
     };
     refuse_executed(scene, &absence, &asked, after, &at)?;
     let never = match after {
@@ -197,6 +205,18 @@ struct Asked<'p> {
     line: Option<Line>,
     /// The one of the places in whose block the run ended before it came there.
     never_came: Option<Place>,
+    /// The one of the places that is in the block of the moment, behind it.
+    behind: Option<Place>,
+}
+
+/// The block that is executed at a time.
+fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Place>> {
+    let Some(instance) = scene.values.at(time)? else {
+        return Ok(None);
+    };
+    let node = &scene.values.path().nodes()[instance.node];
+    let block = node.blocks.get((time - instance.time) as usize);
+    Ok(block.map(|block| (node.function, *block)))
 }
 
 impl Asked<'_> {
@@ -292,7 +312,8 @@ fn refuse_executed(
 ) -> Result<()> {
     let mut most: Option<(u64, Place)> = None;
     for &place in asked.places {
-        let count = asked.executed(place, absence.times(place)?);
+        let of_moment = u64::from(asked.behind == Some(place));
+        let count = asked.executed(place, absence.times(place)? + of_moment);
         if count > 0 && most.is_none_or(|(most, _)| count > most) {
             most = Some((count, place));
         }
@@ -300,7 +321,10 @@ fn refuse_executed(
     let Some((count, place)) = most else {
         return Ok(());
     };
-    let arrived = arrivals(scene, asked, after)?.and_then(|[_, behind]| behind);
+    let arrived = match asked.behind {
+        Some(_) => None,
+        None => arrivals(scene, asked, after)?.and_then(|[_, behind]| behind),
+    };
     let how = match arrived {
         Some(_) => "reached",
         None => "executed",
@@ -309,7 +333,10 @@ fn refuse_executed(
         Some(arrived) => arrived,
         None => {
             let runs = absence.runs(place)?;
-            let first = runs.next_after(after)?.map_or(0, |first| first.time);
+            let first = match asked.behind == Some(place) {
+                true => after,
+                false => runs.next_after(after)?.map_or(0, |first| first.time),
+            };
             let all = asked.executed(place, runs.count());
             let last = runs.select(all)?.map_or(0, |last| last.time);
             Executed { count, first, last }
@@ -319,9 +346,10 @@ fn refuse_executed(
         1 => format!("at t={}", grouped(first)),
         _ => format!("first at t={}, last at t={}", grouped(first), grouped(last)),
     };
-    let after = match after {
-        0 => String::new(),
-        after => format!(" after t={}", grouped(after)),
+    let after = match (after, asked.behind) {
+        (0, _) => String::new(),
+        (after, Some(behind)) if behind == place => format!(" from t={} on", grouped(after)),
+        (after, _) => format!(" after t={}", grouped(after)),
     };
     // Other blocks of a line may be executed after the last arrival at it.
     let mut end = last;

@@ -210,6 +210,39 @@ fn interrupts_while_profiling_a_program_give_its_report() {
     );
 }
 
+/// Who asks while another process builds what the question needs waits for it.
+#[test]
+fn first_questions_at_once_are_all_answered() {
+    let sandbox = Sandbox::new();
+    let counts = r#"(module (memory 1)
+  (func (export "_start") (local $i i32)
+    (loop $next
+      (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 200000))))))"#;
+    sandbox.write("counts.wat", counts);
+    sandbox.ok("record counts.wat");
+    let questions = [
+        "slice counts.aft --at end --address 0..7".to_owned(),
+        "simulate counts.aft --branch-predictor bimodal".to_owned(),
+        "why counts.aft --at _start#1".to_owned(),
+        "slice counts.aft --at _start --save one".to_owned(),
+        "slice counts.aft --at _start --forward --save two".to_owned(),
+        "trace counts.aft --limit 3".to_owned(),
+    ];
+    let children = questions.each_ref().map(|words| {
+        let mut command = sandbox.command(words.split_whitespace());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    });
+    for (child, words) in children.into_iter().zip(&questions) {
+        let ran = ended(child);
+        let refused = ran.stderr.contains("being written");
+        assert!(ran.code == Some(0) && !refused, "{words}: {ran:?}");
+    }
+    sandbox.ok("verify counts.aft");
+    sandbox.ok("slice counts.aft --saved one");
+    sandbox.ok("slice counts.aft --saved two");
+}
+
 #[test]
 fn a_killed_recording_says_what_is_there() {
     let sandbox = Sandbox::new();

@@ -107,6 +107,114 @@ fn bytes_that_go_through_vectors() {
     assert!(all.lanes > 300 && all.input > 800, "{all:?}");
 }
 
+/// Members of a word that share its bytes, each assigned from a byte of the input and read again: the way back from each ends at its own byte.
+#[test]
+fn bits_that_share_a_word() {
+    let mut members = 0;
+    for seed in 0..30 {
+        let (text, from) = packed(&mut SplitMix64(seed));
+        let sandbox = Sandbox::new();
+        sandbox.write("a.wasm", wat::parse_str(&text).expect("a module"));
+        sandbox.write("input", Vec::from_iter(0..=255u8));
+        let recorded = sandbox.shell("$AFTERIMAGE record --lens full -o run.aft a.wasm < input");
+        assert_eq!(recorded.code, Some(0), "{recorded:?}\n{text}");
+        let mut all = Compared::default();
+        asked(&sandbox, &mut all, |scene| {
+            assert_eq!(scene.multiplied(), from, "{text}");
+        });
+        members += from.len();
+    }
+    assert!(members > 60, "{members}");
+}
+
+/// A program that assigns members of a word in some order, and then reads each in a function of its own; and of which byte of the input each is.
+fn packed(random: &mut SplitMix64) -> (String, Vec<u64>) {
+    let (ty, width) = [("i32", 32), ("i64", 64)][random.below(2)];
+    let load = match ty {
+        "i32" => "i32.load8_u",
+        _ => "i64.load8_u",
+    };
+    let mut members = Vec::new();
+    let mut first = 0;
+    while first < width && members.len() < 6 {
+        let count = (1 + random.below(8)).min(width - first);
+        members.push((first, count));
+        first += count + random.below(3);
+    }
+    let from = Vec::from_iter(members.iter().map(|_| 1 + random.below(200) as u64));
+    let all = u64::MAX >> (64 - width);
+    let constant = |bits: u64| match ty {
+        "i32" => format!("(i32.const {})", bits as u32 as i32),
+        _ => format!("(i64.const {})", bits as i64),
+    };
+    // What was assigned last is nearest to the input.
+    let mut order = Vec::from_iter(0..members.len());
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.below(last + 1));
+    }
+    let mut assigned = String::new();
+    for member in order {
+        let (first, count) = members[member];
+        let ones = u64::MAX >> (64 - count);
+        let byte = format!("({load} (i32.const {}))", 256 + from[member]);
+        let low = match random.below(2) {
+            0 if count == 8 => byte,
+            _ => format!("({ty}.and {byte} {})", constant(ones)),
+        };
+        let shifted = match first {
+            0 => low,
+            _ => format!("({ty}.shl {low} {})", constant(first as u64)),
+        };
+        let word = format!("({ty}.load (i32.const 1024))");
+        let others = format!("({ty}.and {word} {})", constant(!(ones << first) & all));
+        let how = ["or", "add", "xor"][random.below(3)];
+        let (one, other) = match random.below(2) {
+            0 => (others, shifted),
+            _ => (shifted, others),
+        };
+        assigned += &format!("({ty}.store (i32.const 1024) ({ty}.{how} {one} {other}))\n");
+    }
+    let (mut functions, mut calls) = (String::new(), String::new());
+    for (member, &(first, count)) in members.iter().enumerate() {
+        let word = format!("({ty}.load (i32.const 1024))");
+        let ones = u64::MAX >> (64 - count);
+        let read = match random.below(3) {
+            0 => format!(
+                "({ty}.and ({ty}.shr_u {word} {}) {})",
+                constant(first as u64),
+                constant(ones)
+            ),
+            1 => format!(
+                "({ty}.shr_u ({ty}.and {word} {}) {})",
+                constant(ones << first),
+                constant(first as u64)
+            ),
+            _ => format!(
+                "({ty}.shr_s ({ty}.shl {word} {}) {})",
+                constant((width - first - count) as u64),
+                constant((width - count) as u64)
+            ),
+        };
+        // The left operand of the product is the member.
+        functions += &format!("(func $member{member} (drop ({ty}.mul {read} (call $same))))\n");
+        calls += &format!("(call $member{member})\n");
+    }
+    let text = format!(
+        r#"(module
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\00\01\00\00\00\01\00\00")
+  (func $same (result {ty}) {one})
+  {functions}
+  (func (export "_start")
+    (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+    {assigned}
+    {calls}))"#,
+        one = constant(1)
+    );
+    (text, from)
+}
+
 /// A program that reads 256 bytes to address 256, moves some of them through vectors, again and again, and looks at each byte.
 fn vectors(random: &mut SplitMix64) -> String {
     let mut body = String::new();
@@ -176,6 +284,13 @@ fn vectors(random: &mut SplitMix64) -> String {
 }
 
 fn compare(sandbox: &Sandbox, all: &mut Compared) {
+    asked(sandbox, all, |scene| {
+        scene.go_back();
+        scene.absent();
+    });
+}
+
+fn asked(sandbox: &Sandbox, all: &mut Compared, ask: impl FnOnce(&mut Scene<'_, '_>)) {
     let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
     let module = file.module().unwrap();
     let program = Program::parse(&module).unwrap();
@@ -215,12 +330,38 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
         random: SplitMix64(17),
         compared: std::mem::take(all),
     };
-    scene.go_back();
-    scene.absent();
+    ask(&mut scene);
     *all = scene.compared;
 }
 
 impl Scene<'_, '_> {
+    /// Which byte of the input the left operand of each product comes from, by the chain that people are told.
+    fn multiplied(&self) -> Vec<u64> {
+        let values = self.walk.values;
+        let mut cursor = values.path().cursor();
+        let mut found = Vec::new();
+        while let Some(visit) = cursor.next().unwrap() {
+            let instance = values.at(visit.start).unwrap().unwrap();
+            let compiled = values.compiled(visit.node).unwrap();
+            for one in &compiled.code.insts {
+                if !matches!(one.code, Code::Scalar(scalar) if scalar.name().ends_with(".mul")) {
+                    continue;
+                }
+                let from = At::Register(instance, one.a);
+                let mut chain = Chain::new(self.walk, self.controllers, from);
+                let mut last = None;
+                while let Some(step) = chain.next().unwrap() {
+                    last = Some(step.link);
+                }
+                match last {
+                    Some(Link::End(End::Host { range, .. })) => found.push(range.address - 256),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        found
+    }
+
     /// Goes back from every statement of some executions.
     fn go_back(&mut self) {
         let values = self.walk.values;
@@ -621,14 +762,19 @@ impl Scene<'_, '_> {
         let values: &RecordedValues<'_> = self.walk.values;
         for after in [0, values.path().length() / 2] {
             let mut counts: BTreeMap<(FuncId, BlockId), u64> = BTreeMap::new();
+            // The block of the moment itself ends after it.
+            let mut ending = counts.clone();
             let mut cursor = values.path().cursor();
             while let Some(visit) = cursor.next().unwrap() {
                 let node = &values.path().nodes()[visit.node];
                 for (time, &block) in (visit.start..).zip(&node.blocks) {
-                    *counts.entry((node.function, block)).or_default() += u64::from(time > after);
+                    let place = (node.function, block);
+                    *counts.entry(place).or_default() += u64::from(time > after);
+                    *ending.entry(place).or_default() += u64::from(time >= after);
                 }
             }
             let count = |place: &(FuncId, BlockId)| counts.get(place).copied().unwrap_or(0);
+            let begun = |place: &(FuncId, BlockId)| ending.get(place).copied().unwrap_or(0);
             // The last block may have been cut short, before its branch or call.
             let length = values.path().length();
             let to_end = |place: &(FuncId, BlockId)| {
@@ -638,7 +784,7 @@ impl Scene<'_, '_> {
                     .stopped
                     .as_ref()
                     .is_some_and(|stop| (stop.function, stop.block) == *place && stop.next < end);
-                count(place) - u64::from(cut && length > after)
+                begun(place) - u64::from(cut && length >= after)
             };
             let absence = Absence::new(self.walk, after, self.stopped);
             for function in &self.walk.program.functions {
@@ -669,7 +815,7 @@ impl Scene<'_, '_> {
                                 let cfg = &self.walk.program.function(place.0).unwrap().cfg;
                                 assert_eq!(cfg.graph.from(edge), place.1);
                                 assert_eq!(times, to_end(&place));
-                                assert!(times > 0 && execution.time > after);
+                                assert!(times > 0 && execution.time >= after);
                                 assert_ne!(execution.to, Some(cfg.graph.to(edge)));
                             }
                             Cause::Table { place, times, .. } => {
@@ -677,7 +823,7 @@ impl Scene<'_, '_> {
                                 assert!(times > 0);
                             }
                             Cause::Ended { place, .. } => assert!(to_end(&place) > 0),
-                            Cause::Stopped(place) => assert!(count(&place) > to_end(&place)),
+                            Cause::Stopped(place) => assert!(begun(&place) > to_end(&place)),
                             Cause::Host(_) | Cause::Uncalled(_) => {}
                         }
                     }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use afterimage_present::{Assigned, Cause, CurrencyCause, WhyPlace};
 use afterimage_query::currency::{Moments, Unit};
+use afterimage_query::prologue_end;
 use afterimage_query::state::{Activation, Path, Place};
 use afterimage_query::steps::Range;
 use afterimage_query::why::{At, Computed, End, Found as Link, Spot, written_until};
@@ -121,6 +122,9 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
                 },
                 _ => Cause::Removed,
             },
+            (_, Elsewhere::Never, Maker::Operator(spot)) if self.is_parameter(*spot)? => Cause::Unknown {
+                why: "the call gave it as a parameter, for which the optimised program needs no code; the place may have been given to another variable since".to_owned(),
+            },
             (_, Elsewhere::Never, _) => Cause::NotExecuted,
             (_, Elsewhere::Unknown, _) if matches!(made_b, Maker::Computed) => Cause::Unknown {
                 why: "what is shown is in no place: the debug information computes it, as a constant or from other variables".to_owned(),
@@ -145,6 +149,17 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
             place: place.map(|place| place.to_string()),
             cause,
         })
+    }
+
+    /// Whether the unoptimised program puts a parameter in its place there: before the end of the prologue.
+    fn is_parameter(&self, spot: Spot) -> Result<bool> {
+        let scene = self.pair.a.scene;
+        let loaded = &scene.traced.loaded;
+        let Some(function) = loaded.program.function(spot.function) else {
+            return Ok(false);
+        };
+        let end = prologue_end(&loaded.program, &loaded.bytes, scene.source(), function)?;
+        Ok(end.is_some_and(|end| spot.op < end.op))
     }
 
     fn line(&self, path: &str, number: u32) -> Result<Rc<Found>> {

@@ -7,12 +7,11 @@ use afterimage_query::simulate::{
     DamagedSimulation, SimulationWriter, Spec, StoredSimulation, StoredSimulations, simulate,
     stored_simulation, stored_simulations,
 };
-use afterimage_trace::TraceWriter;
 use anyhow::{Context, Error, Result, anyhow};
 
 use crate::input;
 use crate::lens::Traced;
-use crate::output::{appending, pasted, say};
+use crate::output::{append, pasted, say};
 use crate::steps::follow;
 
 /// The simulations that are asked for, or if none are, all that the recording has; and what is to be said of one of these that is damaged. `again` does them anew, without reading them.
@@ -61,16 +60,21 @@ pub(super) fn stored(
 
 /// Some simulations, done if they are not there, or `again`.
 fn asked(at: &Path, traced: &Traced, specs: &[Spec], again: bool) -> Result<Vec<StoredSimulation>> {
-    let mut missing = Vec::new();
-    for spec in specs {
-        if again || stored_simulation(&traced.file, spec)?.is_none() {
-            missing.push(*spec);
+    let file = loop {
+        let file = input::recording(at)?;
+        let mut missing = Vec::new();
+        for spec in specs {
+            if again || stored_simulation(&file, spec)?.is_none() {
+                missing.push(*spec);
+            }
         }
-    }
-    if !missing.is_empty() {
-        add(at, traced, &missing)?;
-    }
-    let file = input::recording(at)?;
+        if missing.is_empty() {
+            break file;
+        }
+        if add(at, traced, &missing)? {
+            break input::recording(at)?;
+        }
+    };
     let found = specs.iter().map(|spec| {
         let found = stored_simulation(&file, spec)?;
         found.with_context(|| format!("the simulation {spec} that was added is not there"))
@@ -78,12 +82,12 @@ fn asked(at: &Path, traced: &Traced, specs: &[Spec], again: bool) -> Result<Vec<
     found.collect()
 }
 
-/// Simulates, and adds what comes of it.
-fn add(at: &Path, traced: &Traced, specs: &[Spec]) -> Result<()> {
-    let out = TraceWriter::append(at).map_err(|error| {
-        let what = "histories cannot be added to the recording (--no-save simulates without)";
-        appending(error).context(what)
-    })?;
+/// Simulates, and adds what comes of it. Not, if another process added something meanwhile, which may be that.
+fn add(at: &Path, traced: &Traced, specs: &[Spec]) -> Result<bool> {
+    let lost = "histories cannot be added to the recording (--no-save simulates without)";
+    let Some(out) = append(at, lost)? else {
+        return Ok(false);
+    };
     let mut writer = SimulationWriter::new(&out, specs)?;
     let summaries = follow(traced, |run, log| {
         let mut keep = |i, before, epoch: &[u8]| writer.put(i, before, epoch);
@@ -105,5 +109,5 @@ fn add(at: &Path, traced: &Traced, specs: &[Spec]) -> Result<()> {
             8.0 * bytes as f64 / executions.max(1) as f64
         ));
     }
-    Ok(())
+    Ok(true)
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 use afterimage_present::{grouped, shell_word};
 use afterimage_query::paths::RecordedPath;
 use afterimage_query::slices::{Question, SavedSlice, save, saved_slices};
-use afterimage_trace::TraceWriter;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 
+use crate::input;
 use crate::lens::Traced;
-use crate::output::{appending, pasted, say};
+use crate::output::{append, pasted, say};
 
 /// What tells the path of a run: saved questions speak of its nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
@@ -44,25 +44,35 @@ pub(super) fn free(traced: &Traced, name: &str, question: &Question) -> Result<(
     let all = saved_slices(&traced.file, &traced.loaded.program)?;
     match all.get(name) {
         Some(Ok(saved)) if saved.question != *question || saved.path != identity(&traced.path) => {
-            bail!(
-                "another slice is kept under the name {name:?}: {}; choose another name",
-                saved.about
-            )
+            Err(is_taken(name, saved))
         }
         _ => Ok(()),
     }
 }
 
+fn is_taken(name: &str, saved: &SavedSlice) -> Error {
+    anyhow!(
+        "another slice is kept under the name {name:?}: {}; choose another name",
+        saved.about
+    )
+}
+
 /// Keeps a slice under a name.
 pub(super) fn keep(at: &Path, traced: &Traced, name: &str, saved: &SavedSlice) -> Result<()> {
-    let all = saved_slices(&traced.file, &traced.loaded.program)?;
-    let known = all.get(name).and_then(|known| known.as_ref().ok());
-    if known != Some(saved) {
-        let out = TraceWriter::append(at).map_err(|error| {
-            appending(error).context("the slice cannot be kept in the recording")
-        })?;
-        save(&out, name, saved)?;
-        out.commit()?;
+    loop {
+        let all = saved_slices(&input::recording(at)?, &traced.loaded.program)?;
+        let known = all.get(name).and_then(|known| known.as_ref().ok());
+        if known == Some(saved) {
+            break;
+        }
+        if let Some(known) = known.filter(|known| known.question != saved.question) {
+            return Err(is_taken(name, known));
+        }
+        if let Some(out) = append(at, "the slice cannot be kept in the recording")? {
+            save(&out, name, saved)?;
+            out.commit()?;
+            break;
+        }
     }
     say(format_args!(
         "kept as {name:?}: {} statements; show it again with: afterimage slice {} --saved {}",

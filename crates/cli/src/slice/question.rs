@@ -10,7 +10,7 @@ use afterimage_query::paths::{At, PathFileError};
 use afterimage_query::slices::{Criterion, Operator, Reach, Want, criteria};
 use afterimage_query::state::{
     Activation, Bodies, Occasion, Path, PathError, Piece, Place, Variables, Watch, WatchError,
-    follow_to,
+    Watched, follow_to,
 };
 use afterimage_query::steps::{Operators, Range, StepsError, memory_size};
 use afterimage_query::values::{Execution, RecordedValues, Types};
@@ -322,11 +322,11 @@ fn of_variable<'a>(
     let (activation, occasion) = moment(traced, values, (names, source), at)?;
     let variables = Variables::open(&loaded.bytes)?;
     if is_over(traced, at)? {
-        let (pieces, text) = ended::variable(traced, &variables, &path, name)?;
+        let shown = ended::variable(traced, &variables, &path, name)?;
         return Ok(Asked {
-            criteria: vec![criteria::of_pieces_behind(&activation, &pieces)],
+            criteria: vec![criteria::of_pieces_behind(&activation, &shown.pieces)],
             taken: Vec::new(),
-            title: format!("{name} = {text} at the end of the run,"),
+            title: format!("{name} = {} at the end of the run,", shown.rendered),
             offsets: vec![activation.offset],
             operators: Vec::new(),
         });
@@ -343,8 +343,10 @@ fn of_variable<'a>(
                 &afterimage_query::state::Limits::default(),
                 watched.moment,
             );
-            let pieces = ended::shown(watched.variables, &watched.object, watched.moment);
-            Ok((pieces, rendered.to_string()))
+            let Watched {
+                variables, moment, ..
+            } = *watched;
+            Ok(ended::shown(variables, &watched.object, moment, rendered))
         },
     );
     let rows = rows.map_err(|error| match error {
@@ -353,7 +355,11 @@ fn of_variable<'a>(
     })?;
     let row = rows.into_iter().next();
     let row = row.with_context(|| format!("the run ended before {at}"))?;
-    let (pieces, text) = row
+    let ended::Shown {
+        pieces,
+        rendered: text,
+        ..
+    } = row
         .value
         .map_err(|why| anyhow!("--var {name} at t={}: {why}", grouped(occasion.time)))?;
     let lost = |piece: &Piece| matches!(piece.place, Place::OptimisedOut);

@@ -35,6 +35,8 @@ pub(crate) struct Start {
 /// Where a value is.
 pub(crate) enum Held {
     At(At),
+    /// Some bits of it, as of a bit-field.
+    Bits(At, u64),
     /// In memory, when a call put it out. Who made that, and who wrote it, takes longer to find than what it is.
     Put {
         put: PutBytes,
@@ -43,17 +45,19 @@ pub(crate) enum Held {
 }
 
 impl Start {
-    /// Where to go back from.
+    /// Where to go back from, and from which bits if not from all.
     ///
     /// # Errors
     /// If the recording is damaged.
-    pub(super) fn held(&self, scene: &Scene<'_, '_>) -> Result<Option<At>> {
+    pub(super) fn held(&self, scene: &Scene<'_, '_>) -> Result<Option<(At, Option<u64>)>> {
         Ok(match &self.from {
             None => None,
-            Some(Held::At(at)) => Some(*at),
+            Some(Held::At(at)) => Some((*at, None)),
+            Some(Held::Bits(at, bits)) => Some((*at, Some(*bits))),
             Some(Held::Put { put, range }) => {
                 let caller = put.caller(&scene.host)?;
-                Some(written_before(&scene.walk(), &scene.host, caller, *range)?)
+                let written = written_before(&scene.walk(), &scene.host, caller, *range)?;
+                Some((written, None))
             }
         })
     }

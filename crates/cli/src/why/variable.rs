@@ -2,15 +2,15 @@
 
 use afterimage_query::paths::At as When;
 use afterimage_query::state::{
-    Activation, Bodies, Limits, Occasion, Path, PathError, Piece, Place, Rendered, Shape,
-    Variables, Watch, WatchError, follow_to,
+    Activation, Bodies, Limits, Occasion, Path, PathError, Place, Shape, Variables, Watch,
+    WatchError, Watched, follow_to,
 };
 use afterimage_query::steps::Range;
 use afterimage_query::why::{At, written_until};
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::start::{Held, Start};
-use crate::ended::{self, is_over, stood};
+use crate::ended::{self, Shown, is_over, stood};
 use crate::explain::Scene;
 use crate::output::harmless;
 use crate::steps::follow;
@@ -31,7 +31,11 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     let variables = Variables::open(&loaded.bytes)?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let over = is_over(scene.traced, at)?;
-    let (pieces, rendered) = match over {
+    let Shown {
+        pieces,
+        rendered,
+        bits,
+    } = match over {
         true => ended::variable(scene.traced, &variables, &path, expression)?,
         false => held(
             scene,
@@ -61,10 +65,18 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
             )?
         }
         Place::Memory(address) => {
+            // Of a bit-field, the bytes with its bits.
+            let (skipped, length) = match bits {
+                Some(bits) => (
+                    u64::from(bits.first / 8),
+                    u64::from((bits.first % 8 + bits.count).div_ceil(8)),
+                ),
+                None => (0, piece.bytes.max(1)),
+            };
             let range = Range {
                 memory: 0,
-                address,
-                length: piece.bytes.max(1),
+                address: address.wrapping_add(skipped),
+                length,
             };
             let executed = match over {
                 true => usize::MAX,
@@ -101,8 +113,13 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
         true => "which",
         false => "the first byte of which",
     };
+    let from = match bits.zip(Some(from)) {
+        Some((bits, At::Written { .. })) => Held::Bits(from, mask(bits.first % 8, bits.count)),
+        Some((bits, At::Register(..))) => Held::Bits(from, mask(bits.first, bits.count)),
+        _ => Held::At(from),
+    };
     Ok(Start {
-        from: Some(Held::At(from)),
+        from: Some(from),
         ty: None,
         what: format!(
             "{} is {} {when}, {which}",
@@ -116,6 +133,13 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     })
 }
 
+/// So many bits from the first on; none, if they are not all among the lowest 64.
+fn mask(first: u32, count: u32) -> u64 {
+    let all = u64::MAX.checked_shr(64_u32.saturating_sub(count));
+    let mask = all.filter(|_| first + count <= 64);
+    mask.map_or(0, |mask| mask << first)
+}
+
 /// Where it is at a moment, and what it holds.
 fn held<'a>(
     scene: &Scene<'_, 'a>,
@@ -123,7 +147,7 @@ fn held<'a>(
     path: Path,
     (at, expression): (&str, &str),
     When { time, op }: When,
-) -> Result<(Vec<Piece>, Rendered)> {
+) -> Result<Shown> {
     let loaded = &scene.traced.loaded;
     let called = |function| scene.names.function(function).to_owned();
     let watch = Watch::new(
@@ -154,8 +178,10 @@ fn held<'a>(
             match rendered.shape {
                 Shape::Missing(why) => Err(*why),
                 _ => {
-                    let pieces = ended::shown(watched.variables, &watched.object, watched.moment);
-                    Ok((pieces, rendered))
+                    let Watched {
+                        variables, moment, ..
+                    } = *watched;
+                    Ok(ended::shown(variables, &watched.object, moment, rendered))
                 }
             }
         },

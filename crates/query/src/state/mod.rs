@@ -56,8 +56,8 @@ mod written;
 
 pub use activation::{Activation, Bodies};
 pub use afterimage_variables::{
-    DebugError, FunctionScopes, Limits, Machine, Nothing, Number, Object, Path, PathError, Piece,
-    Place, Rank, Rendered, Shape, Unavailable, VariableKind, Variables, Word,
+    BitField, DebugError, FunctionScopes, Limits, Machine, Nothing, Number, Object, Path,
+    PathError, Piece, Place, Rank, Rendered, Shape, Unavailable, VariableKind, Variables, Word,
 };
 pub use error::StateError;
 pub use follow::{Halt, follow_to};

@@ -141,7 +141,7 @@ fn way(queue: &[Asked], mut this: usize) -> Vec<Hop> {
 const TOLD: usize = 10;
 
 impl<'v, 'a> Absence<'v, 'a> {
-    /// After block T; 0 for the whole run. `stopped` is where the innermost activation stood when the run ended, if one was open. O(blocks of the path's nodes).
+    /// After block T began; 0 for the whole run. Its own end counts, as what turned away from there. `stopped` is where the innermost activation stood when the run ended, if one was open. O(blocks of the path's nodes).
     pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stop>) -> Self {
         let mut nodes: HashMap<Place, Vec<(NodeId, u64)>> = HashMap::new();
         for (id, node) in walk.values.path().nodes() {
@@ -177,15 +177,22 @@ impl<'v, 'a> Absence<'v, 'a> {
         found.map_err(|error| WhyError::Values(error.into()))
     }
 
-    /// How often a block was executed after the time.
+    /// How often a block was begun after the time.
     ///
     /// # Errors
     /// If it cannot be counted.
     pub fn times(&self, place: Place) -> Result<u64, WhyError> {
-        if !self.nodes.contains_key(&place) {
-            return Ok(0);
+        let all = self.runs(place)?;
+        let before = all.rank(self.after).map_err(path)?;
+        Ok(all.count() - before)
+    }
+
+    /// How often a block was executed after the time, which the one that began then still was.
+    fn executed(&self, place: Place) -> Result<u64, WhyError> {
+        match self.nodes.contains_key(&place) {
+            true => self.later(&self.runs(place)?),
+            false => Ok(0),
         }
-        self.later(&self.runs(place)?)
     }
 
     /// Whether the last execution of a block was cut short before its end.
@@ -200,14 +207,18 @@ impl<'v, 'a> Absence<'v, 'a> {
 
     /// How often a block was executed to its end after the time.
     fn times_to_end(&self, place: Place) -> Result<u64, WhyError> {
-        let times = self.times(place)?;
+        let times = self.executed(place)?;
         Ok(times - u64::from(times > 0 && self.is_cut(place)))
     }
 
     fn later(&self, all: &Occurrences<'_, FileSegments>) -> Result<u64, WhyError> {
-        let before = all.rank(self.after);
-        let before = before.map_err(path)?;
+        let before = all.rank(self.began_before()).map_err(path)?;
         Ok(all.count() - before)
+    }
+
+    /// The last block that had ended at the time.
+    fn began_before(&self) -> u64 {
+        self.after.saturating_sub(1)
     }
 
     /// The causes that are nearest to places that were not executed: as many steps away. Each block is looked at once.
@@ -245,7 +256,7 @@ impl<'v, 'a> Absence<'v, 'a> {
             let Some(code) = self.walk.program.function(function) else {
                 continue;
             };
-            if self.is_cut(place) && self.times(place)? > 0 {
+            if self.is_cut(place) && self.executed(place)? > 0 {
                 found.push(Absent {
                     hops: way(&queue, this),
                     cause: Cause::Stopped(place),
@@ -271,7 +282,7 @@ impl<'v, 'a> Absence<'v, 'a> {
             if !edges.is_empty() && !always {
                 continue;
             }
-            if block != root.1 && self.times(root)? > 0 {
+            if block != root.1 && self.executed(root)? > 0 {
                 let cause = match self.times_to_end(root)? {
                     0 => Cause::Stopped(root),
                     _ => self.ended(root)?,
@@ -408,7 +419,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         let all = self.runs(place)?;
         let found = match self.after {
             0 => all.select(all.count() - u64::from(self.is_cut(place))),
-            after => all.next_after(after),
+            _ => all.next_after(self.began_before()),
         };
         let found = found.map_err(path)?;
         let missing = || WhyError::Damaged("an execution that is not there");

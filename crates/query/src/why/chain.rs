@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::Register;
 
-use super::nearest::{Choice, nearest};
+use super::bits::Asked;
+use super::nearest::{Choice, Part, nearest};
 use super::{At, Computed, End, Found, Move, Walk, WhyError};
 use crate::values::{Bits, Controller, Controllers, Execution, Instance};
 
@@ -100,12 +101,13 @@ pub struct Operand {
 ///
 /// Which operand of several is followed: none that is a constant, if there are others; if something that the host gave can be reached through operands, by going back a thousand links at most, the one
 /// that is on the shortest way to it, counted in computing operators; otherwise one that was computed itself, and of several such the one that was computed first; otherwise one that is no constant.
+/// Where only some bits are asked about, as those that a mask leaves, none is followed of which they do not depend on.
 /// On the way to what the host gave, a read of a table that nothing ever wrote counts as computed from its address.
 pub struct Chain<'v, 'a> {
     walk: Walk<'v, 'a>,
     controllers: &'v Controllers<'a>,
-    at: Option<At>,
-    choices: HashMap<Computed, Choice>,
+    asked: Option<Asked>,
+    choices: HashMap<Part, Choice>,
     left: u32,
     links: u64,
     most: u64,
@@ -117,7 +119,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Self {
             walk,
             controllers,
-            at: Some(at),
+            asked: Some(at.into()),
             choices: HashMap::new(),
             left: LOOKED_AT,
             links: 0,
@@ -131,6 +133,13 @@ impl<'v, 'a> Chain<'v, 'a> {
         Self { most, ..self }
     }
 
+    /// Only from some bits of it: of a register counted from its lowest one, of what was written from the first byte on.
+    #[must_use]
+    pub fn only(self, bits: u64) -> Self {
+        let asked = self.asked.map(|asked| Asked::bits(asked.at, bits));
+        Self { asked, ..self }
+    }
+
     /// How many moves and computations were gone back.
     pub fn links(&self) -> u64 {
         self.links
@@ -142,12 +151,12 @@ impl<'v, 'a> Chain<'v, 'a> {
     /// If the trace is damaged or holds too little.
     #[expect(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> Result<Option<Step>, WhyError> {
-        let Some(mut at) = self.at.take() else {
+        let Some(mut asked) = self.asked.take() else {
             return Ok(None);
         };
         let (mut moves, mut more_moves) = (Vec::new(), 0);
         let link = loop {
-            let found = self.walk.back(at)?;
+            let found = self.walk.back(asked.at)?;
             let is_end = matches!(found, Found::End(_));
             if !is_end && self.links == self.most {
                 break Link::Cut;
@@ -155,7 +164,11 @@ impl<'v, 'a> Chain<'v, 'a> {
             self.links += u64::from(!is_end);
             match found {
                 Found::End(end) => break Link::End(end),
-                Found::Computed(computed) => break Link::Made(self.made(computed)?),
+                Found::Computed(computed) => {
+                    let (made, from) = self.made(computed, asked)?;
+                    self.asked = from;
+                    break Link::Made(made);
+                }
                 Found::Moved {
                     how,
                     instance,
@@ -167,7 +180,10 @@ impl<'v, 'a> Chain<'v, 'a> {
                     if let At::End(End::Memory(_)) = next
                         && self.is_lookup(read)?
                     {
-                        break Link::Made(self.looked_up(read)?);
+                        let made = self.looked_up(read)?;
+                        let address = made.operands.first().map(|address| address.register);
+                        self.asked = address.map(|address| At::Register(instance, address).into());
+                        break Link::Made(made);
                     }
                     match moves.len() < TOLD {
                         true => moves.push(Moved {
@@ -179,16 +195,10 @@ impl<'v, 'a> Chain<'v, 'a> {
                         }),
                         false => more_moves += 1,
                     }
-                    at = next;
+                    asked = self.walk.before(asked, how, (instance, inst), next)?;
                 }
             }
         };
-        if let Link::Made(made) = &link
-            && let Some(followed) = made.followed
-        {
-            let register = made.operands[followed].register;
-            self.at = Some(At::Register(made.spot.instance, register));
-        }
         Ok(Some(Step {
             moves,
             more_moves,
@@ -197,11 +207,13 @@ impl<'v, 'a> Chain<'v, 'a> {
     }
 
     /// Whether a read of what nothing wrote is gone on from at its address, because that leads to something that the host gave.
-    fn is_lookup(&mut self, read: Computed) -> Result<bool, WhyError> {
+    fn is_lookup(&mut self, computed: Computed) -> Result<bool, WhyError> {
+        let instance = computed.instance;
+        let read = (computed, None);
         if !self.choices.contains_key(&read) && self.left > 0 {
-            let operands = self.walk.operands(read)?;
+            let operands = self.walk.operands(computed)?;
             let open = operands.iter().filter(|it| !it.constant);
-            let open = open.map(|it| (0, At::Register(read.instance, it.register)));
+            let open = open.map(|it| (0, At::Register(instance, it.register).into()));
             let open = Vec::from_iter(open);
             if let Some(mut found) = nearest(&self.walk, read, &open, &mut self.left)? {
                 found.retain(|(of, _)| *of != read);
@@ -229,31 +241,37 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(Some(values.value(instance, register)?))
     }
 
-    fn made(&mut self, computed: Computed) -> Result<Made, WhyError> {
+    /// What computed something, and what is gone on from.
+    fn made(
+        &mut self,
+        computed: Computed,
+        asked: Asked,
+    ) -> Result<(Made, Option<Asked>), WhyError> {
         let mut operands = self.walk.operands(computed)?;
-        let mut open = operands.iter().enumerate();
-        let open = Vec::from_iter(open.by_ref().filter(|(_, it)| !it.constant));
-        let followed = match &*open {
-            [] => self.chosen_before(computed, &mut operands)?,
-            [(only, _)] => Some(*only),
+        let open = self.walk.open(computed, &operands, asked)?;
+        let (followed, from) = match &*open {
+            [] => {
+                let followed = self.chosen_before(computed, &mut operands)?;
+                let register = followed.map(|followed| operands[followed].register);
+                let from = register.map(|it| At::Register(computed.instance, it).into());
+                (followed, from)
+            }
+            [(only, from)] => (Some(*only), Some(*from)),
             [(first, _), ..] => {
-                let open: Vec<(usize, At)> = open
-                    .iter()
-                    .map(|(i, it)| (*i, At::Register(computed.instance, it.register)))
-                    .collect();
-                match self.choose(computed, &open)? {
-                    Some(chosen) => Some(chosen),
-                    None => Some(*first),
-                }
+                let chosen = self.choose((computed, asked.mask()), &open)?;
+                let chosen = chosen.unwrap_or(*first);
+                let from = open.iter().find(|(operand, _)| *operand == chosen);
+                (Some(chosen), from.map(|(_, from)| *from))
             }
         };
-        Ok(Made {
+        let made = Made {
             spot: self.walk.spot(computed.instance, computed.inst)?,
             value: self.walk.value(computed)?,
             operands,
             followed,
             lookup: false,
-        })
+        };
+        Ok((made, from))
     }
 
     /// Of constants one that was passed, returned, or set in another block: something led there. First come those that a branch led to that did not lead to what takes them as well, then
@@ -320,21 +338,17 @@ impl<'v, 'a> Chain<'v, 'a> {
         })
     }
 
-    fn choose(
-        &mut self,
-        computed: Computed,
-        open: &[(usize, At)],
-    ) -> Result<Option<usize>, WhyError> {
-        if !self.choices.contains_key(&computed) && self.left > 0 {
-            let found = nearest(&self.walk, computed, open, &mut self.left)?;
+    fn choose(&mut self, part: Part, open: &[(usize, Asked)]) -> Result<Option<usize>, WhyError> {
+        if !self.choices.contains_key(&part) && self.left > 0 {
+            let found = nearest(&self.walk, part, open, &mut self.left)?;
             self.choices.extend(found.into_iter().flatten());
         }
-        if let Some(Choice::Operand(chosen)) = self.choices.get(&computed) {
+        if let Some(Choice::Operand(chosen)) = self.choices.get(&part) {
             return Ok(Some(*chosen));
         }
         let mut best = None;
-        for &(operand, at) in open {
-            let age = self.age(at)?;
+        for &(operand, asked) in open {
+            let age = self.age(asked.at)?;
             if best.is_none_or(|(least, _)| age < least) {
                 best = Some((age, operand));
             }

@@ -36,6 +36,7 @@
 //! ```
 
 mod absent;
+mod bits;
 mod chain;
 mod data;
 mod error;

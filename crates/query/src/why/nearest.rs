@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, HashSet};
 
 use afterimage_program::Import;
 
+use super::bits::Asked;
 use super::{At, Computed, End, Found, Walk, WhyError};
 
 /// Which way is taken at an instruction.
@@ -16,12 +17,15 @@ pub(super) enum Choice {
     Address,
 }
 
+/// What something was computed from, and which of its bits are asked about; `None` for all.
+pub(super) type Part = (Computed, Option<u64>);
+
 /// What is gone back from.
 struct Item {
     cost: u64,
-    at: At,
+    asked: Asked,
     from: Option<usize>,
-    choice: (Computed, Choice),
+    choice: (Part, Choice),
 }
 
 /// A look-up counts like so many computing operators.
@@ -46,10 +50,10 @@ const INPUT: [&str; 9] = [
 /// many links may still be looked at. `None` if none was found.
 pub(super) fn nearest(
     walk: &Walk<'_, '_>,
-    of: Computed,
-    operands: &[(usize, At)],
+    of: Part,
+    operands: &[(usize, Asked)],
     left: &mut u32,
-) -> Result<Option<Vec<(Computed, Choice)>>, WhyError> {
+) -> Result<Option<Vec<(Part, Choice)>>, WhyError> {
     let mut items: Vec<Item> = Vec::new();
     let mut queue = BinaryHeap::new();
     let mut seen = HashSet::from([of]);
@@ -57,23 +61,23 @@ pub(super) fn nearest(
         queue.push(Reverse((item.cost, items.len())));
         items.push(item);
     };
-    for &(operand, at) in operands {
+    for &(operand, asked) in operands {
         let item = Item {
             cost: 1,
-            at,
+            asked,
             from: None,
             choice: (of, Choice::Operand(operand)),
         };
         push(&mut items, &mut queue, item);
     }
     while let Some(Reverse((cost, number))) = queue.pop() {
-        let mut at = items[number].at;
+        let mut asked = items[number].asked;
         loop {
             let Some(less) = left.checked_sub(1) else {
                 return Ok(None);
             };
             *left = less;
-            let found = match walk.back(at) {
+            let found = match walk.back(asked.at) {
                 Err(error) if error.is_outside() => break,
                 found => found?,
             };
@@ -85,16 +89,15 @@ pub(super) fn nearest(
                     break;
                 }
                 Found::Computed(made) => {
-                    if seen.insert(made) {
-                        for (i, operand) in walk.operands(made)?.iter().enumerate() {
-                            if operand.constant {
-                                continue;
-                            }
+                    let part = (made, asked.mask());
+                    if seen.insert(part) {
+                        let operands = walk.operands(made)?;
+                        for (i, asked) in walk.open(made, &operands, asked)? {
                             let item = Item {
                                 cost: cost + 1,
-                                at: At::Register(made.instance, operand.register),
+                                asked,
                                 from: Some(number),
-                                choice: (made, Choice::Operand(i)),
+                                choice: (part, Choice::Operand(i)),
                             };
                             push(&mut items, &mut queue, item);
                         }
@@ -102,26 +105,27 @@ pub(super) fn nearest(
                     break;
                 }
                 Found::Moved {
+                    how,
                     instance,
                     inst,
                     next,
                     ..
                 } => {
-                    let read = Computed { instance, inst };
+                    let read = (Computed { instance, inst }, None);
                     if let At::End(End::Memory(_)) = next
                         && seen.insert(read)
-                        && let Some(address) = walk.operands(read)?.first()
+                        && let Some(address) = walk.operands(read.0)?.first()
                         && !address.constant
                     {
                         let item = Item {
                             cost: cost + LOOKUP,
-                            at: At::Register(instance, address.register),
+                            asked: At::Register(instance, address.register).into(),
                             from: Some(number),
                             choice: (read, Choice::Address),
                         };
                         push(&mut items, &mut queue, item);
                     }
-                    at = next;
+                    asked = walk.before(asked, how, (instance, inst), next)?;
                 }
             }
         }
@@ -129,7 +133,7 @@ pub(super) fn nearest(
     Ok(None)
 }
 
-fn way(items: &[Item], last: usize) -> Vec<(Computed, Choice)> {
+fn way(items: &[Item], last: usize) -> Vec<(Part, Choice)> {
     let mut choices = Vec::new();
     let mut next = Some(last);
     while let Some(number) = next {
