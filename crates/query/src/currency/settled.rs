@@ -127,7 +127,13 @@ pub struct Settled<'m> {
     exchanged: HashSet<u64>,
     /// By time, what a block of the unoptimised run gave: the columns of a block of the optimised one ask for it one by one.
     given_by_unit: HashMap<u64, ByUnit>,
+    all: ByActivation,
+    /// By time of a block of the optimised run, the arrivals of the unoptimised one that its own were counted to be.
+    counted: HashMap<u64, Vec<u32>>,
 }
+
+/// Parts, ascending, by what they are and their activation.
+type ByActivation = HashMap<(Unit, u64), Vec<u32>>;
 
 /// What operators gave, by what they are; of a kind in the order of time.
 type ByUnit = BTreeMap<Unit, Vec<Given>>;
@@ -147,6 +153,28 @@ impl Trail {
         let own = self.of_stops[first..].iter();
         own.take_while(move |entry| entry.0 == stop)
             .map(|entry| entry.1)
+    }
+
+    /// The executions of each column, and the arrivals, of an activation.
+    fn by_activation(&self) -> ByActivation {
+        let mut found = ByActivation::new();
+        for (part, at) in self.parts.iter().zip(0..) {
+            if !is_operator(part.unit) {
+                let key = (part.unit, part.activation);
+                found.entry(key).or_default().push(at);
+            }
+        }
+        found
+    }
+
+    /// Those before and behind one of these.
+    fn beside(&self, all: &ByActivation, part: u32) -> impl Iterator<Item = u32> {
+        let one = &self.parts[part as usize];
+        let own = all.get(&(one.unit, one.activation));
+        let own = own.map_or(&[][..], Vec::as_slice);
+        let at = own.partition_point(|other| *other < part);
+        let before = at.checked_sub(1).and_then(|before| own.get(before));
+        before.into_iter().chain(own.get(at + 1)).copied()
     }
 
     fn operators(&self, parts: impl Iterator<Item = u32>) -> impl Iterator<Item = &Part> {
@@ -171,7 +199,12 @@ impl Moments {
         let blocks = self.blocks(parts);
         let of_b: BTreeSet<u32> = blocks.into_iter().flatten().collect();
         let paired = of_b.iter().filter_map(|part| self.pairs[*part as usize]);
-        let others: BTreeSet<u32> = paired.collect();
+        let mut others: BTreeSet<u32> = paired.collect();
+        // If those beside them gave the same, it tells nothing.
+        let all = self.a.by_activation();
+        let beside = others.iter().flat_map(|part| self.a.beside(&all, *part));
+        let beside = Vec::from_iter(beside);
+        others.extend(beside);
         // Many parts share a block and a stop.
         let stops = others.iter().map(|part| self.a.parts[*part as usize].stop);
         let stops: BTreeSet<u32> = stops.collect();
@@ -196,6 +229,8 @@ impl Moments {
             outcomes: HashMap::new(),
             exchanged: HashSet::new(),
             given_by_unit: HashMap::new(),
+            all: self.a.by_activation(),
+            counted: HashMap::new(),
         };
         for block in self.blocks(parts) {
             settled.block(block);
@@ -259,7 +294,11 @@ impl Settled<'_> {
         let arrival = b.parts_of(stop).find(is_arrival).ok_or(None)?;
         let other = self.pair(arrival).ok_or(None)?;
         let counted = a.parts[other as usize].stop;
-        let of_a = by_unit(a, &self.given[0], a.parts_of(counted));
+        let of_stop = |part: u32| {
+            let stop = a.parts[part as usize].stop;
+            by_unit(a, &self.given[0], a.parts_of(stop))
+        };
+        let of_a = of_stop(other);
         let of_b = by_unit(b, &self.given[1], b.parts_of(stop));
         let own: Vec<u32> = parts().collect();
         let time = b.parts[arrival as usize].time;
@@ -269,7 +308,15 @@ impl Settled<'_> {
                 Err(Some(Refusal::Alike { column: None }))
             }
             Compared::Nothing if !of_b.is_empty() || has_test(b, &own) => Err(None),
-            Compared::Nothing | Compared::Same => Ok(counted),
+            Compared::Nothing => Ok(counted),
+            Compared::Same => {
+                let at_once = self.counted.get(&time).into_iter().flatten().copied();
+                let mut others = a.beside(&self.all, other).chain(at_once);
+                match others.any(|part| part != other && is_same(&of_stop(part), &of_b)) {
+                    true => Err(Some(Refusal::Alike { column: None })),
+                    false => Ok(counted),
+                }
+            }
         }
     }
 
@@ -281,7 +328,8 @@ impl Settled<'_> {
         by_unit.sort_unstable();
         let arrivals = by_unit.iter().filter(|entry| entry.0 == Unit::Arrival);
         let others = arrivals.filter_map(|(_, part)| pairs[*part as usize]);
-        let mut times = others.map(|other| a.parts[other as usize].time);
+        let others = Vec::from_iter(others);
+        let mut times = others.iter().map(|other| a.parts[*other as usize].time);
         if let Some(first) = times.next()
             && times.any(|time| time != first)
         {
@@ -290,6 +338,10 @@ impl Settled<'_> {
                     .first()
                     .map(|(_, part)| b.parts[*part as usize].time),
             );
+        }
+        if let Some((_, part)) = by_unit.first() {
+            let time = b.parts[*part as usize].time;
+            self.counted.insert(time, others);
         }
         for same in by_unit.chunk_by(|x, y| x.0 == y.0) {
             if is_operator(same[0].0) {
@@ -395,11 +447,26 @@ impl Settled<'_> {
             None if !told.is_empty() => Outcome::Open,
             None => {
                 let of_b = by_unit(b, &self.given[1], inside.iter().copied());
-                let of_a = self.given_by_unit.entry(time);
-                let of_a = of_a.or_insert_with(|| by_unit(a, &self.given[0], a.block(other)));
-                match compared(of_a, &of_b) {
+                let beside = Vec::from_iter(a.beside(&self.all, other));
+                let mut of_a = |part: u32| {
+                    let of_a = self.given_by_unit.entry(a.parts[part as usize].time);
+                    let given = &self.given[0];
+                    compared(
+                        of_a.or_insert_with(|| by_unit(a, given, a.block(part))),
+                        &of_b,
+                    )
+                };
+                match of_a(other) {
                     Compared::Differs(why) => Outcome::Refused(why),
-                    Compared::Same => Outcome::Confirmed(other),
+                    Compared::Same => {
+                        let mut same = beside.into_iter().map(of_a);
+                        match same.any(|found| matches!(found, Compared::Same)) {
+                            true => Outcome::Refused(Refusal::Alike {
+                                column: b.parts[part as usize].unit.column(),
+                            }),
+                            false => Outcome::Confirmed(other),
+                        }
+                    }
                     // Compilers add tests and leave others out, and what has no counterpart tells nothing: that they are equally many says nothing.
                     Compared::Nothing if !of_b.is_empty() || has_test(b, inside) => Outcome::Open,
                     Compared::Nothing => return,
@@ -453,6 +520,10 @@ fn compared(of_a: &ByUnit, of_b: &ByUnit) -> Compared {
         }
     }
     found
+}
+
+fn is_same(of_a: &ByUnit, of_b: &ByUnit) -> bool {
+    matches!(compared(of_a, of_b), Compared::Same)
 }
 
 /// Of one kind.
@@ -594,5 +665,31 @@ mod tests {
                 confirmed + u32::from(confirmed == COUNT)
             );
         }
+    }
+
+    /// A loop that was unrolled, of which one run executes an operator more: only the arrivals can be counted, and an optimiser may turn their order around.
+    #[test]
+    fn what_several_arrivals_gave_tells_none_of_them() {
+        let b = block(&[0; 3], true);
+        let mut a = b.clone();
+        let more = Part {
+            unit: Unit::Operator(0, 0),
+            op: OpId::from_u32(3),
+            ..a.parts[0]
+        };
+        a.of_stops.insert(3, (0, a.parts.len() as u32));
+        a.parts.push(more);
+        let pairs = align(&a, &b);
+        let moments = Moments { a, b, pairs };
+        let parts = moments.parts_of(0..3);
+        let apart = |at: u32| value(u64::from(at), false);
+        let settled = moments.settled(&parts, [gave(4, apart), gave(3, apart)]);
+        assert_eq!(settled.counterpart(1), Ok(1));
+        assert_eq!(settled.counterpart(2), Ok(2));
+        let alike = |_| value(7, false);
+        let settled = moments.settled(&parts, [gave(4, alike), gave(3, alike)]);
+        let refused = Err(Some(Refusal::Alike { column: None }));
+        assert_eq!(settled.counterpart(1), refused);
+        assert_eq!(settled.counterpart(2), refused);
     }
 }
