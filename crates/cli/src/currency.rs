@@ -174,7 +174,7 @@ fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> 
     let variables = match &arguments.var {
         Some(name) => vec![name.clone()],
         None => {
-            let found = names::in_scope(&pair.a, moments, &settled, question.stops.clone())?;
+            let found = names::in_scope(pair, moments, &settled, question.stops.clone())?;
             found.with_context(|| {
                 format!(
                     "no stop at {place} has a counterpart that is told in the unoptimised run, so it is not known which variables are in scope there: name one with --var"
@@ -226,7 +226,8 @@ impl Question<'_, '_, '_, '_, '_, '_> {
         let paths: Vec<Path> = paths.collect::<Result<_, PathError>>()?;
         let stops = || self.stops.clone();
         let shown = read(&pair.b, &paths, &moments.b, stops(), false)?;
-        let counterparts: Vec<_> = stops().map(|at| settled.counterpart(at)).collect();
+        let counterparts = stops().map(|at| pair.counterpart(settled, moments, at));
+        let counterparts = counterparts.collect::<Result<Vec<_>>>()?;
         let known = moments.a.stops.len() as u32;
         let wanted = counterparts.iter().copied().filter_map(Result::ok);
         let mut wanted: Vec<u32> = wanted.filter(|&at| at < known).collect();

@@ -202,6 +202,15 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(found.and_then(|found| found.position))
     }
 
+    /// The function of the source that an operator belongs to, the innermost inlined one, as it is written there.
+    pub(crate) fn written_in(&self, function: FuncId, op: OpId) -> Result<Option<String>> {
+        let Some(found) = self.operators().get(function, op)? else {
+            return Ok(None);
+        };
+        let frames = self.source().written_frames(found.offset);
+        Ok(frames.into_iter().next().and_then(|frame| frame.function))
+    }
+
     /// The source file that a function is from.
     pub(crate) fn path(&self, function: FuncId) -> Result<Option<&str>> {
         let Some(known) = self.traced.loaded.program.function(function) else {

@@ -6,24 +6,28 @@ use afterimage_query::currency::{Moments, Settled};
 use afterimage_query::state::Activation;
 use anyhow::Result;
 
-use super::pair::Side;
+use super::pair::Pair;
 
 /// The names of the variables that are in scope in the unoptimised run at the first of the stops that is told there, innermost first; `None` if none of the stops is
 /// told.
 pub(super) fn in_scope(
-    side: &Side<'_, '_, '_>,
+    pair: &Pair<'_, '_, '_, '_, '_>,
     moments: &Moments,
     settled: &Settled<'_>,
-    mut stops: Range<u32>,
+    stops: Range<u32>,
 ) -> Result<Option<Vec<String>>> {
-    // The other run may have ended before a counterpart.
-    let counterpart = |stop| {
-        moments
-            .a
-            .stops
-            .get(settled.counterpart(stop).ok()? as usize)
-    };
-    let Some(stop) = stops.find_map(counterpart) else {
+    let side = &pair.a;
+    let mut found = None;
+    for stop in stops {
+        // The other run may have ended before a counterpart.
+        if let Ok(other) = pair.counterpart(settled, moments, stop)?
+            && let Some(stop) = moments.a.stops.get(other as usize)
+        {
+            found = Some(stop);
+            break;
+        }
+    }
+    let Some(stop) = found else {
         return Ok(None);
     };
     let at = Activation::at(side.scene.values, &side.bodies, stop.time, Some(stop.op))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_query::currency::{
-    AllGiven, MatchedStatements, Moments, Settled, Version, given_at, moments,
+    AllGiven, MatchedStatements, Moments, Refusal, Settled, Version, given_at, moments,
 };
 use afterimage_query::location::{Form, Occurrence, Place, ResolveError, form};
 use afterimage_query::matching::{match_versions, same_names, version};
@@ -221,6 +221,30 @@ impl Pair<'_, '_, '_, '_, '_> {
             (Ok(a), Ok(b)) => Found::Both(Box::new(self.both(&a, &b)?)),
             (Err(_), _) => Found::Lacking("unoptimised"),
             (_, Err(_)) => Found::Lacking("optimised"),
+        })
+    }
+
+    /// The stop of the unoptimised run that one of the optimised run is. Not told either, if they are of different functions of the source: a line may have closures.
+    pub(super) fn counterpart(
+        &self,
+        settled: &Settled<'_>,
+        moments: &Moments,
+        stop: u32,
+    ) -> Result<Result<u32, Option<Refusal>>> {
+        let found = match settled.counterpart(stop) {
+            Ok(found) => found,
+            refused => return Ok(refused),
+        };
+        // The other run may have ended before it.
+        let Some(a) = moments.a.stops.get(found as usize) else {
+            return Ok(Ok(found));
+        };
+        let b = &moments.b.stops[stop as usize];
+        let of_a = self.a.scene.written_in(a.function, a.op)?;
+        let of_b = self.b.scene.written_in(b.function, b.op)?;
+        Ok(match of_a.zip(of_b) {
+            Some((a, b)) if a != b => Err(None),
+            _ => Ok(found),
         })
     }
 
