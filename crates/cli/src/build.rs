@@ -190,10 +190,11 @@ pub(crate) fn values(
         return Ok(found);
     }
     let kept = KeptValues::all(path.length());
-    let mut added = Added::Elsewhere;
+    let (mut added, mut file) = (Added::Elsewhere, file.clone());
     while added == Added::Elsewhere {
-        added = add_values(at, file, loaded, path, &kept, Adds::First)?;
-        if let Some(found) = epochs_of(at, &input::recording(at)?, path)? {
+        added = add_values(at, &file, loaded, path, &kept, Adds::First)?;
+        file = input::recording(at)?;
+        if let Some(found) = epochs_of(at, &file, path)? {
             return Ok(found);
         }
     }
@@ -277,7 +278,7 @@ fn add_values(
         ref left_out,
     } = *kept;
     let lost = "the values cannot be added to the recording";
-    let Some(out) = append(at, lost).with_context(name)? else {
+    let Some(out) = append(at, file, lost).with_context(name)? else {
         return Ok(Added::Elsewhere);
     };
     let end = file.end().with_context(name)?;
@@ -459,9 +460,11 @@ fn built_path(
     loaded: &Loaded,
     filter: &PathFilter,
 ) -> Result<Option<RecordedPath>> {
+    let mut file = file.clone();
     loop {
-        let added = add_path(at, file, loaded, filter, Empty::Kept)?;
-        let found = path_of(at, &input::recording(at)?, loaded)?;
+        let added = add_path(at, &file, loaded, filter, Empty::Kept)?;
+        file = input::recording(at)?;
+        let found = path_of(at, &file, loaded)?;
         if found.is_some() || added == Added::Here {
             return Ok(found);
         }
@@ -505,7 +508,7 @@ fn add_path(
         );
     }
     let lost = "the path cannot be added to the recording";
-    let Some(out) = append(at, lost).with_context(name)? else {
+    let Some(out) = append(at, file, lost).with_context(name)? else {
         return Ok(Added::Elsewhere);
     };
     let words = file.last_begun(Kind::PATH_WORDS);

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use afterimage_present::{Sources, Style, shell_name};
-use afterimage_trace::{TraceError, TraceWriter, writer};
+use afterimage_trace::{TraceError, TraceFile, TraceWriter, writer};
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 /// When to use color.
@@ -286,11 +286,14 @@ impl Sources for SourceFiles {
 /// How long there is between two looks at whether somebody else still writes.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Opens a recording to add something to it; `lost` says what cannot be added if that fails. If another process adds something to it at this moment, waits for that and gives `None`: what was
-/// to be added may be there then.
-pub(crate) fn append(at: &Path, lost: &str) -> Result<Option<TraceWriter>> {
+/// Opens a recording to add something to it; `lost` says what cannot be added if that fails. `None`, if another process has added something since it was opened as `seen`; if one does at this
+/// moment, that is waited for. What was to be added may be there then: open it again, and look.
+pub(crate) fn append(at: &Path, seen: &TraceFile, lost: &str) -> Result<Option<TraceWriter>> {
     match TraceWriter::append(at) {
-        Ok(out) => Ok(Some(out)),
+        Ok(out) => {
+            let is_same = TraceFile::open(at)?.state() == seen.state();
+            Ok(is_same.then_some(out))
+        }
         Err(TraceError::BeingWritten(other)) => {
             say(format_args!(
                 "{}: waiting for another process{other}, which adds to it",

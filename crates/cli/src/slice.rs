@@ -308,7 +308,7 @@ fn answer(
         ));
     }
     let style = arguments.report.style();
-    writing(&mut |out| {
+    let told = writing(&mut |out| {
         match arguments.format {
             Format::Text if arguments.annotate => slice_annotated(out, &report, &scene, style)?,
             Format::Text if by_line => slice_lines(out, &report, &scene, style)?,
@@ -322,12 +322,12 @@ fn answer(
             true => chain(arguments, traced, out),
             false => Ok(()),
         }
-    })?;
-    // What cannot be kept has been shown.
-    match &arguments.save {
-        Some(name) => kept::keep(&arguments.report.file, traced, name, &saved),
-        None => Ok(()),
+    });
+    // What cannot be kept has been shown, and what nobody reads to its end is kept.
+    if let Some(name) = &arguments.save {
+        kept::keep(&arguments.report.file, traced, name, &saved)?;
     }
+    told
 }
 
 fn chain(arguments: &Arguments, traced: &Traced, out: &mut dyn Write) -> Result<()> {

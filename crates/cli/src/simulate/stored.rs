@@ -7,6 +7,7 @@ use afterimage_query::simulate::{
     DamagedSimulation, SimulationWriter, Spec, StoredSimulation, StoredSimulations, simulate,
     stored_simulation, stored_simulations,
 };
+use afterimage_trace::TraceFile;
 use anyhow::{Context, Error, Result, anyhow};
 
 use crate::input;
@@ -71,7 +72,7 @@ fn asked(at: &Path, traced: &Traced, specs: &[Spec], again: bool) -> Result<Vec<
         if missing.is_empty() {
             break file;
         }
-        if add(at, traced, &missing)? {
+        if add(at, traced, &file, &missing)? {
             break input::recording(at)?;
         }
     };
@@ -83,9 +84,9 @@ fn asked(at: &Path, traced: &Traced, specs: &[Spec], again: bool) -> Result<Vec<
 }
 
 /// Simulates, and adds what comes of it. Not, if another process added something meanwhile, which may be that.
-fn add(at: &Path, traced: &Traced, specs: &[Spec]) -> Result<bool> {
+fn add(at: &Path, traced: &Traced, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     let lost = "histories cannot be added to the recording (--no-save simulates without)";
-    let Some(out) = append(at, lost)? else {
+    let Some(out) = append(at, seen, lost)? else {
         return Ok(false);
     };
     let mut writer = SimulationWriter::new(&out, specs)?;

@@ -60,15 +60,18 @@ fn is_taken(name: &str, saved: &SavedSlice) -> Error {
 /// Keeps a slice under a name.
 pub(super) fn keep(at: &Path, traced: &Traced, name: &str, saved: &SavedSlice) -> Result<()> {
     loop {
-        let all = saved_slices(&input::recording(at)?, &traced.loaded.program)?;
+        let file = input::recording(at)?;
+        let all = saved_slices(&file, &traced.loaded.program)?;
         let known = all.get(name).and_then(|known| known.as_ref().ok());
         if known == Some(saved) {
             break;
         }
-        if let Some(known) = known.filter(|known| known.question != saved.question) {
+        let is_other =
+            |known: &&SavedSlice| known.question != saved.question || known.path != saved.path;
+        if let Some(known) = known.filter(is_other) {
             return Err(is_taken(name, known));
         }
-        if let Some(out) = append(at, "the slice cannot be kept in the recording")? {
+        if let Some(out) = append(at, &file, "the slice cannot be kept in the recording")? {
             save(&out, name, saved)?;
             out.commit()?;
             break;

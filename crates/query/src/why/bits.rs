@@ -1,6 +1,8 @@
 //! Which bits of a value are gone back from: those of a member that shares its bytes with others, those that a mask or a shift leaves.
 
-use afterimage_machine::{Code, Register};
+use std::ops::Range;
+
+use afterimage_machine::{Code, Load, Register};
 use afterimage_numeric::Scalar;
 use wasmparser::ValType;
 
@@ -50,6 +52,11 @@ impl Asked {
         }
     }
 
+    /// A link back from it.
+    pub fn back(self, walk: &Walk<'_, '_>) -> Result<Found, WhyError> {
+        walk.back_from(self.at, self.bits)
+    }
+
     /// Which bits of a register: `None`, if it is all of them, or some beyond the lowest 64.
     pub fn mask(self) -> Option<u64> {
         self.bits.or(match self.at {
@@ -94,6 +101,22 @@ fn shifted_up(bits: u64, count: u64) -> u64 {
         .unwrap_or(0)
 }
 
+/// Which bits were read for these of a load's result.
+pub(super) fn read(load: Load, bits: u64) -> u64 {
+    let all = low(8 * u64::from(load.bytes));
+    // What stands above what was read repeats its highest bit.
+    let is_sign = load.sign != 0 && bits & !all != 0;
+    match is_sign {
+        true => bits & all | all ^ (all >> 1),
+        false => bits & all,
+    }
+}
+
+/// Of some bits, those in these bytes, counted from there on.
+pub(super) fn within(bits: u64, bytes: Range<u64>) -> u64 {
+    shifted_down(bits, 8 * bytes.start) & low(8 * (bytes.end - bytes.start))
+}
+
 /// So many links at most are gone back to find out which bits are zero whatever the values are.
 const ASKED: u32 = 12;
 
@@ -117,9 +140,9 @@ impl Walk<'_, '_> {
             _ => None,
         };
         let bits = match (how, code, next) {
-            (Move::Load(all), Code::Load(_), _) => in_memory.map_or(0, |range| {
+            (Move::Load(all), Code::Load(load), _) => in_memory.map_or(0, |range| {
                 let skipped = range.address.wrapping_sub(all.address);
-                shifted_down(bits, 8 * skipped) & low(8 * range.length)
+                within(read(load, bits), skipped..skipped + range.length)
             }),
             (Move::Copy { .. }, ..) => in_memory.map_or(0, |range| bits & low(8 * range.length)),
             (Move::Store(_), Code::Store(_), At::Part(_, _, part)) => {
@@ -171,8 +194,10 @@ impl Walk<'_, '_> {
         operands: &[Operand],
         asked: Asked,
     ) -> Result<Vec<(u64, u64)>, WhyError> {
-        let (name, width) = (plain(scalar), width(scalar.types().1));
-        let all = low(width);
+        let Some(width) = width(scalar.types().1) else {
+            return Ok(Vec::new());
+        };
+        let (name, all) = (plain(scalar), low(width));
         let wanted = match asked.mask().unwrap_or(all) & all {
             // Those beyond extend the sign.
             0 => all,
@@ -266,19 +291,24 @@ impl Walk<'_, '_> {
             Code::Scalar(scalar) => scalar,
             _ => return Ok(0),
         };
-        let all = low(width(scalar.types().1));
-        let name = plain(scalar);
+        let Some(width) = width(scalar.types().1) else {
+            return Ok(0);
+        };
+        let (name, all) = (plain(scalar), low(width));
         Ok(match name {
             "and" => self.zeros(instance, one.a, left)? | self.zeros(instance, one.b, left)?,
             "or" | "xor" => {
                 self.zeros(instance, one.a, left)? & self.zeros(instance, one.b, left)?
             }
             "shl" | "shr_u" => {
-                let constant = self.back(At::Register(instance, one.b))?;
-                let Found::End(End::Constant { bits, .. }) = constant else {
+                let constant = match self.back(At::Register(instance, one.b)) {
+                    Err(error) if !error.is_outside() => return Err(error),
+                    constant => constant,
+                };
+                let Ok(Found::End(End::Constant { bits, .. })) = constant else {
                     return Ok(!all);
                 };
-                let count = bits.0 % u64::from(all.count_ones());
+                let count = bits.0 % width;
                 // What is shifted in is zero, too.
                 let others = all & !self.zeros(instance, one.a, left)?;
                 match name {
@@ -287,6 +317,19 @@ impl Walk<'_, '_> {
                 }
             }
             "wrap_i64" | "extend_i32_u" => self.zeros(instance, one.a, left)? | !low(32),
+            "add" | "mul" => {
+                // The largest that each may be.
+                let a = u128::from(all & !self.zeros(instance, one.a, left)?);
+                let b = u128::from(all & !self.zeros(instance, one.b, left)?);
+                let most = match name {
+                    "add" => a + b,
+                    _ => a * b,
+                };
+                match u64::try_from(most) {
+                    Ok(most) if most <= all => !up_to(most),
+                    _ => !all,
+                }
+            }
             _ if is_comparison(name) => !1,
             _ => !all,
         })
@@ -304,11 +347,12 @@ fn is_comparison(name: &str) -> bool {
     ["eqz", "eq", "ne", "lt", "gt", "le", "ge"].contains(&kind)
 }
 
-/// How many bits a scalar has.
-fn width(ty: ValType) -> u64 {
+/// How many bits an integer has; what floats are computed from is not told bit by bit.
+fn width(ty: ValType) -> Option<u64> {
     match ty {
-        ValType::I32 | ValType::F32 => 32,
-        _ => 64,
+        ValType::I32 => Some(32),
+        ValType::I64 => Some(64),
+        _ => None,
     }
 }
 

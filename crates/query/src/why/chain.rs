@@ -156,7 +156,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         };
         let (mut moves, mut more_moves) = (Vec::new(), 0);
         let link = loop {
-            let found = self.walk.back(asked.at)?;
+            let found = asked.back(&self.walk)?;
             let is_end = matches!(found, Found::End(_));
             if !is_end && self.links == self.most {
                 break Link::Cut;

@@ -77,7 +77,7 @@ pub(super) fn nearest(
                 return Ok(None);
             };
             *left = less;
-            let found = match walk.back(asked.at) {
+            let found = match asked.back(walk) {
                 Err(error) if error.is_outside() => break,
                 found => found?,
             };

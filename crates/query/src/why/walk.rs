@@ -5,6 +5,7 @@ use afterimage_machine::{Code, NodeEnd, Range, Register};
 use afterimage_program::{Callee, Program};
 use afterimage_wet::{Reading, Source, Writer};
 
+use super::bits;
 use super::lanes::{self, Loaded};
 use super::{At, Bytes, Computed, End, Found, Move, WhyError};
 use crate::values::{Instance, RecordedValues, written_by};
@@ -15,6 +16,13 @@ const NOTHING: Range = Range {
     address: 0,
     length: 0,
 };
+
+/// Some bytes of a value, and which bits if not all of them.
+#[derive(Clone, Copy)]
+struct Part {
+    bytes: Bytes,
+    bits: Option<u64>,
+}
 
 /// Goes back through a run, link by link.
 #[derive(Clone, Copy)]
@@ -31,9 +39,16 @@ impl Walk<'_, '_> {
     /// # Errors
     /// If the trace is damaged or holds too little.
     pub fn back(&self, at: At) -> Result<Found, WhyError> {
+        self.back_from(at, None)
+    }
+
+    /// The same, where some of the bytes may have no bits that are asked for.
+    pub(super) fn back_from(&self, at: At, bits: Option<u64>) -> Result<Found, WhyError> {
         match at {
             At::Register(instance, register) => self.register(instance, register, None),
-            At::Part(instance, register, part) => self.register(instance, register, Some(part)),
+            At::Part(instance, register, bytes) => {
+                self.register(instance, register, Some(Part { bytes, bits }))
+            }
             At::Result(call, index) => match self.values.returned_in(call, index)? {
                 Ok((instance, register)) => self.register(instance, register, None),
                 Err(source) => match self.carried(source)? {
@@ -73,7 +88,7 @@ impl Walk<'_, '_> {
         &self,
         mut instance: Instance,
         mut register: Register,
-        part: Option<Bytes>,
+        part: Option<Part>,
     ) -> Result<Found, WhyError> {
         loop {
             let (source, at, of) = self.values.source_at(instance, register)?;
@@ -106,7 +121,7 @@ impl Walk<'_, '_> {
         &self,
         source: Source,
         (at, register): (Instance, Register),
-        part: Option<Bytes>,
+        part: Option<Part>,
     ) -> Result<Found, WhyError> {
         Ok(match source {
             Source::Constant(low) => {
@@ -134,7 +149,7 @@ impl Walk<'_, '_> {
         &self,
         instance: Instance,
         inst: usize,
-        part: Option<Bytes>,
+        part: Option<Part>,
     ) -> Result<Found, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let one = &compiled.code.insts[inst];
@@ -168,7 +183,7 @@ impl Walk<'_, '_> {
             Code::Vector(operator) => {
                 let extra = compiled.code.vector(inst);
                 let immediate = extra.map_or(0, |extra| extra.immediate);
-                match lanes::moved(operator, immediate, part) {
+                match lanes::moved(operator, immediate, part.map(|part| part.bytes)) {
                     Some((operand, bytes)) => {
                         let register = if operand == 0 { one.a } else { one.b };
                         let next = At::Part(instance, register, bytes);
@@ -190,26 +205,28 @@ impl Walk<'_, '_> {
         &self,
         instance: Instance,
         inst: usize,
-        part: Option<Bytes>,
+        part: Option<Part>,
     ) -> Result<Found, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let one = &compiled.code.insts[inst];
         let register = compiled.code.first_result() + inst as u32;
         let lane = u64::from(one.c);
         let wanted = match one.code {
-            Code::LoadVector(load) => match lanes::loaded(load, lane, part) {
-                Loaded::Memory(bytes) => bytes,
-                Loaded::Kept(bytes) => {
-                    return Ok(Found::Moved {
-                        how: Move::Lanes { operand: 1, bytes },
-                        instance,
-                        inst,
-                        next: At::Part(instance, one.b, bytes),
-                        besides: 0,
-                    });
+            Code::LoadVector(load) => {
+                match lanes::loaded(load, lane, part.map(|part| part.bytes)) {
+                    Loaded::Memory(bytes) => bytes,
+                    Loaded::Kept(bytes) => {
+                        return Ok(Found::Moved {
+                            how: Move::Lanes { operand: 1, bytes },
+                            instance,
+                            inst,
+                            next: At::Part(instance, one.b, bytes),
+                            besides: 0,
+                        });
+                    }
                 }
-            },
-            Code::Load(load) => match part {
+            }
+            Code::Load(load) => match part.map(|part| part.bytes) {
                 // Bytes that were not in memory extend the sign of one that was.
                 Some(part) if part.first < load.bytes.into() => {
                     part.first..(part.first + part.length).min(load.bytes.into())
@@ -244,6 +261,16 @@ impl Walk<'_, '_> {
             }
             first += length;
         }
+        // Of a scalar, the bytes with bits that are asked for.
+        let bits = match (one.code, part.and_then(|part| part.bits)) {
+            (Code::Load(load), Some(bits)) => bits::read(load, bits),
+            _ => u64::MAX,
+        };
+        let has_bits =
+            |(here, _): &(std::ops::Range<u64>, Writer)| bits::within(bits, here.clone()) != 0;
+        if parts.iter().any(has_bits) {
+            parts.retain(has_bits);
+        }
         let which = match parts.len() {
             0 => return Err(WhyError::Damaged("a load that reads nothing")),
             1 => 0,
@@ -254,7 +281,7 @@ impl Walk<'_, '_> {
                     &parts,
                     &match one.code {
                         Code::LoadVector(load) => lanes::in_memory(load, lane, held),
-                        _ => held.to_vec(),
+                        _ => (low & bits).to_le_bytes().to_vec(),
                     },
                 )
             }
@@ -367,9 +394,9 @@ fn written_in(writer: Writer, range: Range) -> At {
 }
 
 /// What a register holds, or a part of it.
-fn in_register(instance: Instance, register: Register, part: Option<Bytes>) -> At {
+fn in_register(instance: Instance, register: Register, part: Option<Part>) -> At {
     match part {
-        Some(part) => At::Part(instance, register, part),
+        Some(part) => At::Part(instance, register, part.bytes),
         None => At::Register(instance, register),
     }
 }
