@@ -20,7 +20,7 @@ use crate::exit::{Exit, Failed};
 use crate::filters::{Beyond, FilterArguments, KeptValues};
 use crate::input::{self, Loaded};
 use crate::lens::{complete, stops_of};
-use crate::output::{append, pasted, say};
+use crate::output::{append, pasted, say, tell};
 use crate::progress::Bar;
 use crate::signals::StopFlag;
 
@@ -366,7 +366,7 @@ fn add_values(
         true => String::new(),
         false => format!(", without {}", left_out.words),
     };
-    say(format_args!(
+    tell(format_args!(
         "values of {} executed statements{part} in {stored} bytes ({:.4} a statement){without}",
         index.statements,
         stored as f64 / (index.statements.max(1)) as f64
@@ -545,7 +545,7 @@ fn add_path(
         true => String::new(),
         false => format!(", without {}", filter.left_out),
     };
-    say(format_args!(
+    tell(format_args!(
         "path of {} executed blocks in {} bytes{lacks}",
         built.time, built.stored
     ));

@@ -5,6 +5,7 @@ use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read as _, Write, stderr, stdout};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -41,6 +42,20 @@ impl Color {
 /// Says something to whoever runs us, on standard error. If nobody listens there any more, so be it.
 pub(crate) fn say(remark: impl Display) {
     let _ = writeln!(stderr(), "afterimage: {}", harmless(&remark.to_string()));
+}
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// What went well is not told any more.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Says what went well.
+pub(crate) fn tell(remark: impl Display) {
+    if !QUIET.load(Ordering::Relaxed) {
+        say(remark);
+    }
 }
 
 /// Text that may come from a guest or a hostile file, in one line that cannot drive a terminal.

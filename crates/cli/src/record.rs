@@ -18,7 +18,7 @@ use crate::build;
 use crate::exit::{Exit, Failed};
 use crate::filters::FilterArguments;
 use crate::input::{self, Loaded};
-use crate::output::{pasted, say, write};
+use crate::output::{be_quiet, pasted, say, tell, write};
 use crate::progress::Bar;
 use crate::signals::{Watch, leave_last_words};
 
@@ -164,18 +164,19 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             Ok(())
         })?;
     }
-    if !arguments.quiet {
-        let calls: u64 = recorded.end.host_call_counts.iter().sum();
-        let size = std::fs::metadata(&path).map_or(0, |m| m.len());
-        say(format_args!(
-            "{} {}; {} recorded in {} ({})",
-            program.display(),
-            recorded.end.ending,
-            counted(calls, "host call"),
-            path.display(),
-            bytes(size),
-        ));
+    if arguments.quiet {
+        be_quiet();
     }
+    let calls: u64 = recorded.end.host_call_counts.iter().sum();
+    let size = std::fs::metadata(&path).map_or(0, |m| m.len());
+    tell(format_args!(
+        "{} {}; {} recorded in {} ({})",
+        program.display(),
+        recorded.end.ending,
+        counted(calls, "host call"),
+        path.display(),
+        bytes(size),
+    ));
     if matches!(lens, Live::Paths) {
         drop(out);
         let lens = match arguments.lens {

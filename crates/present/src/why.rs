@@ -10,6 +10,7 @@ pub use dot::WhyDot;
 pub use expression::expression;
 pub use json::why_json;
 
+use crate::number::counted;
 use crate::shell::shell_word;
 use crate::{PresentError, grouped};
 
@@ -210,8 +211,8 @@ impl WhyText<'_> {
                 };
                 writeln!(
                     self.out,
-                    "  … {what} {} more times, back to",
-                    grouped(*times)
+                    "  … {what} {}, back to",
+                    counted(*times, "more time")
                 )?;
                 self.made(back)
             }
@@ -248,8 +249,8 @@ impl WhyText<'_> {
             if folded > 0 {
                 writeln!(
                     self.out,
-                    "  … and {} more times from there",
-                    grouped(folded as u64)
+                    "  … and {} from there",
+                    counted(folded as u64, "more time")
                 )?;
             }
             rest = &further[folded..];
@@ -314,7 +315,7 @@ impl WhyText<'_> {
             told.push(format!("{} at {at}", one.how));
         }
         if more > 0 {
-            told.push(format!("moved {} more times", grouped(more)));
+            told.push(format!("moved {}", counted(more, "more time")));
         }
         writeln!(self.out, "    ↑ {}", told.join(" ← "))?;
         // Which of two it was is not followed.

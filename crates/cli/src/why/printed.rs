@@ -105,10 +105,11 @@ pub(super) fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: Byte) -> Resu
             let (option, printed) = (option(stream), counted(stream, all));
             let open = all > 0 && !ends_line(scene, stream, all)?;
             let lines = match line - 1 + u64::from(open) {
-                1 => "1 line".to_owned(),
-                lines => format!("{} lines", grouped(lines)),
+                0 => String::new(),
+                1 => ", in 1 line".to_owned(),
+                lines => format!(", in {} lines", grouped(lines)),
             };
-            bail!("{option} line:{number}: {printed}, in {lines}")
+            bail!("{option} line:{number}: {printed}{lines}")
         }
     }
 }

@@ -14,8 +14,6 @@
     (drop (i32.add (local.get $c) (local.get $d)))))
 
 ;; $ afterimage record --lens full -q -o run.aft deps-catch.wat
-;; ! afterimage: path of 24 executed blocks in 17 bytes
-;; ! afterimage: values of 31 executed statements in 42 bytes (1.3548 a statement)
 ;; $ afterimage deps run.aft --at @0x5c#1
 ;; | #1 t=17  @0x5c i32.mul  in _start = 30
 ;; |   left     3   ← t=13  @0x64 i32.add  in _start

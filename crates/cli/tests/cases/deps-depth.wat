@@ -18,8 +18,6 @@
     (drop (i32.div_u (i32.load (i32.const 12)) (i32.load (i32.const 8))))))
 
 ;; $ afterimage record --lens full -q -o run.aft FILE
-;; ! afterimage: path of 10 executed blocks in 14 bytes
-;; ! afterimage: values of 16 executed statements in 65 bytes (4.0625 a statement)
 ;; = 134
 ;; $ afterimage deps run.aft --at @0xb6 --control --depth 5
 ;; | #1 t=9  @0xb6 i32.store  in _start = 3

@@ -26,8 +26,6 @@
     (drop (call_indirect $t (type $u) (i32.const 7) (i32.const 0)))))
 
 ;; $ afterimage record --lens full -q -o run.aft FILE
-;; ! afterimage: path of 7 executed blocks in 14 bytes
-;; ! afterimage: values of 16 executed statements in 70 bytes (4.3750 a statement)
 ;; = 134
 ;; $ afterimage deps run.aft --at _start --data
 ;; | #1 t=1  @0x5b table.set $t  in _start

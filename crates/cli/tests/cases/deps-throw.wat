@@ -29,8 +29,6 @@
     (drop (i32.eqz (call $own (local.get $a))))))
 
 ;; $ afterimage record --lens full -q -o run.aft deps-throw.wat
-;; ! afterimage: path of 11 executed blocks in 18 bytes
-;; ! afterimage: values of 10 executed statements in 92 bytes (9.2000 a statement)
 ;; $ afterimage deps run.aft --at @0x9a
 ;; | #1 t=4  @0x9a i64.add  in _start = 9
 ;; |   left     5  ← t=4  @0x97 i64.extend_i32_u  in _start

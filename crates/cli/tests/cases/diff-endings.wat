@@ -15,9 +15,7 @@
 
 ;; $ afterimage record --lens paths -q -o five.aft --invoke divide FILE 5
 ;; | 20
-;; ! afterimage: path of 1 executed blocks in 11 bytes
 ;; $ afterimage record --lens paths -q -o zero.aft --invoke divide FILE 0
-;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; = 134
 ;; $ afterimage diff five.aft zero.aft
 ;; | five.aft returned; zero.aft trapped: integer division by zero
@@ -39,9 +37,7 @@
 ;; | no statements that correspond stop doing the same
 ;; ! afterimage: the runs did not end alike: five.aft returned; zero.aft trapped: integer division by zero
 ;; $ afterimage record --lens paths -q -o exit0.aft --invoke exit FILE 0
-;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; $ afterimage record --lens paths -q -o exit3.aft --invoke exit FILE 3
-;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; = 3
 ;; $ afterimage diff exit0.aft exit3.aft
 ;; | exit0.aft exited with code 0; exit3.aft exited with code 3
@@ -61,10 +57,8 @@
 ;; ! afterimage: values of 0 executed statements in 23 bytes (23.0000 a statement)
 ;; $ afterimage record --lens paths -q -o two.aft --invoke tell FILE 1 2
 ;; | is 2
-;; ! afterimage: path of 2 executed blocks in 11 bytes
 ;; $ afterimage record --lens paths -q -o six.aft --invoke tell FILE 1 6
 ;; | is 6
-;; ! afterimage: path of 2 executed blocks in 11 bytes
 ;; $ afterimage diff two.aft six.aft
 ;; | two.aft and six.aft first differ at t=1, tell: called with other arguments
 ;; |   two.aft  tell                                 host              calls tell(1, 2)
@@ -87,7 +81,7 @@
 ;; |   argument 2 of the host's call of tell
 ;; ! afterimage: values of 2 executed statements in 34 bytes (17.0000 a statement)
 ;; $ afterimage record --lens paths -q -o error.aft --invoke tell FILE 2 2
-;; ! is 2 afterimage: path of 2 executed blocks in 11 bytes
+;; ! is 2
 ;; $ afterimage diff error.aft six.aft
 ;; | error.aft and six.aft first differ at t=1, tell: called with other arguments
 ;; |   error.aft  tell                                 host              calls tell(2, 2)

@@ -31,10 +31,7 @@
     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
     (call $gap) (call $sign) (call $product) (call $float)))
 
-;; $ afterimage record --lens full -o run.aft --stdin FILE FILE
-;; ! afterimage: why-bits.wat returned; 1 host call recorded in run.aft (N)
-;; ! afterimage: path of 9 executed blocks in 17 bytes
-;; ! afterimage: values of 29 executed statements in 94 bytes (3.2414 a statement)
+;; $ afterimage record -q --lens full -o run.aft --stdin FILE FILE
 ;; $ afterimage why run.aft --at @0x85
 ;; | 1459617792 (0x57000000) at @0x85#1 in gap
 ;; | comes from byte 3 of standard input, 'W', 4 steps back

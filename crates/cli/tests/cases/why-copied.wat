@@ -18,8 +18,6 @@
 
 ;; $ afterimage record --lens full -q -o run.aft --invoke run FILE -- 9
 ;; | hello world
-;; ! afterimage: path of 2 executed blocks in 11 bytes
-;; ! afterimage: values of 5 executed statements in 51 bytes (10.2000 a statement)
 ;; $ afterimage why run.aft --stdout 3
 ;; | byte 3 of standard output, 'l' in "hello world"
 ;; | comes from initial memory: data segment 0, byte 3, one step back
@@ -28,8 +26,6 @@
 ;; |       from there on it holds "lo world\n"
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke table FILE -- 6
 ;; | w
-;; ! afterimage: path of 2 executed blocks in 11 bytes
-;; ! afterimage: values of 4 executed statements in 51 bytes (12.7500 a statement)
 ;; $ afterimage why run.aft --stdout 0
 ;; | byte 0 of standard output, 'w' in "w"
 ;; | comes from argument 1 of the host's call of table, 2 steps back

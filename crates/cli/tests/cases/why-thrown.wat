@@ -31,8 +31,6 @@
     (if (i32.gt_s (local.get $x) (i32.const 5)) (then (throw $none)))))
 
 ;; $ afterimage record --lens full -q -o run.aft --invoke thrown FILE
-;; ! afterimage: path of 3 executed blocks in 13 bytes
-;; ! afterimage: values of 3 executed statements in 15 bytes (5.0000 a statement)
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run threw an exception that nothing caught at @0x58#1 in throws: what it carries is 42, which
@@ -68,8 +66,6 @@
 ;; |     1   1  @0x57         i32.mul
 ;; |     1   1  @0x58         throw $odd
 ;; $ afterimage record --force --lens full -q -o run.aft --invoke again FILE
-;; ! afterimage: path of 5 executed blocks in 15 bytes
-;; ! afterimage: values of 4 executed statements in 44 bytes (11.0000 a statement)
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run threw an exception that nothing caught at @0x86#1 in passes, again: what it carries, which
@@ -96,8 +92,6 @@
 ;; |     1   1  @0x9f         i32.store
 ;; |     1   1  @0xa4         i32.load
 ;; $ afterimage record --force --lens full -q -o run.aft --invoke empty FILE 9
-;; ! afterimage: path of 2 executed blocks in 11 bytes
-;; ! afterimage: values of 2 executed statements in 12 bytes (6.0000 a statement)
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run threw an exception that nothing caught at @0xb3#1 in empty: the branch at @0xb1#1 in empty led there, decided by 1, which

@@ -6,8 +6,6 @@
     (i32.div_s (i32.sub (local.get $x) (i32.const 1)) (local.get $y))))
 
 ;; $ afterimage record --lens full -q -o run.aft --invoke whole FILE 3e30
-;; ! afterimage: path of 1 executed blocks in 10 bytes
-;; ! afterimage: values of 1 executed statements in 31 bytes (31.0000 a statement)
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: integer overflow at @0x40#1 in whole: the operand of i32.trunc_f64_s is 3e30, which
@@ -16,8 +14,6 @@
 ;; |   3e30 = 3e30 + 1.0                   @0x3f#1 in whole  t=1
 ;; |   argument 1 of the host's call of whole
 ;; $ afterimage record --force --lens full -q -o run.aft --invoke whole FILE nan
-;; ! afterimage: path of 1 executed blocks in 10 bytes
-;; ! afterimage: values of 1 executed statements in 31 bytes (31.0000 a statement)
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: invalid conversion to integer at @0x40#1 in whole: the operand of i32.trunc_f64_s is NaN (0x7ff8000000000000), which
@@ -26,8 +22,6 @@
 ;; |   NaN (0x7ff8000000000000) = NaN (0x7ff8000000000000) + 1.0  @0x3f#1 in whole  t=1
 ;; |   argument 1 of the host's call of whole
 ;; $ afterimage record --force --lens full -q -o run.aft --invoke divide FILE -2147483647 -1
-;; ! afterimage: path of 1 executed blocks in 10 bytes
-;; ! afterimage: values of 1 executed statements in 42 bytes (42.0000 a statement)
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: integer overflow at @0x4b#1 in divide, with right -1: the left of i32.div_s is -2147483648 (0x80000000), which
@@ -36,8 +30,6 @@
 ;; |   -2147483648 (0x80000000) = -2147483647 (0x80000001) - 1  @0x48#1 in divide  t=1
 ;; |   argument 1 of the host's call of divide
 ;; $ afterimage record --force --lens full -q -o run.aft --invoke divide FILE 7 0
-;; ! afterimage: path of 1 executed blocks in 10 bytes
-;; ! afterimage: values of 1 executed statements in 34 bytes (34.0000 a statement)
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: integer division by zero at @0x4b#1 in divide: the right of i32.div_s is 0, which

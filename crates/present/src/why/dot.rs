@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use super::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyPlace, at, expression};
+use crate::number::counted;
 use crate::{PresentError, grouped};
 
 /// Writes the way back as a graph, entry by entry: what was computed where, with arrows to what it was computed from. What an arrow says is how the value was moved; operands that are not gone
@@ -64,7 +65,7 @@ impl<'o> WhyDot<'o> {
                     steps => format!("these {steps} steps"),
                 };
                 self.label
-                    .push(format!("{steps} {} more times", grouped(*times)));
+                    .push(format!("{steps} {}", counted(*times, "more time")));
                 self.style = "dotted";
                 self.made(back)
             }
@@ -88,7 +89,7 @@ impl<'o> WhyDot<'o> {
         }
         if more > 0 {
             self.label
-                .push(format!("moved {} more times", grouped(more)));
+                .push(format!("moved {}", counted(more, "more time")));
         }
     }
 
