@@ -128,9 +128,12 @@ pub struct Settled<'m> {
     /// By time, what a block of the unoptimised run gave: the columns of a block of the optimised one ask for it one by one.
     given_by_unit: HashMap<u64, ByUnit>,
     all: ByActivation,
-    /// By time of a block of the optimised run, the arrivals of the unoptimised one that its own were counted to be.
-    counted: HashMap<u64, Vec<u32>>,
+    /// By time of a block of the optimised run with several arrivals, what the stops of the unoptimised one gave that these were counted to be.
+    counted: HashMap<u64, Givers>,
 }
+
+/// By a kind of operator and what it gave, the first stop that did, and whether all that did are of that.
+type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
 
 /// Parts, ascending, by what they are and their activation.
 type ByActivation = HashMap<(Unit, u64), Vec<u32>>;
@@ -310,11 +313,19 @@ impl Settled<'_> {
             Compared::Nothing if !of_b.is_empty() || has_test(b, &own) => Err(None),
             Compared::Nothing => Ok(counted),
             Compared::Same => {
-                let at_once = self.counted.get(&time).into_iter().flatten().copied();
-                let mut others = a.beside(&self.all, other).chain(at_once);
-                match others.any(|part| part != other && is_same(&of_stop(part), &of_b)) {
-                    true => Err(Some(Refusal::Alike { column: None })),
-                    false => Ok(counted),
+                let mut beside = a.beside(&self.all, other);
+                let is_alone = |givers: &Givers| {
+                    let gave = of_b
+                        .iter()
+                        .flat_map(|(unit, all)| all.iter().map(|given| (*unit, given.value.bits)));
+                    gave.filter_map(|gave| givers.get(&gave))
+                        .any(|giver| *giver == (counted, true))
+                };
+                let is_told = self.counted.get(&time).is_none_or(is_alone)
+                    && !beside.any(|part| is_same(&of_stop(part), &of_b));
+                match is_told {
+                    true => Ok(counted),
+                    false => Err(Some(Refusal::Alike { column: None })),
                 }
             }
         }
@@ -339,9 +350,20 @@ impl Settled<'_> {
                     .map(|(_, part)| b.parts[*part as usize].time),
             );
         }
-        if let Some((_, part)) = by_unit.first() {
+        if let ([_, _, ..], Some((_, part))) = (&others[..], by_unit.first()) {
+            let mut givers = Givers::new();
+            let stops = others.iter().map(|other| a.parts[*other as usize].stop);
+            for stop in stops.collect::<BTreeSet<u32>>() {
+                for part in a.operators(a.parts_of(stop)) {
+                    if let Some(given) = self.of_a(part) {
+                        let giver = givers.entry((part.unit, given.value.bits));
+                        let giver = giver.or_insert((stop, true));
+                        giver.1 &= giver.0 == stop;
+                    }
+                }
+            }
             let time = b.parts[*part as usize].time;
-            self.counted.insert(time, others);
+            self.counted.insert(time, givers);
         }
         for same in by_unit.chunk_by(|x, y| x.0 == y.0) {
             if is_operator(same[0].0) {
@@ -668,19 +690,37 @@ mod tests {
     }
 
     /// A loop that was unrolled, of which one run executes an operator more: only the arrivals can be counted, and an optimiser may turn their order around.
-    #[test]
-    fn what_several_arrivals_gave_tells_none_of_them() {
-        let b = block(&[0; 3], true);
+    fn unrolled(rounds: u32) -> Moments {
+        let b = block(&vec![0; rounds as usize], true);
         let mut a = b.clone();
         let more = Part {
             unit: Unit::Operator(0, 0),
-            op: OpId::from_u32(3),
+            op: OpId::from_u32(rounds),
             ..a.parts[0]
         };
         a.of_stops.insert(3, (0, a.parts.len() as u32));
         a.parts.push(more);
         let pairs = align(&a, &b);
-        let moments = Moments { a, b, pairs };
+        Moments { a, b, pairs }
+    }
+
+    #[test]
+    fn many_arrivals_in_a_block_take_time_in_proportion() {
+        const COUNT: u32 = 60_000;
+        let moments = unrolled(COUNT);
+        let parts = moments.parts_of(0..COUNT);
+        for (modulus, told) in [(COUNT + 1, true), (2, false)] {
+            let same = |count| gave(count, |at| value(u64::from(at % modulus), false));
+            let settled = moments.settled(&parts, [same(COUNT + 1), same(COUNT)]);
+            for stop in 1..COUNT {
+                assert_eq!(settled.counterpart(stop).is_ok(), told, "{stop}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_several_arrivals_gave_tells_none_of_them() {
+        let moments = unrolled(3);
         let parts = moments.parts_of(0..3);
         let apart = |at: u32| value(u64::from(at), false);
         let settled = moments.settled(&parts, [gave(4, apart), gave(3, apart)]);
