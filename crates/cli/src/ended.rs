@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use afterimage_query::paths::At;
 use afterimage_query::state::{
-    BitField, Ended, Limits, Machine, Object, Path, PathError, Piece, Rendered, Shape, Unavailable,
-    Variables,
+    BitField, Ended, Limits, Machine, Object, Path, PathError, Piece, Place, Rendered, Shape,
+    Unavailable, Variables,
 };
 use afterimage_query::steps::follow_to_end;
 use anyhow::{Result, anyhow, bail};
@@ -36,6 +36,26 @@ pub(crate) struct Shown {
     pub rendered: Rendered,
     /// Which bits of its bytes it has, if it shares them with others.
     pub bits: Option<BitField>,
+    /// What the first of its pieces holds, if that is a few bytes in memory.
+    pub held: Vec<u8>,
+}
+
+/// No number is longer.
+const HELD: u64 = 16;
+
+/// What the first piece of an object holds, if that is a few bytes in memory.
+pub(crate) fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
+    let Some(piece) = pieces.first().filter(|piece| piece.bytes <= HELD) else {
+        return Vec::new();
+    };
+    let Place::Memory(address) = piece.place else {
+        return Vec::new();
+    };
+    let mut held = vec![0; piece.bytes as usize];
+    match machine.memory(address, &mut held) {
+        true => held,
+        false => Vec::new(),
+    }
 }
 
 /// Where an object is whose content is known.
@@ -48,6 +68,7 @@ pub(crate) fn shown(
     let mut pieces = variables.content(object, &Limits::default(), machine);
     pieces.extend(object.pieces.iter().cloned());
     Shown {
+        held: held(&pieces, machine),
         pieces,
         rendered,
         bits: object.bits,

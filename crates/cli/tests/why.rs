@@ -33,6 +33,62 @@ fn main() {
 }
 "#;
 
+/// A number of which its program sets two bytes by themselves, and a record of which the first byte is a constant.
+const PARTS: &str = r#"use std::hint::black_box;
+use std::io::Read;
+
+#[repr(C)]
+struct Pair {
+    kind: u8,
+    count: u32,
+}
+
+fn main() {
+    let mut all = [0; 2];
+    std::io::stdin().read_exact(&mut all).unwrap();
+    let mut number = 0_u32;
+    let bytes = (&raw mut number).cast::<u8>();
+    unsafe {
+        bytes.add(3).write(all[0]);
+        bytes.add(2).write(all[1]);
+    }
+    let pair = Pair { kind: 7, count: u32::from(all[1]) };
+    black_box((&number, &pair));
+    println!("{} {} {}", number, pair.kind, pair.count);
+}
+"#;
+
+#[test]
+fn of_a_variable_the_part_is_explained_that_tells_something() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", PARTS);
+    let words = "record --lens full -o app.aft app.wasm";
+    let ran = ran_with_input(&mut sandbox.command(words.split_whitespace()), b"AB");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let number = sandbox.ok("why app.aft --at app.rs:20 --var number").stdout;
+    let value = (b'A' as u32) << 24 | (b'B' as u32) << 16;
+    assert!(
+        number.starts_with(&format!("number is {value} ")),
+        "{number}"
+    );
+    assert!(
+        number.contains("a part of which\ncomes from byte 1 of standard input, 'B'"),
+        "{number}"
+    );
+    let pair = sandbox.ok("why app.aft --at app.rs:20 --var pair").stdout;
+    assert!(
+        pair.contains("the first byte of which\ncomes from the constant 7"),
+        "{pair}"
+    );
+    let count = sandbox
+        .ok("why app.aft --at app.rs:20 --var pair.count")
+        .stdout;
+    assert!(
+        count.contains("which\ncomes from byte 1 of standard input"),
+        "{count}"
+    );
+}
+
 /// The line with `let seen`.
 const SEEN: &str = "app.rs:19";
 

@@ -314,7 +314,8 @@ fn maker(side: &Side<'_, '_, '_>, seen: &Seen) -> Result<Maker> {
                 length: piece.bytes.max(1),
             };
             let executed = activation.instructions();
-            written_until(&walk, &scene.host, activation.instance, executed, range)?
+            let until = (activation.instance, executed);
+            written_until(&walk, &scene.host, until, range, &seen.held)?.0
         }
         Place::Global(_) => return Ok(Maker::Unknown("it is in a global of WebAssembly")),
         Place::Value(_) => return Ok(Maker::Computed),

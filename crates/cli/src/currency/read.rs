@@ -13,6 +13,7 @@ use afterimage_query::state::{
 use anyhow::Result;
 
 use super::pair::Side;
+use crate::ended::held;
 use crate::steps::follow;
 
 /// What there is of it.
@@ -24,6 +25,8 @@ pub(super) struct Seen {
     pub text: String,
     /// Where it is.
     pub object: Object,
+    /// What its first piece holds, if that is a few bytes in memory.
+    pub held: Vec<u8>,
     /// The line of the variable's declaration.
     pub declared: Option<u32>,
     /// It is a part of the activation's own memory, or in its locals.
@@ -201,6 +204,7 @@ fn look(
     Ok(Seen {
         rendered,
         text,
+        held: held(&object.pieces, moment),
         object,
         declared: variable.line,
         is_local: !is_static && inside,

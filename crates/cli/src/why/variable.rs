@@ -6,7 +6,7 @@ use afterimage_query::state::{
     WatchError, Watched, follow_to,
 };
 use afterimage_query::steps::Range;
-use afterimage_query::why::{At, written_until};
+use afterimage_query::why::{At, Bytes, written_until};
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::start::{Held, Start};
@@ -35,6 +35,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
         pieces,
         rendered,
         bits,
+        held,
     } = match over {
         true => ended::variable(scene.traced, &variables, &path, expression)?,
         false => held(
@@ -50,9 +51,22 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     let piece = pieces.first();
     let piece = piece.with_context(|| format!("{expression} has no bytes"))?;
     let spot = scene.walk().spot_of(activation.instance, activation.op);
+    // Other members, elements and pieces may come from elsewhere.
+    let is_one = matches!(rendered.shape, Shape::Scalar | Shape::Pointer) && pieces.len() == 1;
+    let mut which = match is_one {
+        true => "which",
+        false => "the first byte of which",
+    };
     let of_local = |variable: u32| -> Result<At> {
         let register = activation.register(scene.values, variable)?;
-        Ok(At::Register(activation.instance, register))
+        let lowest = Bytes {
+            first: 0,
+            length: 1,
+        };
+        Ok(match is_one {
+            true => At::Register(activation.instance, register),
+            false => At::Part(activation.instance, register, lowest),
+        })
     };
     let from = match piece.place {
         Place::Local(index) => of_local(index)?,
@@ -71,7 +85,8 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
                     u64::from(bits.first / 8),
                     u64::from((bits.first % 8 + bits.count).div_ceil(8)),
                 ),
-                None => (0, piece.bytes.max(1)),
+                None if is_one => (0, piece.bytes.max(1)),
+                None => (0, 1),
             };
             let range = Range {
                 memory: 0,
@@ -82,13 +97,18 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
                 true => usize::MAX,
                 false => activation.instructions(),
             };
-            written_until(
-                &scene.walk(),
-                &scene.host,
-                activation.instance,
-                executed,
-                range,
-            )?
+            let until = (activation.instance, executed);
+            let held = held.get(skipped as usize..).unwrap_or_default();
+            // What other members hold of its bytes tells nothing of a bit-field.
+            let held = match bits {
+                Some(bits) => masked(held, mask(bits.first % 8, bits.count)),
+                None => held.to_vec(),
+            };
+            let (at, several) = written_until(&scene.walk(), &scene.host, until, range, &held)?;
+            if several {
+                which = "a part of which";
+            }
+            at
         }
         Place::Global(index) => bail!(
             "{expression} is in global {index} then; ask about the statement that last wrote it"
@@ -107,14 +127,17 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
         true => "at the end of the run".to_owned(),
         false => format!("before {where_} at t={}", afterimage_present::grouped(time)),
     };
-    // Other members, elements and pieces may come from elsewhere.
-    let is_one = matches!(rendered.shape, Shape::Scalar | Shape::Pointer);
-    let which = match is_one && pieces.len() == 1 {
-        true => "which",
-        false => "the first byte of which",
-    };
     let from = match bits.zip(Some(from)) {
-        Some((bits, At::Written { .. })) => Held::Bits(from, mask(bits.first % 8, bits.count)),
+        Some((bits, At::Written { range, .. })) => {
+            // It may be a part that begins behind its first byte.
+            let first = match piece.place {
+                Place::Memory(address) => address + u64::from(bits.first / 8),
+                _ => range.address,
+            };
+            let skipped = 8 * range.address.saturating_sub(first);
+            let mask = mask(bits.first % 8, bits.count);
+            Held::Bits(from, mask.checked_shr(skipped as u32).unwrap_or(0))
+        }
         Some((bits, At::Register(..))) => Held::Bits(from, mask(bits.first, bits.count)),
         _ => Held::At(from),
     };
@@ -138,6 +161,13 @@ fn mask(first: u32, count: u32) -> u64 {
     let all = u64::MAX.checked_shr(64_u32.saturating_sub(count));
     let mask = all.filter(|_| first + count <= 64);
     mask.map_or(0, |mask| mask << first)
+}
+
+/// Some bits of bytes; the others are zero.
+fn masked(bytes: &[u8], mask: u64) -> Vec<u8> {
+    let all = mask.to_le_bytes();
+    let both = bytes.iter().zip(all);
+    both.map(|(byte, mask)| byte & mask).collect()
 }
 
 /// Where it is at a moment, and what it holds.

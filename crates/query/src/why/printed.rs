@@ -169,39 +169,80 @@ pub fn written_before(
     written_in(walk, parts.first())
 }
 
-/// Who wrote the first of some bytes of memory last, when an execution of a node had executed so many instructions.
+/// Who wrote some bytes of memory last, when an execution of a node had executed so many instructions: of several parts by different ones, the first that tells something, which is one with
+/// a byte other than zero; `held` is what the bytes are, as far as it is known. And whether there are several.
 ///
 /// # Errors
 /// If the recording is damaged.
 pub fn written_until(
     walk: &Walk<'_, '_>,
     host: &HostReads<'_, '_>,
-    instance: Instance,
-    executed: usize,
+    (instance, executed): (Instance, usize),
     range: Range,
-) -> Result<At, WhyError> {
-    let compiled = walk.values.compiled(instance.node)?;
-    let has = |own: Range| {
-        let offset = range.address.checked_sub(own.address);
-        own.memory == range.memory && offset.is_some_and(|offset| offset < own.length)
-    };
-    for write in compiled.model.writes.iter().rev() {
-        let inst = write.inst as usize;
-        if inst < executed
-            && let Some(own) = written_by(walk.values, instance, &compiled, inst)?
-            && has(own)
-        {
-            let left = own.length - (range.address - own.address);
-            let length = range.length.min(left);
-            return Ok(At::Written {
-                instance,
-                inst,
-                range: Range { length, ..range },
-            });
+    held: &[u8],
+) -> Result<(At, bool), WhyError> {
+    let (mut first, mut skipped) = (None, 0);
+    while skipped < range.length {
+        let rest = Range {
+            address: range.address.wrapping_add(skipped),
+            length: range.length - skipped,
+            ..range
+        };
+        let (at, length) = first_until(walk, host, (instance, executed), rest)?;
+        let several = skipped > 0 || length < rest.length;
+        let own = held.get(skipped as usize..).unwrap_or_default();
+        if own.iter().take(length as usize).any(|byte| *byte != 0) {
+            return Ok((at, several));
+        }
+        first.get_or_insert((at, several));
+        skipped += length.max(1);
+        if held.is_empty() {
+            break;
         }
     }
-    let parts = host.writers_before(instance, range)?;
-    written_in(walk, parts.first())
+    first.ok_or(WhyError::Damaged("bytes that nobody put there"))
+}
+
+/// Who wrote the first of some bytes, and how many of them in one go.
+fn first_until(
+    walk: &Walk<'_, '_>,
+    host: &HostReads<'_, '_>,
+    (instance, executed): (Instance, usize),
+    range: Range,
+) -> Result<(At, u64), WhyError> {
+    let compiled = walk.values.compiled(instance.node)?;
+    let mut length = range.length;
+    for write in compiled.model.writes.iter().rev() {
+        let inst = write.inst as usize;
+        if inst >= executed {
+            continue;
+        }
+        let Some(own) = written_by(walk.values, instance, &compiled, inst)? else {
+            continue;
+        };
+        if own.memory != range.memory || own.length == 0 {
+            continue;
+        }
+        match range.address.checked_sub(own.address) {
+            Some(offset) if offset < own.length => {
+                let length = length.min(own.length - offset);
+                let range = Range { length, ..range };
+                let at = At::Written {
+                    instance,
+                    inst,
+                    range,
+                };
+                return Ok((at, length));
+            }
+            Some(_) => {}
+            // What was written behind the first byte since is of another.
+            None => length = length.min(own.address - range.address),
+        }
+    }
+    let parts = host.writers_before(instance, Range { length, ..range })?;
+    let part = parts.first();
+    let length = part.map_or(length, |part| part.range.length);
+    Ok((written_in(walk, part)?, length))
 }
 
 fn written_in(walk: &Walk<'_, '_>, part: Option<&HostPart>) -> Result<At, WhyError> {
