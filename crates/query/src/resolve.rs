@@ -264,7 +264,7 @@ impl<'a> Resolver<'a> {
             .filter_map(|id| self.program.function(id))
         {
             decode(self.program, self.module, function, &mut body)?;
-            walk::positions(&body, self.source, &mut operators);
+            walk::positions(function, &body, self.source, &mut operators);
             found.extend(operators.iter().filter_map(|operator| {
                 let at = operator.position?;
                 let here = Line::from(at) == line && column.is_none_or(|c| c == at.column);

@@ -21,10 +21,8 @@ pub struct OperatorCount {
     pub block: Option<BlockId>,
     /// How often it was executed, a trap in it included; for a marker, how often control passed it.
     pub count: u64,
-    /// Where it comes from. An instruction of which the debug information says nothing
-    /// is taken to come from where the nearest instruction before it *in the body* comes
-    /// from that has a position: the rule of DWARF's own line tables, whose rows hold until the
-    /// next one. Instructions before the first such have none. Markers have none.
+    /// Where it comes from. An instruction of which the debug information says nothing, as compilers do of code that they merged or made up, is taken to come from where control comes from: the
+    /// last instruction before it that has a position, if that is the same line whichever way control comes; otherwise it has none. Markers have none.
     pub position: Option<Location>,
 }
 
@@ -72,7 +70,7 @@ pub(crate) fn operators(
     source: &dyn Source,
     into: &mut Vec<OperatorCount>,
 ) {
-    positions(body, source, into);
+    positions(function, body, source, into);
     let mut stops = profile.stops.as_slice();
     for (id, block) in code_blocks(function) {
         let here = stops.partition_point(|stop| stop.0 <= id);
@@ -89,8 +87,13 @@ pub(crate) fn operators(
     }
 }
 
-/// All operators of a body in order, with their positions only.
-pub(crate) fn positions(body: &[Decoded], source: &dyn Source, into: &mut Vec<OperatorCount>) {
+/// All operators of a body in order, with their positions only. O(operators + edges).
+pub(crate) fn positions(
+    function: &Function,
+    body: &[Decoded],
+    source: &dyn Source,
+    into: &mut Vec<OperatorCount>,
+) {
     into.clear();
     into.extend(body.iter().enumerate().map(|(i, op)| OperatorCount {
         op: OpId::new(i),
@@ -99,13 +102,79 @@ pub(crate) fn positions(body: &[Decoded], source: &dyn Source, into: &mut Vec<Op
         jump: op.jump,
         block: None,
         count: 0,
-        position: None,
+        position: source.locate(op.offset).filter(|_| op.instruction),
     }));
+    let before = before_blocks(function, into);
+    let mut blocks = code_blocks(function)
+        .filter(|(_, block)| !block.ops.is_empty())
+        .peekable();
     let mut known = None;
-    for operator in into.iter_mut().filter(|operator| operator.instruction) {
-        known = source.locate(operator.offset).or(known);
-        operator.position = known;
+    for (at, operator) in into.iter_mut().enumerate() {
+        if let Some((id, _)) = blocks.next_if(|(_, block)| block.ops.start.index() == at) {
+            known = match before[id] {
+                Before::At(location) => Some(location),
+                Before::Unknown | Before::Apart => None,
+            };
+        }
+        if operator.instruction {
+            known = operator.position.or(known);
+            operator.position = known;
+        }
     }
+}
+
+/// Where the last instruction with a position came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Before {
+    /// Control was not seen to come.
+    #[default]
+    Unknown,
+    At(Location),
+    /// There is none, or it depends on the way.
+    Apart,
+}
+
+impl Before {
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unknown, one) | (one, Self::Unknown) => one,
+            (Self::At(a), Self::At(b)) if a == b => self,
+            // Of the line alone nothing but the column is lost.
+            (Self::At(a), Self::At(b)) if (a.file, a.line) == (b.file, b.line) => {
+                Self::At(Location { column: 0, ..a })
+            }
+            _ => Self::Apart,
+        }
+    }
+}
+
+/// For each block, where the last instruction before it came from. Each changes three times at most.
+fn before_blocks(
+    function: &Function,
+    operators: &[OperatorCount],
+) -> SecondaryMap<BlockId, Before> {
+    let cfg = &function.cfg;
+    let mut before: SecondaryMap<BlockId, Before> = SecondaryMap::new();
+    before[cfg.graph.root()] = Before::Apart;
+    let last = |block: &Block| {
+        let own = &operators[block.ops.start.index()..block.ops.end.index()];
+        own.iter().rev().find_map(|operator| operator.position)
+    };
+    let mut open = vec![cfg.graph.root()];
+    while let Some(id) = open.pop() {
+        let behind = match last(&cfg.blocks[id]) {
+            Some(location) => Before::At(location),
+            None => before[id],
+        };
+        for next in cfg.graph.successors(id) {
+            let all = before[next].or(behind);
+            if all != before[next] {
+                before[next] = all;
+                open.push(next);
+            }
+        }
+    }
+    before
 }
 
 /// The basic blocks of a function, in layout order.

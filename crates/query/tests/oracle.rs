@@ -1,7 +1,7 @@
 //! Counts of lines, instructions and blocks, against a naive walk: random paths through
 //! random programs, one executed instruction after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use afterimage_ids::{BlockId, Counts, EntityRef, FunctionCounts, OpId, OrigOffset};
 use afterimage_program::{BlockKind, FileId, Function, Location, Names, Program, SourceMap};
@@ -242,7 +242,7 @@ impl Naive {
     }
 }
 
-/// The instructions of a function with their lines, by the rule stated at `OperatorCount::position`.
+/// The instructions of a function with their lines, by the rule stated at `OperatorCount::position`: where nothing is said of one, all ways are gone back from it.
 fn instructions(
     program: &Program,
     bytes: &[u8],
@@ -250,21 +250,58 @@ fn instructions(
     source: &LineTable,
 ) -> BTreeMap<OpId, (OrigOffset, Option<Line>, bool)> {
     use wasmparser::Operator as O;
-    let mut known = None;
-    let mut found = BTreeMap::new();
+    let mut own = BTreeMap::new();
     for (op, offset, operator) in program.operators(bytes, function) {
-        if matches!(
+        let is_marker = matches!(
             operator,
             O::Block { .. } | O::Loop { .. } | O::Else | O::End | O::TryTable { .. }
-        ) {
-            continue;
+        );
+        if !is_marker {
+            let line = source.locate(offset).map(Line::from);
+            own.insert(op, (offset, line, matches!(operator, O::Br { .. })));
         }
-        if let Some(location) = source.locate(offset) {
-            known = Some(Line::from(location));
-        }
-        found.insert(op, (offset, known, matches!(operator, O::Br { .. })));
     }
-    found
+    let last_in =
+        |ops: std::ops::Range<OpId>| own.range(ops).rev().find_map(|(_, (_, line, _))| *line);
+    let graph = &function.cfg.graph;
+    let came_from = |block: BlockId| {
+        let mut lines = BTreeSet::new();
+        let (mut seen, mut open) = (BTreeSet::new(), vec![block]);
+        while let Some(block) = open.pop() {
+            if block == graph.root() {
+                lines.insert(None);
+            }
+            for before in graph.predecessors(block) {
+                match last_in(function.cfg.blocks[before].ops.clone()) {
+                    Some(line) => {
+                        lines.insert(Some(line));
+                    }
+                    None if seen.insert(before) => open.push(before),
+                    None => {}
+                }
+            }
+        }
+        match lines.into_iter().collect::<Vec<_>>()[..] {
+            [only] => only,
+            _ => None,
+        }
+    };
+    let mut unreachable = None;
+    own.iter()
+        .map(|(op, (offset, line, jump))| {
+            let found = match (line, function.block_of(*op)) {
+                (Some(line), _) => Some(*line),
+                (None, Some(block)) => {
+                    let start = function.cfg.blocks[block].ops.start;
+                    last_in(start..*op).or_else(|| came_from(block))
+                }
+                // Nobody comes there: it goes with what stands before it.
+                (None, None) => unreachable,
+            };
+            unreachable = found;
+            (*op, (*offset, found, *jump))
+        })
+        .collect()
 }
 
 fn check(bytes_of_choices: &[u8]) {

@@ -58,7 +58,7 @@ impl LineParts {
                 continue;
             }
             decode(program, module, code, &mut body)?;
-            positions(&body, source, &mut operators);
+            positions(code, &body, source, &mut operators);
             let called: Vec<(Option<u32>, bool)> = program
                 .operators(module, code)
                 .map(|(_, _, operator)| {

@@ -43,7 +43,7 @@ pub fn line_arrivals(
 ) -> Result<Option<LineArrivals>, ProfileError> {
     let (mut body, mut operators) = (Vec::new(), Vec::new());
     decode(program, module, function, &mut body)?;
-    positions(&body, source, &mut operators);
+    positions(function, &body, source, &mut operators);
     let found = arrivals(function, &operators);
     let here = found.iter().filter(|(other, _)| *other == line);
     let places = Places::new(
@@ -129,7 +129,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         }
         let (mut body, mut operators) = (Vec::new(), Vec::new());
         decode(program, module, code, &mut body)?;
-        positions(&body, source, &mut operators);
+        positions(code, &body, source, &mut operators);
         let found = arrivals(code, &operators);
         let here = found.iter().filter(|(other, _)| *other == line);
         let places = Places::new(code, &operators, line, here.map(|(_, arrival)| *arrival));

@@ -174,7 +174,7 @@ impl HotPaths {
             };
             if known != Some(row.function) {
                 decode(program, module, function, &mut body)?;
-                walk::positions(&body, source, &mut operators);
+                walk::positions(function, &body, source, &mut operators);
                 known = Some(row.function);
             }
             let ops = row.blocks.iter().flat_map(|&block| {

@@ -81,7 +81,7 @@ impl<'a> Places<'a> {
         };
         let (mut body, mut operators) = (Vec::new(), Vec::new());
         decode(self.program, self.module, function, &mut body)?;
-        positions(&body, self.source, &mut operators);
+        positions(function, &body, self.source, &mut operators);
         let places = code_blocks(function).map(|(_, block)| {
             let own = &operators[block.ops.start.index()..block.ops.end.index()];
             let mut instructions = own.iter().rev().filter(|operator| operator.instruction);

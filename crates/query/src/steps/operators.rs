@@ -73,7 +73,7 @@ impl<'a> Operators<'a> {
         };
         let (mut body, mut counted) = (Vec::new(), Vec::new());
         decode(self.program, self.module, function, &mut body)?;
-        positions(&body, self.source, &mut counted);
+        positions(function, &body, self.source, &mut counted);
         let mut names: HashMap<String, Rc<str>> = HashMap::new();
         let operators = self.program.operators(self.module, function);
         let places = operators
