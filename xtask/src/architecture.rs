@@ -6,9 +6,10 @@ mod features;
 mod printing;
 
 use crate::corpus::workspace;
+use crate::tool;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 /// Checks everything, and lists every violation before it fails.
 ///
@@ -38,7 +39,7 @@ pub fn run() -> Result<ExitCode> {
 
 /// What Cargo prints, run in the workspace's root.
 fn cargo(arguments: &[&str]) -> Result<String> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let output = tool::cargo_of_its_own()
         .args(arguments)
         .current_dir(workspace())
         .output()

@@ -1,5 +1,6 @@
 //! Builds one guest of the `corpus` workspace with Cargo.
 
+use crate::tool;
 use crate::toolchain::{self, TARGET};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -58,9 +59,6 @@ fn module(cache: &Path, binary: &str) -> PathBuf {
     folder.join(binary).with_extension("wasm")
 }
 
-/// The variable that tells Cargo how far to optimise Rust.
-const RUST_LEVEL: &str = "CARGO_PROFILE_RELEASE_OPT_LEVEL";
-
 /// The command that builds one binary of the guest of program `name`.
 fn command(
     corpus: &Path,
@@ -83,22 +81,22 @@ fn command(
         binary,
     ]);
     cargo.env("CARGO_TARGET_DIR", cache);
-    // A user's own flags would give another program than the one that the figures are about.
-    for flags in [
-        "RUSTFLAGS",
-        "CARGO_ENCODED_RUSTFLAGS",
-        "CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS",
-        "CFLAGS",
-    ] {
-        cargo.env_remove(flags);
-    }
-    cargo.env_remove(RUST_LEVEL);
+    // A user's own configuration of Cargo would give another program than the one that the figures are about.
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", "");
+    let mut level = 3;
     match optimised {
         Optimised::Release => {}
-        Optimised::Rust(level) => {
-            cargo.env(RUST_LEVEL, level.to_string());
-        }
+        Optimised::Rust(wanted) => level = wanted,
         Optimised::C(level) => toolchain::set_c_compiler(&mut cargo, level),
+    }
+    for (option, value) in [
+        ("OPT_LEVEL", &*level.to_string()),
+        ("DEBUG", "full"),
+        ("STRIP", "none"),
+        ("LTO", "false"),
+        ("CODEGEN_UNITS", "1"),
+    ] {
+        cargo.env(format!("CARGO_PROFILE_RELEASE_{option}"), value);
     }
     if name == "lua" {
         cargo.env(
@@ -147,6 +145,15 @@ fn locked_version<'a>(lock: &'a str, dependent: &str, package: &str) -> Option<&
     })
 }
 
+/// Whether Cargo has, or can download, all that the guests are made of. If not, it has said why on standard error.
+///
+/// # Errors
+/// If Cargo cannot be run.
+pub fn fetched(corpus: &Path) -> Result<bool> {
+    let status = cargo(corpus).args(["fetch", "--locked"]).status();
+    Ok(status.context("cannot run cargo")?.success())
+}
+
 /// Where Cargo keeps the sources of `package`.
 ///
 /// # Errors
@@ -176,7 +183,7 @@ pub fn package_folder(corpus: &Path, package: &str) -> Result<PathBuf> {
 
 /// Cargo, in the guests' workspace.
 fn cargo(corpus: &Path) -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = tool::cargo_of_its_own();
     cargo.current_dir(corpus);
     cargo
 }

@@ -1,9 +1,10 @@
 //! `cargo xtask demo`: from a fresh clone to an exact profile of a real program, in one command.
 
+use crate::tool::start;
 use crate::{corpus, programs::PROGRAMS, tool, toolchain};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 /// The program to show: it builds in seconds, needs no C compiler, and its sources are those that Cargo has just
 /// downloaded.
@@ -85,7 +86,7 @@ fn show(tool: &Path, arguments: &[impl AsRef<str>]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
     let line = format!("{} {}", short(tool).display(), words.join(" "));
     eprintln!("\n$ {line}");
-    let status = Command::new(tool)
+    let status = start(tool)
         .args(words)
         .current_dir(corpus::workspace())
         .status()

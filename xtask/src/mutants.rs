@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{ExitCode, Output, Stdio};
 
 /// Operators of two operands of the same types, each of one byte.
 const OPERATORS: [&[(&str, u8)]; 2] = [
@@ -193,7 +193,7 @@ impl Mutants<'_> {
         if let Some(path) = mutant {
             entry.wasm = path.display().to_string();
         }
-        let mut command = Command::new(self.tool);
+        let mut command = tool::start(self.tool);
         command.args(["record", "--quiet", "--force", "--timeout", "60", "-o"]);
         command.arg(at).args(tool::command(&entry, self.folder));
         let ran = command.stdin(Stdio::null()).output();
@@ -234,7 +234,7 @@ impl Mutants<'_> {
     }
 
     fn answer(&self, words: &[&str], files: &[&Path]) -> Result<Value> {
-        let mut command = Command::new(self.tool);
+        let mut command = tool::start(self.tool);
         command.args(words).args(files).stdin(Stdio::null());
         let ran = command
             .output()

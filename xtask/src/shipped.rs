@@ -1,5 +1,6 @@
 //! Programs that others compiled to WebAssembly and ship through a package registry.
 
+use crate::tool::start;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fs;
@@ -30,7 +31,7 @@ impl Registry {
                 "it comes as a Node package: apt-get install npm",
             ),
         };
-        let status = Command::new(client)
+        let status = start(client)
             .args(version)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -100,7 +101,7 @@ fn pinned_by_npm(text: &str) -> Option<String> {
 }
 
 fn unpack_wheel(pins: &Path, folder: &Path) -> Result<()> {
-    run(Command::new("python3")
+    run(start("python3")
         .args([
             "-m",
             "pip",
@@ -122,7 +123,7 @@ fn unpack_wheel(pins: &Path, folder: &Path) -> Result<()> {
         .next()
         .context("pip downloaded nothing")??
         .path();
-    run(Command::new("python3")
+    run(start("python3")
         .args(["-m", "zipfile", "-e"])
         .arg(&wheel)
         .arg(folder))?;
@@ -135,7 +136,7 @@ fn install_node_package(pins: &Path, folder: &Path) -> Result<()> {
             .with_context(|| format!("cannot copy {file}"))?;
     }
     // No script of the package is run: only its files are wanted.
-    run(Command::new("npm")
+    run(start("npm")
         .args([
             "ci",
             "--silent",

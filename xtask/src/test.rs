@@ -1,16 +1,23 @@
 //! `cargo xtask test`: all tests of the workspace, with what they need and with a word about what sleeps.
 
-use crate::{planted, tool, toolchain};
+use crate::{build, corpus, planted, tool, toolchain};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
-use std::process::{Command, ExitCode, Stdio};
+use std::path::Path;
+use std::process::{ExitCode, Stdio};
 
-/// Other people's tools that check our output where they are installed: the tool, its Debian package, and what it reads.
-const OPTIONAL: &[(&str, &str, &str)] = &[
-    ("genhtml", "lcov", "lcov reports"),
-    ("callgrind_annotate", "valgrind", "callgrind reports"),
-    ("dot", "graphviz", "graphs"),
-];
+/// Other people's tools, which the tests use where they are installed.
+const OPTIONAL: &str = include_str!("../../.ci/tools");
+
+/// The lines of [`OPTIONAL`]: a program or a file, its Debian package, and what it is for.
+fn optional() -> impl Iterator<Item = (&'static str, &'static str, String)> {
+    let lines = OPTIONAL.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let (tool, package) = (words.next()?, words.next()?);
+        Some((tool, package, Vec::from_iter(words).join(" ")))
+    })
+}
 
 /// Adds the guests' target, builds the programs of the manual's sessions, says which optional checks cannot run here, and runs the
 /// tests. `arguments` go to `cargo test`.
@@ -19,11 +26,17 @@ const OPTIONAL: &[(&str, &str, &str)] = &[
 /// If the target is absent and cannot be added, a program cannot be built, or Cargo cannot be run.
 pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
     toolchain::ensure_wasm_target()?;
-    planted::run()?;
-    for (tool, package, what) in OPTIONAL {
+    if build::fetched(&corpus::workspace().join("corpus"))? {
+        planted::run()?;
+    } else {
+        eprintln!(
+            "SKIPPED: the sessions of docs/sessions, because Cargo cannot download what their programs are made of"
+        );
+    }
+    for (tool, package, what) in optional() {
         if !installed(tool) {
             eprintln!(
-                "SKIPPED: the check that {tool} accepts our {what}, because it is not installed (apt-get install {package})"
+                "SKIPPED: checks of {what}, because {tool} is not installed (apt-get install {package})"
             );
         }
     }
@@ -40,13 +53,29 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
     })
 }
 
-/// Whether a tool can be started; not all know `--version`.
+/// Whether a file is there, or a tool can be started; not all know `--version`.
 fn installed(tool: &str) -> bool {
-    let status = Command::new(tool)
+    if tool.starts_with('/') {
+        return Path::new(tool).exists();
+    }
+    let status = tool::start(tool)
         .arg("--version")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
     status.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_has_a_package_and_a_purpose() {
+        assert!(optional().count() > 10);
+        for (tool, package, what) in optional() {
+            assert!(!what.is_empty(), "{tool} {package}");
+        }
+    }
 }

@@ -3,6 +3,8 @@
 use crate::corpus;
 use crate::manifest::Entry;
 use anyhow::{Context, Result, bail};
+use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,16 +24,72 @@ pub fn build() -> Result<PathBuf> {
     if !status.success() {
         bail!("cargo could not build afterimage");
     }
-    let own = std::env::current_exe().context("cannot find this program's own file")?;
-    Ok(own.with_file_name(format!("afterimage{}", std::env::consts::EXE_SUFFIX)))
+    let own = env::current_exe().context("cannot find this program's own file")?;
+    Ok(own.with_file_name(format!("afterimage{}", env::consts::EXE_SUFFIX)))
 }
 
-/// Cargo, in the workspace's root.
+/// Cargo, in the workspace's root. It builds the workspace as whoever runs us builds it: otherwise the engine would be built twice.
 pub fn cargo() -> Command {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.current_dir(corpus::workspace());
+    let mut command = cargo_of_its_own();
     command
+        .current_dir(corpus::workspace())
+        .envs(env::vars_os());
+    command
+}
+
+/// Cargo with the environment of [`start`].
+pub fn cargo_of_its_own() -> Command {
+    start(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// What a program needs of the environment: to be found, to reach a registry, to find its folders. An entry that ends in `*` stands
+/// for all variables that begin so. None changes what a compiler makes.
+const KEPT: [&str; 28] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "TMPDIR",
+    "TERM",
+    "COLUMNS",
+    "NO_COLOR",
+    "XDG_CACHE_HOME",
+    "AFTERIMAGE_CACHE",
+    "RUSTUP_*",
+    "CARGO_HOME",
+    "CARGO_BUILD_JOBS",
+    "CARGO_HTTP_*",
+    "CARGO_NET_*",
+    "CARGO_REGISTR*",
+    "CARGO_SOURCE_*",
+    "CARGO_TERM_*",
+    "PIP_*",
+    "npm_config_*",
+    "NPM_CONFIG_*",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_*",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+];
+
+/// A program, with an environment in which it does the same for everybody: [`KEPT`] is all that is left of theirs. Every program that
+/// a chore runs is started here.
+pub fn start(program: impl AsRef<OsStr>) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "the one place that does")]
+    let mut command = Command::new(program);
+    let kept = env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_kept));
+    command.env_clear().envs(kept).env("LC_ALL", "C.UTF-8");
+    command
+}
+
+fn is_kept(name: &str) -> bool {
+    KEPT.iter().any(|kept| match kept.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == *kept,
+    })
 }
 
 /// How a program of the corpus in `folder` is run, as the last arguments of `afterimage record`.
@@ -47,4 +105,35 @@ pub fn command(entry: &Entry, folder: &Path) -> Vec<String> {
     words.extend([at(&entry.wasm), "--".to_owned()]);
     words.extend(entry.args.iter().cloned());
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_changes_what_is_built_is_kept() {
+        for name in [
+            "RUSTFLAGS",
+            "RUSTC_WRAPPER",
+            "CARGO_ENCODED_RUSTFLAGS",
+            "CARGO_BUILD_RUSTFLAGS",
+            "CARGO_BUILD_TARGET",
+            "CARGO_TARGET_DIR",
+            "CARGO_TARGET_WASM32_WASIP1_LINKER",
+            "CARGO_PROFILE_RELEASE_STRIP",
+            "CARGO_INCREMENTAL",
+            "CC",
+            "CFLAGS",
+            "CFLAGS_wasm32_wasip1",
+            "CPATH",
+            "LC_ALL",
+            "LANG",
+            "TZ",
+            "AFTERIMAGE_CORPUS",
+        ] {
+            assert!(!is_kept(name), "{name}");
+        }
+        assert!(is_kept("PATH") && is_kept("RUSTUP_TOOLCHAIN"));
+    }
 }

@@ -1,5 +1,6 @@
 //! The tools that the corpus is built with: found, or asked for in one sentence.
 
+use crate::tool::start;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,9 +17,7 @@ pub fn ensure_wasm_target() -> Result<()> {
         return Ok(());
     }
     eprintln!("Rust's target {TARGET} is not installed: running `rustup target add {TARGET}`");
-    let added = Command::new("rustup")
-        .args(["target", "add", TARGET])
-        .status();
+    let added = start("rustup").args(["target", "add", TARGET]).status();
     match added {
         Ok(status) if status.success() && has_wasm_target()? => Ok(()),
         Ok(_) => bail!(
@@ -33,7 +32,7 @@ pub fn ensure_wasm_target() -> Result<()> {
 
 /// Whether the standard library for [`TARGET`] is where the compiler looks for it.
 fn has_wasm_target() -> Result<bool> {
-    let output = Command::new("rustc")
+    let output = start("rustc")
         .args(["--print", "target-libdir", "--target", TARGET])
         .stderr(Stdio::inherit())
         .output()
@@ -52,7 +51,7 @@ const HEADERS: &str = "/usr/include/wasm32-wasi";
 /// What the C guests cannot do without and this machine has not: Debian package names, none if all is there.
 pub fn missing_c_packages() -> Vec<&'static str> {
     let runs = |tool: &str| {
-        let status = Command::new(tool)
+        let status = start(tool)
             .arg("--version")
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -92,7 +91,7 @@ pub fn set_c_compiler(cargo: &mut Command, level: u8) {
 /// # Errors
 /// If it cannot be run.
 pub fn c_compiler_version() -> Result<String> {
-    let output = Command::new(CLANG)
+    let output = start(CLANG)
         .arg("--version")
         .output()
         .with_context(|| format!("cannot run {CLANG}"))?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 use std::time::Instant;
 
 /// The tests that have a part for the corpus. Each compares the whole trace with something slow and obvious.
@@ -129,7 +129,7 @@ struct Verified {
 /// Records a program with everything, verifies the recording, and says so in a line of the table.
 fn verify(tool: &Path, entry: &Entry, folder: &Path, at: &Path) -> Result<Verified> {
     let start = Instant::now();
-    let recorded = Command::new(tool)
+    let recorded = tool::start(tool)
         .args(["record", "--quiet", "--force", "--lens", "full", "-o"])
         .arg(at)
         .args(tool::command(entry, folder))
@@ -141,7 +141,7 @@ fn verify(tool: &Path, entry: &Entry, folder: &Path, at: &Path) -> Result<Verifi
     }
     let recording = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let verified = Command::new(tool)
+    let verified = tool::start(tool)
         .args(["verify", "--format", "json"])
         .arg(at)
         .stderr(Stdio::inherit())

@@ -203,6 +203,7 @@ fn timed(
 /// How many milliseconds after the command was started its first line came, and its second; nothing if it refused. It is ended then.
 fn lines(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<[f64; 2]>> {
     let start = Instant::now();
+    #[expect(clippy::disallowed_methods, reason = "afterimage itself")]
     let mut child = Command::new(command)
         .arg("why")
         .arg(at)

@@ -101,7 +101,7 @@ impl Command {
 const EXIT_CODES: &str = "\
 Exit codes:
   record   the guest's own; 134 if it trapped or left an exception uncaught,
-           124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM
+           124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM or SIGHUP
   verify   1 if something does not hold
   all      125 if afterimage failed or was misused, 126 if the program cannot
            be run, 127 if the file is not there";

@@ -20,7 +20,8 @@ use crate::input::{self, Kind, Loaded};
 use crate::instrument;
 use crate::output::{Color, SourceFiles, pasted, say, write};
 use crate::progress::Bar;
-use crate::record::{Live, execute};
+use crate::record::{Live, execute, has_clock};
+use crate::signals::{Watch, leave_scratch};
 
 /// Count exactly how often everything ran: functions, source lines, blocks, edges, instructions
 ///
@@ -171,9 +172,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             of_recording(path, path, &arguments)?
         }
         (None, Kind::Program) => {
-            let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-            let recording = folder.path().join("run.aft");
             let loaded = input::program(path)?;
+            let watch = Watch::start(has_clock(&arguments.run, Live::Nothing))?;
+            let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+            leave_scratch(folder.path().to_owned());
+            let recording = folder.path().join("run.aft");
             let out = TraceWriter::create(&recording, false)
                 .context("cannot make a temporary recording")?;
             let recorded = execute(
@@ -181,7 +184,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 &arguments.run,
                 &arguments.args,
                 Live::Nothing,
-                Some(folder.path()),
+                true,
+                watch,
                 &out,
             )?;
             drop(out);

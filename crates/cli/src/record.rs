@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use afterimage_placement::{Mode, PlanOptions};
 use afterimage_record::{
-    Cache, Interrupt, PathFilter, RecordError, RecordOptions, Recorded, Repeating, Uncertain,
-    record,
+    Cache, PathFilter, RecordError, RecordOptions, Recorded, Repeating, Uncertain, record,
 };
 use afterimage_trace::{Interrupter, TraceError, TraceWriter};
 use anyhow::{Result, anyhow, bail};
@@ -26,8 +25,8 @@ use crate::signals::{Watch, leave_last_words};
 ///
 /// The guest's standard output and error pass through untouched, and its exit code is ours.
 /// A guest gets no folder, variable or network that was not granted.
-/// Ctrl-C or --timeout end the guest, not the recording: it holds the run up to that moment, exactly. A second Ctrl-C ends
-/// everything at once.
+/// Ctrl-C or --timeout end the guest, not the recording: it holds the run up to that moment, exactly. A second
+/// Ctrl-C, no sooner than a third of a second later, ends everything at once.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "afterimage record [OPTIONS] PROGRAM [--] [ARGS]...",
@@ -40,9 +39,9 @@ Examples:
 
 Exit codes:
   The guest's own; 134 if it trapped or left an exception uncaught,
-  124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM; 125 if afterimage
-  failed or was misused, 126 if the program cannot be run, 127 if it is not
-  there."
+  124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM or SIGHUP; 125 if
+  afterimage failed or was misused, 126 if the program cannot be run, 127 if it
+  is not there."
 )]
 pub(crate) struct Arguments {
     /// Where the recording goes [default: PROGRAM's stem with .aft, in the current folder]
@@ -135,14 +134,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             path.display()
         );
     }
-    let out =
-        TraceWriter::create(&path, arguments.force).map_err(|error| cannot_create(&path, error))?;
     let lens = match arguments.lens {
         None => Live::Nothing,
         Some(Lens::Counts) => Live::Counts(PlanOptions::new(Mode::Program)),
         Some(Lens::Paths | Lens::Full) => Live::Paths,
     };
-    let recorded = match execute(&loaded, &arguments.run, &args, lens, None, &out) {
+    // Before there is a file: a signal leaves none without an end.
+    let watch = Watch::start(has_clock(&arguments.run, lens))?;
+    let out =
+        TraceWriter::create(&path, arguments.force).map_err(|error| cannot_create(&path, error))?;
+    let recorded = match execute(&loaded, &arguments.run, &args, lens, false, watch, &out) {
         Ok(recorded) => recorded,
         Err(error) => {
             // Nothing ran, or what ran cannot be used: leave no half file behind. A file that could not
@@ -231,22 +232,26 @@ fn is_own_option(word: &OsStr) -> bool {
         .any(|long| name.strip_prefix("--") == Some(long))
 }
 
+/// Whether a run has the stop clock: what is made during the run needs a place to stop at, if it is stopped from outside.
+pub(crate) fn has_clock(run: &RunArguments, lens: Live) -> bool {
+    !run.no_clock || !matches!(lens, Live::Nothing)
+}
+
 /// Runs the guest and records it.
 ///
-/// `scratch`: a temporary folder that the recording is in; the guest's standard output then goes to standard
-/// error, because a report will come on standard output.
+/// `output_to_stderr`: the guest's standard output goes to standard error, because a report will come on standard output.
 pub(crate) fn execute(
     loaded: &Loaded,
     run: &RunArguments,
     args: &[String],
     lens: Live,
-    scratch: Option<&Path>,
+    output_to_stderr: bool,
+    watch: Watch,
     out: &TraceWriter,
 ) -> Result<Recorded> {
     let command = run.command(&loaded.path, args)?;
     let options = RecordOptions {
-        // What is made during the run needs a place to stop at, if it is stopped from outside.
-        clock: !run.no_clock || !matches!(lens, Live::Nothing),
+        clock: has_clock(run, lens),
         counts: match lens {
             Live::Counts(plan) => Some(plan),
             _ => None,
@@ -255,15 +260,14 @@ pub(crate) fn execute(
         timeout: run.limit()?,
         stack: run.stack_bytes()?,
         seed: run.seed,
-        output_to_stderr: scratch.is_some(),
+        output_to_stderr,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         repeating: Repeating(Arc::new(|events| {
             Bar::of_events("looking for the operator that trapped", events).into_progress()
         })),
         ..RecordOptions::default()
     };
-    let interrupt = Interrupt::new();
-    let watch = Watch::start(&interrupt, options.clock, scratch.map(Path::to_owned))?;
+    let interrupt = watch.interrupt().clone();
     let recorded = record(
         &loaded.bytes,
         &loaded.program,

@@ -1,8 +1,13 @@
-//! Signals: what stops the guest, and what must not stop us.
+//! Signals: what stops the work at hand, and what must not stop us.
+//!
+//! One thread gets them all. In: signals, and what the process works at. Out: the guest or a build is asked to stop, or the process ends.
+//! Invariant: while something is worked at that can stop in order, only a second Ctrl-C ends the process, and only if it does
+//! not come together with the first: a shell, `timeout` and a closing terminal send several signals for one request.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use afterimage_record::Interrupt;
 use afterimage_trace::Interrupter;
@@ -14,6 +19,12 @@ use signal_hook::iterator::Signals;
 use crate::exit::Exit;
 use crate::output::say;
 
+/// A second Ctrl-C within this time is the first one, sent twice.
+const TWICE: Duration = Duration::from_millis(300);
+
+/// Within this time after a request that was met, other signals belong to it.
+const TOGETHER: Duration = Duration::from_secs(1);
+
 /// Makes a write beyond the limit on file sizes an error like that of a full disk. By default the
 /// system would kill the process in the middle of its work.
 pub(crate) fn survive_file_size_limit() {
@@ -21,97 +32,121 @@ pub(crate) fn survive_file_size_limit() {
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Whether there is a [`StopFlag`]: then a [`Watch`] that is over leaves the signals to it.
-static IN_ORDER: AtomicBool = AtomicBool::new(false);
-
-/// What is said when a signal ends the process after its [`Watch`] is over.
-static LAST_WORDS: Mutex<Option<String>> = Mutex::new(None);
-
-/// Leaves something to say to whoever ends the process from now on.
-pub(crate) fn leave_last_words(words: String) {
-    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
+/// What the process works at, and what it was asked.
+struct State {
+    /// Whether there is a thread that gets the signals.
+    listens: bool,
+    work: Work,
+    /// The last request to end.
+    request: Option<Request>,
+    /// What is said when a signal ends the process.
+    last_words: Option<String>,
+    /// A folder that goes when a signal ends the process.
+    scratch: Option<PathBuf>,
 }
 
-/// A flag that Ctrl-C and SIGTERM set. While this lives the second of them ends the process, afterwards any does.
-pub(crate) struct StopFlag {
-    stop: Arc<AtomicBool>,
-    /// The signal that set it.
-    signal: Arc<AtomicUsize>,
+/// What a signal stops.
+enum Work {
+    /// A guest. `clock`: whether it can be stopped wherever it is, and not only in host calls.
+    Guest { interrupt: Interrupt, clock: bool },
+    /// A build that looks at a flag.
+    Build(Arc<AtomicBool>),
+    /// Nothing that can be stopped in order.
+    Other,
 }
 
-impl StopFlag {
-    pub(crate) fn watch() -> Result<Self> {
-        let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::default());
-        for asking in [SIGINT, SIGTERM] {
-            // In this order: that the flag was set before is what lets a signal end the process.
-            flag::register_conditional_shutdown(asking, 128 + asking, Arc::clone(&stop))
-                .and_then(|_| flag::register_usize(asking, Arc::clone(&signal), asking as usize))
-                .and_then(|_| flag::register(asking, Arc::clone(&stop)))
-                .context("cannot watch for Ctrl-C")?;
+/// Signals that ask for the same.
+struct Request {
+    /// The first of them, and when it came.
+    signal: i32,
+    at: Instant,
+    /// When the first Ctrl-C among them came.
+    ctrl_c: Option<Instant>,
+    /// Whether what they asked to stop has stopped.
+    met: bool,
+}
+
+/// What a signal means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    /// The work is to stop in order.
+    Stop,
+    /// What was asked before.
+    Same,
+    /// The process is to end at once.
+    End,
+}
+
+static STATE: Mutex<State> = Mutex::new(State::new());
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    const fn new() -> Self {
+        Self {
+            listens: false,
+            work: Work::Other,
+            request: None,
+            last_words: None,
+            scratch: None,
         }
-        IN_ORDER.store(true, Ordering::SeqCst);
-        Ok(Self { stop, signal })
     }
 
-    pub(crate) fn flag(&self) -> &AtomicBool {
-        &self.stop
-    }
-
-    /// How a process ends that was stopped by it.
-    pub(crate) fn exit(&self) -> Exit {
-        match self.signal.load(Ordering::SeqCst) as i32 {
-            SIGTERM => Exit::Terminated,
-            _ => Exit::Interrupted,
+    /// Begins other work. What was asked before is met.
+    fn begin(&mut self, work: Work) {
+        self.work = work;
+        if let Some(request) = &mut self.request {
+            request.met = true;
         }
     }
-}
 
-impl Drop for StopFlag {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
-        IN_ORDER.store(false, Ordering::SeqCst);
+    fn meaning(&mut self, signal: i32, now: Instant) -> Meaning {
+        let is_ctrl_c = signal == SIGINT;
+        if let Some(request) = &mut self.request {
+            let is_second = is_ctrl_c && now - *request.ctrl_c.get_or_insert(now) > TWICE;
+            match request.met {
+                false if is_second => return Meaning::End,
+                false => return Meaning::Same,
+                true if !is_second && now - request.at <= TOGETHER => return Meaning::Same,
+                true => {}
+            }
+        }
+        self.request = Some(Request {
+            signal,
+            at: now,
+            ctrl_c: is_ctrl_c.then_some(now),
+            met: false,
+        });
+        match self.work {
+            Work::Other => Meaning::End,
+            Work::Guest { .. } | Work::Build(_) => Meaning::Stop,
+        }
     }
-}
 
-/// While this lives, the first signal stops the guest; the second one ends the process, as does any that comes later.
-pub(crate) struct Watch {
-    over: Arc<AtomicBool>,
-}
+    fn handle(&mut self, signal: i32) {
+        match self.meaning(signal, Instant::now()) {
+            Meaning::Same => {}
+            Meaning::Stop => self.stop(signal),
+            Meaning::End => {
+                if let Some(words) = &self.last_words {
+                    say(words);
+                }
+                if let Some(folder) = &self.scratch {
+                    let _ = std::fs::remove_dir_all(folder);
+                }
+                std::process::exit(128 + signal);
+            }
+        }
+    }
 
-impl Watch {
-    /// Watches for Ctrl-C and its kin.
-    ///
-    /// `clock`: whether the guest can be stopped wherever it is, and not only in host calls. `scratch`: a folder
-    /// that goes when the process ends here.
-    pub(crate) fn start(
-        interrupt: &Interrupt,
-        clock: bool,
-        scratch: Option<PathBuf>,
-    ) -> Result<Self> {
-        let interrupt = interrupt.clone();
-        let over = Arc::new(AtomicBool::new(false));
-        let is_over = over.clone();
-        let mut signals =
-            Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;
-        std::thread::spawn(move || {
-            for signal in signals.forever() {
-                let is_over = is_over.load(Ordering::SeqCst);
-                if is_over && IN_ORDER.load(Ordering::SeqCst) && signal != SIGHUP {
-                    continue;
-                }
-                if interrupt.requested().is_some() || is_over {
-                    let words = LAST_WORDS.lock();
-                    if let Some(words) = words.unwrap_or_else(PoisonError::into_inner).take() {
-                        say(words);
-                    }
-                    if let Some(folder) = &scratch {
-                        let _ = std::fs::remove_dir_all(folder);
-                    }
-                    std::process::exit(128 + signal);
-                }
+    fn stop(&self, signal: i32) {
+        match &self.work {
+            Work::Guest { interrupt, clock } => {
                 if !clock {
                     say(
-                        "without the stop clock the guest stops at its next host call; interrupt again to end at once",
+                        "without the stop clock the guest stops at its next host call; a second Ctrl-C ends it at once",
                     );
                 }
                 interrupt.stop(if signal == SIGINT {
@@ -120,13 +155,161 @@ impl Watch {
                     Interrupter::Terminate
                 });
             }
+            Work::Build(stop) => stop.store(true, Ordering::SeqCst),
+            Work::Other => {}
+        }
+    }
+}
+
+/// Begins work that signals stop.
+fn begin(work: Work) -> Result<()> {
+    let mut state = state();
+    if !state.listens {
+        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
+        let mut signals = signals.context("cannot watch for Ctrl-C")?;
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                self::state().handle(signal);
+            }
         });
-        Ok(Self { over })
+        state.listens = true;
+    }
+    state.begin(work);
+    Ok(())
+}
+
+/// Leaves something to say to whoever ends the process from now on.
+pub(crate) fn leave_last_words(words: String) {
+    state().last_words = Some(words);
+}
+
+/// Leaves a folder that goes when a signal ends the process.
+pub(crate) fn leave_scratch(folder: PathBuf) {
+    state().scratch = Some(folder);
+}
+
+/// A flag that signals set, for a build.
+pub(crate) struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    pub(crate) fn watch() -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        begin(Work::Build(stop.clone()))?;
+        Ok(Self(stop))
+    }
+
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
+    /// How a process ends that was stopped by it.
+    pub(crate) fn exit(&self) -> Exit {
+        match state().request {
+            Some(Request { signal: SIGINT, .. }) | None => Exit::Interrupted,
+            Some(_) => Exit::Terminated,
+        }
+    }
+}
+
+impl Drop for StopFlag {
+    fn drop(&mut self) {
+        state().begin(Work::Other);
+    }
+}
+
+/// While this lives, signals stop the guest.
+pub(crate) struct Watch(Interrupt);
+
+impl Watch {
+    /// Watches for Ctrl-C and its kin.
+    ///
+    /// `clock`: whether the guest can be stopped wherever it is, and not only in host calls.
+    pub(crate) fn start(clock: bool) -> Result<Self> {
+        let interrupt = Interrupt::new();
+        begin(Work::Guest {
+            interrupt: interrupt.clone(),
+            clock,
+        })?;
+        Ok(Self(interrupt))
+    }
+
+    /// What stops the guest.
+    pub(crate) fn interrupt(&self) -> &Interrupt {
+        &self.0
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::SeqCst);
+        state().begin(Work::Other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_work() -> State {
+        State {
+            work: Work::Build(Arc::default()),
+            ..State::new()
+        }
+    }
+
+    /// What signals mean that come after so many milliseconds.
+    fn meanings(state: &mut State, signals: &[(i32, u64)]) -> Vec<Meaning> {
+        let start = Instant::now();
+        let at = |after| start + Duration::from_millis(after);
+        let all = signals.iter();
+        all.map(|&(signal, after)| state.meaning(signal, at(after)))
+            .collect()
+    }
+
+    #[test]
+    fn only_a_second_ctrl_c_that_comes_later_means_now() {
+        use Meaning::{End, Same, Stop};
+        for first in [SIGTERM, SIGHUP, SIGINT] {
+            for second in [SIGTERM, SIGHUP, SIGINT] {
+                for third in [SIGTERM, SIGHUP, SIGINT] {
+                    let signals = [(first, 0), (second, 100), (third, 300)];
+                    let found = meanings(&mut at_work(), &signals);
+                    assert_eq!(found, [Stop, Same, Same], "{signals:?}");
+                    // Of several Ctrl-C the first one counts.
+                    let signals = [(first, 0), (second, 1), (third, 302)];
+                    let found = meanings(&mut at_work(), &signals);
+                    let is_now = third == SIGINT && (first == SIGINT || second == SIGINT);
+                    assert_eq!(found[2], if is_now { End } else { Same }, "{signals:?}");
+                }
+            }
+        }
+        let often = [(SIGTERM, 0), (SIGTERM, 5000), (SIGHUP, 60_000)];
+        assert_eq!(meanings(&mut at_work(), &often), [Stop, Same, Same]);
+    }
+
+    #[test]
+    fn what_came_for_one_work_does_not_end_the_next() {
+        use Meaning::{End, Same, Stop};
+        for signal in [SIGTERM, SIGHUP, SIGINT] {
+            for next in [Work::Build(Arc::default()), Work::Other] {
+                let is_build = matches!(next, Work::Build(_));
+                let mut state = at_work();
+                let start = Instant::now();
+                assert_eq!(state.meaning(signal, start), Stop);
+                state.begin(next);
+                let after = |milliseconds| start + Duration::from_millis(milliseconds);
+                assert_eq!(state.meaning(SIGTERM, after(200)), Same);
+                assert_eq!(state.meaning(SIGINT, after(250)), Same);
+                let later = if is_build { Stop } else { End };
+                assert_eq!(state.meaning(signal, after(1400)), later);
+            }
+        }
+    }
+
+    #[test]
+    fn without_work_the_first_signal_ends_the_process() {
+        for signal in [SIGTERM, SIGHUP, SIGINT] {
+            let found = State::new().meaning(signal, Instant::now());
+            assert_eq!(found, Meaning::End);
+        }
     }
 }

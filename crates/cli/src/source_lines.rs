@@ -116,7 +116,9 @@ mod tests {
     fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe.c");
-        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        let made = afterimage_testkit::tools::command("mkfifo")
+            .arg(&path)
+            .status();
         assert!(made.unwrap().success());
         let name = path.to_str().unwrap().to_owned();
         let (send, receive) = std::sync::mpsc::channel();

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
+use afterimage_testkit::tools;
 use common::{HELLO, Sandbox};
 
 /// Every command that takes a program.
@@ -155,7 +156,7 @@ fn files_that_are_not_there_or_cannot_be_read() {
     );
     assert!(!sandbox.path("hello.aft").exists());
     if rustix::process::geteuid().is_root() {
-        common::skipped("unreadable files, because root reads everything");
+        tools::skipped("unreadable files, because root reads everything");
         return;
     }
     fs::set_permissions(
@@ -515,7 +516,7 @@ fn recordings_that_cannot_be_written() {
     let read_only = fs::Permissions::from_mode(0o444);
     fs::set_permissions(sandbox.path("hello.aft"), read_only).unwrap();
     if rustix::process::geteuid().is_root() {
-        common::skipped("recordings that cannot be written, because root writes everything");
+        tools::skipped("recordings that cannot be written, because root writes everything");
         return;
     }
     let remedy = "copy it to where it can be written, and ask the copy";

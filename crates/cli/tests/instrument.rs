@@ -3,8 +3,8 @@
 mod common;
 
 use std::fs;
-use std::process::Command;
 
+use afterimage_testkit::tools;
 use common::{Ran, Sandbox, ran};
 
 /// Runs a module in Node with small stand-ins for WASI, and saves its counters: at the end, or inside the N-th call of `fd_write`.
@@ -53,12 +53,12 @@ fn engines() -> Vec<Engine> {
     // A module with two memories.
     const PROBE: &str =
         "new WebAssembly.Module(new Uint8Array([0,97,115,109,1,0,0,0,5,5,2,0,0,0,0]))";
-    match Command::new("node").args(["-e", PROBE]).output() {
+    match tools::command("node").args(["-e", PROBE]).output() {
         Ok(out) if out.status.success() => return vec![Engine::Bare, Engine::Node],
-        Ok(_) => common::skipped(
+        Ok(_) => tools::skipped(
             "this node is too old: it allows one memory only (22 and later allow more)",
         ),
-        Err(_) => common::skipped("node is not installed"),
+        Err(_) => tools::skipped("node is not installed"),
     }
     vec![Engine::Bare]
 }

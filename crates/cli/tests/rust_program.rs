@@ -2,6 +2,7 @@
 
 mod common;
 
+use afterimage_testkit::tools;
 use common::{Sandbox, ran};
 
 const SOURCE: &str = r#"use std::fs;
@@ -150,28 +151,18 @@ fn other_tools_read_the_reports() {
         "{lcov}"
     );
     assert_eq!(sandbox.read("app.pb.gz")[..2], [0x1f, 0x8b], "gzip");
-    let installed = |tool: &str| {
-        std::process::Command::new(tool)
-            .arg("--version")
-            .output()
-            .is_ok()
-    };
-    if installed("callgrind_annotate") {
+    if tools::installed("callgrind_annotate") {
         let ran = ran(sandbox.any("callgrind_annotate").arg("callgrind.out"));
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(ran.stdout.contains("app::collatz"), "{ran:?}");
-    } else {
-        common::skipped("callgrind_annotate is not installed");
     }
-    if installed("genhtml") {
+    if tools::installed("genhtml") {
         let only = sandbox
             .ok("profile app.aft --format lcov --function collatz")
             .stdout;
         sandbox.write("only.info", only);
         let ran = ran(sandbox.any("genhtml").args(["only.info", "-o", "html"]));
         assert_eq!(ran.code, Some(0), "{ran:?}");
-    } else {
-        common::skipped("genhtml is not installed");
     }
 }
 

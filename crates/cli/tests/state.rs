@@ -2,8 +2,7 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
-
+use afterimage_testkit::tools;
 use common::Sandbox;
 use serde_json::Value;
 
@@ -160,22 +159,13 @@ __attribute__((export_name("tree"), noinline)) int tree(int n) {
 
 /// Compiles a C program, if there is a compiler that can.
 fn clang(sandbox: &Sandbox, level: &str) -> bool {
-    let found = ["clang-19", "clang"].into_iter().find(|name| {
-        let targets = Command::new(name)
-            .arg("--print-targets")
-            .stderr(Stdio::null())
-            .output();
-        targets.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains("wasm32"))
-    });
-    let Some(clang) = found else {
-        eprintln!("asleep: nothing here compiles C to WebAssembly");
+    let Some(clang) = tools::clang() else {
         return false;
     };
     let source = sandbox.write("mix.c", OPTIMISED);
-    let mut command = Command::new(clang);
-    command.args(["--target=wasm32-wasi", "-nostdlib", "-g", "-Wl,--no-entry"]);
-    command.arg(level).arg("-o").arg(sandbox.path("mix.wasm"));
-    command.arg(source).status().unwrap().success()
+    let out = sandbox.path("mix.wasm");
+    clang.module(&["-g", level], &[source], &["-Wl,--no-entry"], &out);
+    true
 }
 
 #[test]
@@ -460,37 +450,27 @@ int both(int n) { count += 2; return plain(n) + count; }
 ];
 
 fn clang_files(sandbox: &Sandbox) -> bool {
-    if !clang(sandbox, "-O0") {
+    let Some(clang) = tools::clang() else {
         return false;
-    }
-    let mut command = Command::new("clang-19");
-    command.args([
-        "--target=wasm32-wasi",
-        "-nostdlib",
-        "-O0",
-        "-Wl,--no-entry",
-        "-Wl,--export-all",
-    ]);
-    for (name, text, debug) in FILES {
+    };
+    let objects = FILES.map(|(name, text, debug)| {
         let source = sandbox.write(name, text);
         let object = sandbox.path(&format!("{name}.o"));
-        let mut compile = Command::new("clang-19");
-        compile
-            .args(["--target=wasm32-wasi", "-O0", "-c", "-o"])
-            .arg(&object);
-        compile.args(debug.then_some("-g")).arg(source);
-        assert!(compile.status().is_ok_and(|status| status.success()));
-        command.arg(object);
-    }
-    let linked = command.arg("-o").arg(sandbox.path("app.wasm")).status();
-    linked.is_ok_and(|status| status.success())
+        let options = ["-O0", if debug { "-g" } else { "-g0" }];
+        clang.object(&options, &source, &object).unwrap();
+        object
+    });
+    let link = ["-Wl,--no-entry", "-Wl,--export-all"];
+    clang
+        .link(&objects, &link, &sandbox.path("app.wasm"))
+        .unwrap();
+    true
 }
 
 #[test]
 fn a_global_variable_is_known_whatever_is_executed() {
     let sandbox = Sandbox::new();
-    if Command::new("clang-19").arg("--version").output().is_err() || !clang_files(&sandbox) {
-        eprintln!("asleep: nothing here compiles C to WebAssembly");
+    if !clang_files(&sandbox) {
         return;
     }
     sandbox.ok("record --invoke run -o app.aft app.wasm 4");
@@ -527,8 +507,7 @@ fn a_global_variable_is_known_whatever_is_executed() {
 #[test]
 fn the_end_is_where_the_run_stood() {
     let sandbox = Sandbox::new();
-    if Command::new("clang-19").arg("--version").output().is_err() || !clang_files(&sandbox) {
-        eprintln!("asleep: nothing here compiles C to WebAssembly");
+    if !clang_files(&sandbox) {
         return;
     }
     sandbox.run("record --invoke ends -o app.aft app.wasm 4");
@@ -558,18 +537,12 @@ int run(int n) {
 }
 ";
     let sandbox = Sandbox::new();
-    if !clang(&sandbox, "-O0") {
+    let Some(clang) = tools::clang() else {
         return;
-    }
+    };
     let source = sandbox.write("at.c", SOURCE);
-    let mut command = Command::new("clang-19");
-    command.args(["--target=wasm32-wasi", "-nostdlib", "-g", "-Wl,--no-entry"]);
-    command.args(["-Wl,--export=run", "-O0", "-o"]);
-    command.arg(sandbox.path("at.wasm")).arg(source);
-    if !command.status().is_ok_and(|status| status.success()) {
-        eprintln!("asleep: nothing here compiles C to WebAssembly");
-        return;
-    }
+    let link = ["-Wl,--no-entry", "-Wl,--export=run"];
+    clang.module(&["-g", "-O0"], &[source], &link, &sandbox.path("at.wasm"));
     sandbox.ok("record --invoke run -o app.aft at.wasm 5");
     let mut differ = 0;
     for line in [5, 6, 7, 9, 10, 11] {
@@ -698,18 +671,12 @@ int kept(int n) { int a[4] = {1, 2, 3, n}; return f(n, 3) + g(n, 5) + h(a, 4); }
 fn parameters_that_were_written_are_marked() {
     for level in ["-O0", "-O1", "-O2", "-Os"] {
         let sandbox = Sandbox::new();
-        if !clang(&sandbox, level) {
+        let Some(clang) = tools::clang() else {
             return;
-        }
+        };
         let source = sandbox.write("reused.c", REUSED);
-        let mut command = Command::new("clang-19");
-        command.args(["--target=wasm32-wasi", "-nostdlib", "-g", "-Wl,--no-entry"]);
-        command.args(["-Wl,--export-all", level, "-o"]);
-        command.arg(sandbox.path("app.wasm")).arg(source);
-        if !command.status().is_ok_and(|status| status.success()) {
-            eprintln!("asleep: nothing here compiles C to WebAssembly");
-            return;
-        }
+        let link = ["-Wl,--no-entry", "-Wl,--export-all"];
+        clang.module(&["-g", level], &[source], &link, &sandbox.path("app.wasm"));
         sandbox.ok("record --invoke kept -o app.aft app.wasm 9");
         let start = json(&sandbox, "state app.aft --at start --format json");
         let mut marked = 0;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
-use common::{Ran, SPIN, Sandbox, eventually, signal, text};
+use common::{CHATTY, Ran, SPIN, Sandbox, eventually, signal, text};
 use rustix::process::Signal;
 
 /// Reads its standard input, and does not care.
@@ -131,11 +131,69 @@ fn a_second_interrupt_ends_the_process() {
     BufReader::new(child.stderr.as_mut().unwrap())
         .read_line(&mut hint)
         .unwrap();
-    assert!(hint.contains("interrupt again"), "{hint}");
-    signal(&child, Signal::INT);
+    assert!(hint.contains("a second Ctrl-C"), "{hint}");
+    // What belongs to the first one does not end it.
+    for name in [Signal::INT, Signal::TERM, Signal::HUP] {
+        signal(&child, name);
+    }
+    eventually(|| {
+        signal(&child, Signal::INT);
+        child.try_wait().unwrap().is_some()
+    });
     let ran = ended(child);
     assert_eq!(ran.code, Some(130), "{ran:?}");
     assert!(sandbox.ok("info spin.aft").stdout.contains("cut off"));
+}
+
+/// As `timeout` sends two signals, a shell's `kill 0` several, and a terminal that is closed its own.
+#[test]
+fn signals_that_come_together_keep_the_ending() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    // Once compiled, what follows is quick.
+    let all = [Signal::TERM, Signal::HUP, Signal::INT];
+    for (number, first) in all.into_iter().enumerate() {
+        for second in all {
+            for lens in ["", "--lens paths"] {
+                let words = format!("record --force {lens} -o run.aft spin.wat");
+                let child = begun(&mut sandbox.command(words.split_whitespace()));
+                // The third comes while the recording is finished, or later.
+                for (name, wait) in [(first, 0), (second, number as u64 * 2), (second, 5)] {
+                    std::thread::sleep(Duration::from_millis(wait));
+                    let id = rustix::process::Pid::from_child(&child);
+                    let _ = rustix::process::kill_process(id, name);
+                }
+                let ran = ended(child);
+                let code = if first == Signal::INT { 130 } else { 143 };
+                // Whichever the kernel delivers first.
+                let codes = [code, if second == Signal::INT { 130 } else { 143 }];
+                assert!(codes.map(Some).contains(&ran.code), "{ran:?}");
+                let info = sandbox.ok("info run.aft").stdout;
+                assert!(info.contains("stopped by"), "{first:?} {second:?} {info}");
+                if !lens.is_empty() {
+                    assert!(info.contains("blocks"), "the path is made: {info}");
+                }
+            }
+        }
+    }
+    sandbox.ok("verify run.aft");
+}
+
+/// A terminal that is closed: nobody reads any more, and the shell sends its signal.
+#[test]
+fn a_terminal_that_is_closed_keeps_the_ending() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    let mut child = begun(&mut sandbox.command(["record", "--lens", "paths", "spin.wat"]));
+    drop((child.stdout.take(), child.stderr.take()));
+    signal(&child, Signal::HUP);
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(143), "{ran:?}");
+    is_exact(&sandbox, "spin.aft", "stopped by a request to terminate");
+    sandbox.write("chatty.wat", CHATTY);
+    let ran = sandbox.shell("$AFTERIMAGE record chatty.wat | head -1");
+    assert_eq!(ran.stdout, "x\n", "{ran:?}");
+    is_exact(&sandbox, "chatty.aft", "returned");
 }
 
 #[test]

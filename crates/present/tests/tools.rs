@@ -5,26 +5,12 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::process::{Command, Stdio};
 
 use afterimage_ids::FuncId;
 use afterimage_present::{callgrind, calls_dot, cfg_dot, lcov, pprof};
 use afterimage_query::{Profile, Scope};
+use afterimage_testkit::tools::{self, installed};
 use common::{Ending, TEXT, with_profile};
-
-/// Whether a tool is installed. A check that is left out says so.
-fn installed(tool: &str) -> bool {
-    let mut version = Command::new(tool);
-    version
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let found = version.status().is_ok();
-    if !found {
-        eprintln!("SKIPPED: {tool} is not installed, so that its check does not run");
-    }
-    found
-}
 
 fn both_endings(check: impl Fn(&Profile<'_>)) {
     with_profile(true, Ending::Return, &check);
@@ -73,7 +59,7 @@ fn genhtml_accepts_the_tracefile() {
         std::fs::create_dir(folder.path().join("src")).unwrap();
         std::fs::write(folder.path().join("src/program.wat"), TEXT).unwrap();
         std::fs::write(folder.path().join("lcov.info"), out).unwrap();
-        let html = Command::new("genhtml")
+        let html = tools::command("genhtml")
             .args([
                 "--branch-coverage",
                 "--output-directory",
@@ -125,7 +111,7 @@ fn callgrind_annotate_accepts_the_costs() {
         let mut out = Vec::new();
         callgrind(&mut out, profile, &Scope::All).unwrap();
         std::fs::write(folder.path().join("callgrind.out"), out).unwrap();
-        let report = Command::new("callgrind_annotate")
+        let report = tools::command("callgrind_annotate")
             .args(["--threshold=100", "callgrind.out"])
             .current_dir(folder.path())
             .output()
@@ -154,7 +140,7 @@ fn graphviz_accepts_the_graphs() {
         let folder = tempfile::tempdir().unwrap();
         for graph in [cfg, calls] {
             std::fs::write(folder.path().join("graph.dot"), graph).unwrap();
-            let drawn = Command::new("dot")
+            let drawn = tools::command("dot")
                 .arg("graph.dot")
                 .current_dir(folder.path())
                 .output()

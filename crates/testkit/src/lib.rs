@@ -4,4 +4,5 @@ pub mod graphs;
 pub mod modules;
 pub mod naive_trace;
 pub mod ssa;
+pub mod tools;
 pub mod versions;

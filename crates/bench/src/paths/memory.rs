@@ -37,6 +37,7 @@ pub(crate) struct Arguments {
 
 /// Measures in a process of its own. The folder has a cache with the compiled modules, so that compiling does not count.
 pub(crate) fn measure(corpus: &Path, entry: &Entry, folder: &Path) -> Result<Memory> {
+    #[expect(clippy::disallowed_methods, reason = "this program itself")]
     let output = Command::new(std::env::current_exe()?)
         .arg("memory")
         .arg("--corpus")

@@ -47,6 +47,7 @@ pub(crate) struct MemoryOptions {
 }
 
 pub(crate) fn measure(subject: &Subject, last: u64, observed: &Observed) -> Result<Memory> {
+    #[expect(clippy::disallowed_methods, reason = "this program itself")]
     let output = Command::new(std::env::current_exe()?)
         .arg("values-memory")
         .arg("--at")

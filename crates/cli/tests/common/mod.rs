@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use afterimage_testkit::tools;
 use tempfile::TempDir;
 
 /// A folder with a cache of compiled modules that no other test uses.
@@ -65,16 +66,17 @@ impl Sandbox {
 
     /// A command with this folder as the current one and an environment that does not depend on who runs the tests.
     pub fn any(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = Command::new(program);
+        let mut command = tools::command(program);
+        self.place(&mut command);
+        command
+    }
+
+    /// Lets a command run here.
+    fn place(&self, command: &mut Command) {
         command
             .current_dir(self.folder.path())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("AFTERIMAGE_CACHE", self.path("cache"))
-            .env("TMPDIR", std::env::temp_dir())
-            .env("COLUMNS", "100")
-            .stdin(Stdio::null());
-        command
+            .env("COLUMNS", "100");
     }
 
     /// `afterimage` with these words.
@@ -138,11 +140,6 @@ impl Ran {
             );
         }
     }
-}
-
-/// Says that a check does not run, so that it is seen although the test passes: what the macros print is captured.
-pub fn skipped(what: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }
 
 /// The binary under test.
@@ -241,13 +238,9 @@ impl Sandbox {
 
     /// Compiles the Rust program that is in `SOURCE.rs` to `NAME.wasm`, optimised so much.
     pub fn rustc(&self, source: &str, name: &str, level: u32) {
-        let mut rustc = self.any(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-        for variable in ["HOME", "RUSTUP_HOME", "CARGO_HOME", "RUSTUP_TOOLCHAIN"] {
-            if let Some(value) = std::env::var_os(variable) {
-                rustc.env(variable, value);
-            }
-        }
-        rustc.args(["--target", "wasm32-wasip1", "-g", "--edition", "2024"]);
+        let mut rustc = tools::rustc();
+        self.place(&mut rustc);
+        rustc.args(["-g", "--edition", "2024"]);
         rustc.args(["-C", &format!("opt-level={level}")]);
         let ran = ran(rustc.args(["-o", &format!("{name}.wasm"), &format!("{source}.rs")]));
         assert_eq!(ran.code, Some(0), "rustc for wasm32-wasip1: {}", ran.stderr);

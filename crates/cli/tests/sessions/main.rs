@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use afterimage_testkit::tools;
 use common::Sandbox;
 use page::{Page, matches};
 
@@ -45,7 +46,7 @@ fn session(name: &str, guilty: &str) {
     for version in ["old", "new"] {
         let module = planted.join(version).join(name).with_extension("wasm");
         if !module.exists() {
-            common::skipped(&format!(
+            tools::skipped(&format!(
                 "the session {name}: `cargo xtask planted` builds its program, or says what it lacks"
             ));
             return;

@@ -1,8 +1,9 @@
 //! A guest that the Rust compiler makes, with debug information.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
+
+use afterimage_testkit::tools;
 
 pub fn with_debug_information() -> &'static [u8] {
     static GUEST: OnceLock<Vec<u8>> = OnceLock::new();
@@ -10,17 +11,8 @@ pub fn with_debug_information() -> &'static [u8] {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("guest.wasm");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests/lines.rs");
-        let status = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
-            .args([
-                "--target",
-                "wasm32-wasip1",
-                "--edition",
-                "2021",
-                "-C",
-                "opt-level=1",
-                "-g",
-                "-o",
-            ])
+        let status = tools::rustc()
+            .args(["--edition", "2021", "-C", "opt-level=1", "-g", "-o"])
             .arg(&out)
             .arg(source)
             .status()

@@ -150,6 +150,7 @@ fn a_killed_recording_is_readable_up_to_its_last_chunk() {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
+    #[expect(clippy::disallowed_methods, reason = "this program itself")]
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",

@@ -19,6 +19,7 @@ fn a_full_disk_is_an_error_and_leaves_what_was_committed() {
         return with_limits();
     }
     // The shell makes the child ignore the signal that would otherwise end it at the limit.
+    #[expect(clippy::disallowed_methods, reason = "this program itself")]
     let status = Command::new("sh")
         .args(["-c", r#"trap "" XFSZ; exec "$0" --exact full_disk::a_full_disk_is_an_error_and_leaves_what_was_committed"#])
         .arg(std::env::current_exe().unwrap())

@@ -1,8 +1,9 @@
 //! Guests that compilers make, with debug information; those whose compiler is on the machine.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+
+use afterimage_testkit::tools;
 
 /// A compiled guest.
 pub struct Compiled {
@@ -13,7 +14,7 @@ pub struct Compiled {
     pub module: Vec<u8>,
 }
 
-/// All guests, at all levels. A compiler that is missing is named on standard error.
+/// All guests, at all levels. A C compiler that is missing is named on standard error.
 pub fn compiled() -> &'static [Compiled] {
     static GUESTS: OnceLock<Vec<Compiled>> = OnceLock::new();
     GUESTS.get_or_init(|| {
@@ -30,13 +31,12 @@ pub fn compiled() -> &'static [Compiled] {
             ("rust.rs", "0"),
             ("rust.rs", "2"),
         ] {
-            match compile(source, level) {
-                Some(module) => guests.push(Compiled {
+            if let Some(module) = compile(source, level) {
+                guests.push(Compiled {
                     source,
                     level,
                     module,
-                }),
-                None => eprintln!("asleep: nothing here compiles {source} to WebAssembly"),
+                });
             }
         }
         guests
@@ -49,39 +49,19 @@ fn compile(source: &str, level: &str) -> Option<Vec<u8>> {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/guests")
         .join(source);
-    let mut command = if source.ends_with(".rs") {
-        let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
-        command.args(["--target", "wasm32-wasip1", "--edition", "2021", "-g", "-C"]);
-        command.arg(format!("opt-level={level}"));
-        command
+    if source.ends_with(".rs") {
+        let mut rustc = tools::rustc();
+        rustc.args(["--edition", "2021", "-g", "-C"]);
+        rustc.arg(format!("opt-level={level}"));
+        let output = rustc.arg("-o").arg(&out).arg(path).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
     } else {
-        let clang = ["clang-19", "clang"]
-            .into_iter()
-            .find(|name| targets_wasm(name))?;
-        let mut command = Command::new(clang);
-        command.args([
-            "--target=wasm32-wasi",
-            "-nostdlib",
-            "-g",
-            "-fno-exceptions",
-            "-fno-rtti",
-        ]);
-        command.args(["-Wl,--no-entry", "-Wl,--export-all"]);
-        command.args(format!("-O{level}").split(' '));
-        command
-    };
-    let output = command.arg("-o").arg(&out).arg(path).output().ok()?;
-    if !output.status.success() {
-        eprintln!("{}", String::from_utf8_lossy(&output.stderr));
-        return None;
+        let level = format!("-O{level}");
+        let mut options = vec!["-g", "-fno-exceptions", "-fno-rtti"];
+        options.extend(level.split(' '));
+        let link = ["-Wl,--no-entry", "-Wl,--export-all"];
+        tools::clang()?.module(&options, &[path], &link, &out);
     }
-    std::fs::read(out).ok()
-}
-
-fn targets_wasm(clang: &str) -> bool {
-    let targets = Command::new(clang)
-        .arg("--print-targets")
-        .stderr(Stdio::null())
-        .output();
-    targets.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("wasm32"))
+    Some(std::fs::read(out).unwrap())
 }
