@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use afterimage_program::{Names, ParseError, Program, SourceMap};
 use afterimage_trace::{Kind as Section, TraceError, TraceFile, Writer, writer};
 use anyhow::{Context, Result, anyhow, bail};
+use rustix::fs::OFlags;
 
 use crate::exit::{Exit, Failed};
 use crate::output::{pasted, say};
@@ -36,7 +38,11 @@ fn failed(exit: Exit, error: anyhow::Error) -> anyhow::Error {
 
 /// Opens a file to read it.
 pub(crate) fn open(path: &Path) -> Result<std::fs::File> {
-    let file = std::fs::File::open(path).map_err(|e| {
+    // A pipe without a writer is not waited for.
+    let nonblocking = OFlags::NONBLOCK.bits() as i32;
+    let mut options = std::fs::File::options();
+    let file = options.read(true).custom_flags(nonblocking).open(path);
+    let file = file.map_err(|e| {
         let exit = if e.kind() == std::io::ErrorKind::NotFound {
             Exit::NotFound
         } else {
@@ -44,13 +50,16 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File> {
         };
         failed(exit, anyhow!("cannot open {}: {e}", path.display()))
     })?;
-    if file.metadata().is_ok_and(|m| m.is_dir()) {
-        return Err(failed(
-            Exit::Failure,
-            anyhow!("{} is a folder; a file is wanted here", path.display()),
-        ));
-    }
-    Ok(file)
+    let what = match file.metadata() {
+        Ok(data) if data.is_dir() => "folder",
+        Ok(data) if data.file_type().is_fifo() => "pipe",
+        Ok(data) if !data.is_file() => "device",
+        _ => return Ok(file),
+    };
+    Err(failed(
+        Exit::Failure,
+        anyhow!("{} is a {what}; a file is wanted here", path.display()),
+    ))
 }
 
 /// Whether a file is a recording, by its first bytes.

@@ -39,6 +39,7 @@ mod steps;
 mod trace;
 mod values;
 mod verify;
+mod visible;
 mod why;
 mod why_not;
 

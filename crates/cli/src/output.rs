@@ -3,15 +3,19 @@
 use std::fmt::Display;
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read as _, Write, stderr, stdout};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use afterimage_present::{Sources, Style, shell_name};
+use afterimage_present::{Sources, Style, is_hidden, shell_name};
 use afterimage_trace::{TraceError, TraceFile, TraceWriter, writer};
 use anyhow::{Context, Error, Result, anyhow, bail};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+
+use crate::visible::Visible;
 
 /// When to use color.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
@@ -32,6 +36,9 @@ impl Color {
                 out.is_none() && stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
             }
         };
+        if color {
+            COLORED.store(true, Ordering::Relaxed);
+        }
         let width = terminal_size::terminal_size_of(stdout())
             .filter(|_| out.is_none())
             .map(|size| usize::from(size.0.0));
@@ -43,6 +50,9 @@ impl Color {
 pub(crate) fn say(remark: impl Display) {
     let _ = writeln!(stderr(), "afterimage: {}", harmless(&remark.to_string()));
 }
+
+/// Whether colors were asked for, or are of use.
+static COLORED: AtomicBool = AtomicBool::new(false);
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -64,7 +74,7 @@ pub(crate) fn harmless(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\n' | '\t' => safe.push(' '),
-            c if c.is_control() => safe.extend(c.escape_default()),
+            c if is_hidden(c) => safe.extend(c.escape_default()),
             c => safe.push(c),
         }
     }
@@ -80,14 +90,14 @@ pub(crate) fn write(
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     match out {
-        Some(path) => to_file(path, Replaces::Files, report),
+        Some(path) => to_file(path, Replaces::Files, binary, report),
         None => {
             let terminal = stdout();
             if binary && terminal.is_terminal() {
                 bail!("this format is binary: write it to a file with -o, or pipe it");
             }
             let place = || "cannot write to standard output".to_owned();
-            fill(terminal.lock(), report, place).map(drop)
+            fill(terminal.lock(), binary, report, place).map(drop)
         }
     }
 }
@@ -97,7 +107,7 @@ pub(crate) fn write_module(
     path: &Path,
     module: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
-    to_file(path, Replaces::Modules, module)
+    to_file(path, Replaces::Modules, true, module)
 }
 
 /// What a new file may take the place of. Nothing takes that of a recording.
@@ -109,16 +119,23 @@ enum Replaces {
     Modules,
 }
 
-/// Writes a report through a buffer. If the writing fails, that is the error, with its place, whatever the report made of it.
+/// Writes a report through a buffer, as text without hidden characters unless it is `binary`. If the writing fails, that is the error, with its place, whatever the report made of it.
 fn fill<W: Write>(
     to: W,
+    binary: bool,
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
     place: impl FnOnce() -> String,
 ) -> Result<W> {
-    let mut writer = BufWriter::new(Watched { to, failure: None });
-    let result = report(&mut writer).and_then(|()| Ok(writer.flush()?));
+    let colored = COLORED.load(Ordering::Relaxed);
+    let watched = Watched { to, failure: None };
+    let mut writer = BufWriter::new(Visible::new(watched, binary, colored));
+    let result = report(&mut writer).and_then(|()| {
+        writer.flush()?;
+        writer.get_mut().finish()?;
+        Ok(writer.flush()?)
+    });
     // What is still buffered after a failure is not tried again.
-    let (Watched { to, failure }, _) = writer.into_parts();
+    let Watched { to, failure } = writer.into_parts().0.into_inner();
     match failure {
         Some(failure) => Err(Error::new(failure).context(place())),
         None => result.map(|()| to),
@@ -159,6 +176,7 @@ impl<W: Write> Write for Watched<W> {
 fn to_file(
     path: &Path,
     replaces: Replaces,
+    binary: bool,
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
@@ -166,8 +184,8 @@ fn to_file(
         Ok(data) if data.is_dir() => bail!("{} is a folder; name a file with -o", path.display()),
         // A pipe or a device cannot be replaced.
         Ok(data) if !data.is_file() => {
-            let device = File::options().write(true).open(path);
-            return fill(device.with_context(cannot)?, report, cannot).map(drop);
+            let device = device(path).with_context(cannot)?;
+            return fill(device, binary, report, cannot).map(drop);
         }
         _ => {}
     }
@@ -199,11 +217,27 @@ fn to_file(
         .tempfile_in(folder)
         .map_err(reason)
         .with_context(cannot)?;
-    fill(file.as_file(), report, cannot)?;
+    fill(file.as_file(), binary, report, cannot)?;
     file.persist(&target)
         .map_err(|e| e.error)
         .with_context(cannot)?;
     Ok(())
+}
+
+/// Opens a pipe or a device to write to it. A pipe that nobody reads is not waited for.
+fn device(path: &Path) -> io::Result<File> {
+    let nonblocking = OFlags::NONBLOCK.bits() as i32;
+    let opened = File::options()
+        .write(true)
+        .custom_flags(nonblocking)
+        .open(path);
+    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::NXIO) => io::Error::other("nobody reads from this pipe"),
+        _ => error,
+    })?;
+    let flags = fcntl_getfl(&file)?;
+    fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    Ok(file)
 }
 
 /// Whether there is a file that begins with these bytes.

@@ -11,7 +11,7 @@ use afterimage_program::FileId;
 use afterimage_query::{Profile, ProfileError, Scope};
 
 use crate::PresentError;
-use crate::lcov::one_line;
+use crate::plain::escaped;
 
 /// Writes the executed instructions by function, file and line.
 ///
@@ -83,7 +83,7 @@ struct Ids(HashMap<String, usize>);
 
 impl Ids {
     fn of(&mut self, name: &str) -> String {
-        let name = one_line(name);
+        let name = escaped(name).into_owned();
         let next = self.0.len() + 1;
         match self.0.get(&name) {
             Some(id) => format!("({id})"),

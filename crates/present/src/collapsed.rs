@@ -6,6 +6,7 @@ use afterimage_program::Names;
 use afterimage_query::paths::ContextTree;
 
 use crate::PresentError;
+use crate::plain::escaped;
 
 /// Writes a line for each context that executes blocks itself: the functions from the outermost to the innermost, and how many
 /// blocks. What was left out of the path stands under `[left out]`. The sum over all lines is the number of blocks executed.
@@ -56,9 +57,5 @@ fn push(stack: &mut String, name: &str) {
     if !stack.is_empty() {
         stack.push(';');
     }
-    stack.extend(name.chars().map(|c| match c {
-        ';' => ':',
-        c if c.is_control() => ' ',
-        c => c,
-    }));
+    stack.push_str(&escaped(name).replace(';', ":"));
 }

@@ -8,6 +8,7 @@ use afterimage_program::Location;
 use afterimage_query::{Profile, Report, Rows};
 
 use crate::PresentError;
+use crate::plain::escaped;
 
 /// Writes the rows of a report. What is not known is an empty field. The columns of each kind of
 /// report are listed in docs/JSON.md.
@@ -131,13 +132,18 @@ impl Lines<'_> {
     }
 }
 
-/// A field as RFC 4180, section 2, wants it.
+/// A field as RFC 4180, section 2, wants it, in one line, and so that no spreadsheet takes it for a formula: a text that begins as one
+/// does gets an apostrophe in front, and so does one that begins with an apostrophe. Numbers stay as they are.
 pub(crate) fn quoted(field: &str) -> Cow<'_, str> {
-    if field.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", field.replace('"', "\"\"")).into()
-    } else {
-        field.into()
+    let mut text = escaped(field);
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\'']);
+    if is_formula && field.parse::<f64>().is_err() {
+        text = format!("'{text}").into();
     }
+    if text.contains([',', '"']) {
+        text = format!("\"{}\"", text.replace('"', "\"\"")).into();
+    }
+    text
 }
 
 #[cfg(test)]
@@ -148,6 +154,23 @@ mod tests {
     fn fields_are_quoted_where_they_must_be() {
         assert_eq!(quoted("plain text"), "plain text");
         assert_eq!(quoted("f<a, b>"), "\"f<a, b>\"");
-        assert_eq!(quoted("say \"x\"\n"), "\"say \"\"x\"\"\n\"");
+        assert_eq!(quoted("say \"x\"\n"), "\"say \"\"x\"\"\\n\"");
+    }
+
+    #[test]
+    fn no_field_is_a_formula() {
+        for (field, written) in [
+            ("=1+1", "'=1+1"),
+            ("+a", "'+a"),
+            ("-[A b]", "'-[A b]"),
+            ("@sum(1,2)", "\"'@sum(1,2)\""),
+            ("'=x", "''=x"),
+            ("\t=x", "\\t=x"),
+            ("-3", "-3"),
+            ("-1.5e3", "-1.5e3"),
+            ("a=b", "a=b"),
+        ] {
+            assert_eq!(quoted(field), written);
+        }
     }
 }

@@ -9,6 +9,7 @@ use afterimage_query::{FunctionProfile, Profile, Scope};
 
 use crate::PresentError;
 use crate::number::{counted, grouped};
+use crate::plain::plain;
 
 /// Writes a function's control-flow graph in the language of Graphviz, with the executions of
 /// every block and edge. What never ran is gray, back edges are dashed, exceptional ones dotted.
@@ -184,15 +185,11 @@ fn graph_of<'p, 'a>(
 
 /// A string literal of DOT.
 pub(crate) fn quoted(text: &str) -> String {
-    let mut literal = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '\n' => literal.push_str("\\n"),
-            '"' | '\\' => literal.extend(['\\', c]),
-            c if c.is_control() => literal.push('?'),
-            c => literal.push(c),
-        }
-    }
-    literal.push('"');
-    literal
+    let lines = text.split('\n').map(escaped);
+    format!("\"{}\"", Vec::from_iter(lines).join("\\n"))
+}
+
+/// One line in a string literal of DOT.
+pub(crate) fn escaped(line: &str) -> String {
+    plain(line).replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -9,6 +9,7 @@ use std::io::Write;
 use afterimage_query::{BranchRow, FunctionRow, LineRow, Profile, Scope};
 
 use crate::PresentError;
+use crate::plain::escaped;
 
 /// Writes the counts of lines, functions and branches of a profile.
 ///
@@ -60,13 +61,13 @@ impl File {
         profile: &Profile<'_>,
         path: &str,
     ) -> Result<(), PresentError> {
-        writeln!(out, "SF:{}", one_line(path))?;
+        writeln!(out, "SF:{}", escaped(path))?;
         // Stable: the functions of one line stay in the order of the program.
         self.functions.sort_by_key(|function| function.0);
         let mut seen = HashMap::<String, u32>::new();
         let mut calls = Vec::new();
         for (line, row) in &self.functions {
-            let mut name = one_line(profile.names().function(row.function));
+            let mut name = escaped(profile.names().function(row.function)).into_owned();
             let copies = seen.entry(name.clone()).or_default();
             *copies += 1;
             if *copies > 1 {
@@ -107,9 +108,4 @@ impl File {
         writeln!(out, "LF:{}\nLH:{hit}\nend_of_record", self.lines.len())?;
         Ok(())
     }
-}
-
-/// The format is made of lines, so that a name must not hold one.
-pub(crate) fn one_line(text: &str) -> String {
-    text.replace(|c: char| c.is_control(), "?")
 }

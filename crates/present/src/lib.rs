@@ -27,6 +27,7 @@ mod name;
 mod number;
 mod paths;
 mod perfetto;
+mod plain;
 mod pprof;
 mod protobuf;
 mod rank;
@@ -83,6 +84,7 @@ pub use paths::{
     traces_text,
 };
 pub use perfetto::perfetto;
+pub use plain::{is_hidden, plain};
 pub use pprof::pprof;
 pub use rank::{RankReport, RankedValues, rank_csv, rank_json, rank_text};
 pub use redundancy::{
@@ -103,7 +105,7 @@ pub use state::{state_json, state_text, written_json, written_text};
 pub use steps::{
     NextStep, StepScene, range_json, range_text, steps_binary, steps_json, steps_text,
 };
-pub use table::Style;
+pub use table::{COLORS, Style};
 pub use text::text;
 pub use timeline::TimelineHead;
 pub use trace::{

@@ -6,6 +6,7 @@ use afterimage_query::state::{Frame, Local, Shown, StateReport, Written};
 use serde_json::{Value, json};
 
 use crate::name::without_parameters;
+use crate::plain::plain;
 use crate::{PresentError, grouped, type_text, value_text};
 
 /// The state as text: a line for each activation, and its variables below.
@@ -25,14 +26,14 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
             Ok(variables) => shown_text(out, variables.iter())?,
             Err(why) => {
                 if said != Some(why) {
-                    writeln!(out, "    {}", clean(why))?;
+                    writeln!(out, "    {}", plain(why))?;
                 }
                 said = Some(why);
                 locals_text(out, &frame.locals, "local")?;
             }
         }
         if let Some(why) = &frame.outside {
-            writeln!(out, "    not all is known: {}", clean(why))?;
+            writeln!(out, "    not all is known: {}", plain(why))?;
         }
     }
     let more = report.open.saturating_sub(report.frames.len());
@@ -70,19 +71,19 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
     };
     let place = match frame.line.is_empty() {
         true => String::new(),
-        false => format!(" at {}", clean(&frame.line)),
+        false => format!(" at {}", plain(&frame.line)),
     };
     writeln!(
         out,
         "#{} {}({}){place}  @{}  t={}",
         frame.number,
-        clean(without_parameters(&frame.name)),
-        clean(&arguments),
+        plain(without_parameters(&frame.name)),
+        plain(&arguments),
         frame.offset,
         grouped(frame.time)
     )?;
     if !frame.inlined.is_empty() {
-        let inlined = frame.inlined.iter().map(|name| clean(name));
+        let inlined = frame.inlined.iter().map(|name| plain(name));
         let inlined = Vec::from_iter(inlined).join(", in ");
         writeln!(out, "    inside of {inlined}, inlined")?;
     }
@@ -97,11 +98,11 @@ fn shown_text<'s>(
     let width = width.unwrap_or(0).min(24);
     for variable in shown {
         let value = match &variable.value {
-            Ok(value) => clean(value),
-            Err(why) => format!("<{}>", clean(why)),
+            Ok(value) => plain(value),
+            Err(why) => format!("<{}>", plain(why)),
         };
         let inlined = variable.inlined.as_deref().map(|function| {
-            let function = clean(function);
+            let function = plain(function);
             format!("  in {function}, inlined")
         });
         let shadowed = match variable.shadowed {
@@ -112,7 +113,7 @@ fn shown_text<'s>(
             out,
             "    {:<width$} = {value}  ({}){}{shadowed}{}",
             named(&variable.name),
-            clean(&variable.type_name),
+            plain(&variable.type_name),
             inlined.unwrap_or_default(),
             written_text(variable.written)
         )?;
@@ -140,7 +141,7 @@ fn locals_text(out: &mut dyn Write, locals: &[Local], what: &str) -> Result<(), 
         let name = local
             .name
             .as_deref()
-            .map(|name| format!(" ${}", clean(name)));
+            .map(|name| format!(" ${}", plain(name)));
         let parameter = if local.parameter { ", parameter" } else { "" };
         writeln!(
             out,
@@ -165,14 +166,8 @@ fn value_of(local: &Local) -> String {
 fn named(name: &str) -> String {
     match name {
         "" => "_".to_owned(),
-        name => clean(name),
+        name => plain(name),
     }
-}
-
-/// Without control characters: names and strings are the program's.
-fn clean(text: &str) -> String {
-    let steady = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    text.chars().map(steady).collect()
 }
 
 /// The state as one object.

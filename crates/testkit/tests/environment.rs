@@ -19,13 +19,14 @@ const RUST: &str = "fn main() { println!(\"{}\", std::env::args().count()); }\n"
 fn guests(folder: &Path) {
     if let Some(clang) = tools::clang() {
         let out = folder.join("c.wasm");
-        let source = folder.join("../c.c");
+        let source = folder.with_file_name("c.c");
         clang.module(&["-g", "-O2"], &[source], &["-Wl,--no-entry"], &out);
     }
     let mut rustc = tools::rustc();
     rustc.args(["-g", "-C", "opt-level=2", "--crate-name", "guest", "-o"]);
-    rustc.arg(folder.join("rust.wasm")).arg("../guest.rs");
-    let made = rustc.current_dir(folder).output().unwrap();
+    rustc.arg(folder.join("rust.wasm")).arg("guest.rs");
+    // What debug information has of folders is then the same.
+    let made = rustc.current_dir(folder.join("..")).output().unwrap();
     assert!(
         made.status.success(),
         "{}",

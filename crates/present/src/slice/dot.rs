@@ -7,7 +7,7 @@ use afterimage_query::slices::{Edge, Operator, SliceReport, Why, grouped};
 
 use super::{SliceScene, short};
 use crate::PresentError;
-use crate::table::plain;
+use crate::dot::quoted;
 
 /// Writes the source lines of a slice, or its statements, and which depended on which in some execution: `edges`. Control is dashed, addresses are dotted. What has no line stands
 /// under its function's name.
@@ -42,7 +42,7 @@ pub fn slice_dot(
         of.insert((one.function, one.op), number);
     }
     writeln!(out, "digraph slice {{")?;
-    writeln!(out, "  label={};", quoted(&plain(scene.title)))?;
+    writeln!(out, "  label={};", quoted(scene.title))?;
     writeln!(out, "  node [shape=box, fontname=\"monospace\"];")?;
     for (number, (label, begins)) in vertices.iter().enumerate() {
         let style = if *begins { ", penwidth=3" } else { "" };
@@ -63,8 +63,4 @@ pub fn slice_dot(
     }
     writeln!(out, "}}")?;
     Ok(())
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -7,6 +7,7 @@ use afterimage_query::slices::{SliceReport, SlicedLine};
 use super::{SliceScene, by_file, head, without_lines};
 use crate::PresentError;
 use crate::number::grouped;
+use crate::plain::plain;
 use crate::sources::Cache;
 
 /// Everything that the page needs is in it.
@@ -80,7 +81,7 @@ pub fn slice_html(
 
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in plain(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),

@@ -170,8 +170,7 @@ impl<'o> WhyDot<'o> {
 fn quoted(lines: &[&str]) -> String {
     let mut text = String::from("\"");
     for (k, line) in lines.iter().enumerate() {
-        let plain = crate::table::plain(line);
-        text.push_str(&plain.replace('\\', "\\\\").replace('"', "\\\""));
+        text.push_str(&crate::dot::escaped(line));
         if k > 0 || lines.len() > 1 {
             text.push_str("\\l");
         }

@@ -1,0 +1,72 @@
+//! Text of the program (names, paths, source, strings) that nobody's terminal, browser or editor takes for a command.
+//!
+//! In: any text. Out: one line without hidden characters; each is written as an escape.
+
+use std::borrow::Cow;
+
+/// Whether a character is not seen but does something: it controls a terminal, turns the direction of what follows, or ends a line
+/// (Unicode's Bidi_Control, its separators of lines and paragraphs, and all of Cc).
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// Text in one line without hidden characters. A tab is four blanks.
+pub fn plain(text: &str) -> String {
+    visible(text).replace('\t', "    ")
+}
+
+/// The same, but for tabs, which stay.
+fn visible(text: &str) -> Cow<'_, str> {
+    let is_escaped = |c: char| is_hidden(c) && c != '\t';
+    if !text.contains(is_escaped) {
+        return text.into();
+    }
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_escaped(c) {
+            true => safe.extend(c.escape_default()),
+            false => safe.push(c),
+        }
+    }
+    safe.into()
+}
+
+/// Text in one line in which every hidden character is an escape, tabs, too: for formats that other programs read.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+    match visible(text) {
+        text if text.contains('\t') => text.replace('\t', "\\t").into(),
+        text => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{escaped, is_hidden, plain};
+
+    #[test]
+    fn hidden_characters_are_escapes() {
+        assert_eq!(plain("a\x1b[2Jb\r"), "a\\u{1b}[2Jb\\r");
+        assert_eq!(
+            plain("a\u{202e}\u{2028}\u{85}b"),
+            "a\\u{202e}\\u{2028}\\u{85}b"
+        );
+        assert_eq!(plain("a\tb"), "a    b");
+        assert_eq!(escaped("a\tb\n"), "a\\tb\\n");
+        assert_eq!(plain("plain é"), "plain é");
+    }
+
+    /// The ranges are those of Unicode's Bidi_Control, Zl and Zp.
+    #[test]
+    fn what_turns_text_around_is_hidden() {
+        let told = [
+            0x61c, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066,
+            0x2067, 0x2068, 0x2069,
+        ];
+        let all = ('\0'..=char::MAX).filter(|&c| is_hidden(c) && !c.is_control());
+        assert!(all.eq(told.map(|c| char::from_u32(c).unwrap())));
+    }
+}
