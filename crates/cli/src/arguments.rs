@@ -7,6 +7,7 @@ use std::time::Duration;
 use afterimage_present::Style;
 use afterimage_query::location::number;
 use afterimage_query::paths::{FileSegments, Positions, Window};
+use afterimage_query::steps::Within;
 use afterimage_record::Command;
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -70,7 +71,7 @@ pub(crate) struct StretchArguments {
     /// Where the stretch begins [default: start]
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     pub from: Option<String>,
-    /// Where it ends; this block belongs to it [default: end]
+    /// Where it ends; this block, or statement, belongs to it [default: end]
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     pub to: Option<String>,
 }
@@ -87,6 +88,28 @@ impl StretchArguments {
             at("--from", self.from.as_deref(), "start")?,
             at("--to", self.to.as_deref(), "end")?,
         )
+    }
+
+    /// The stretch from one statement to another, both included; a time or a call names a whole block.
+    pub(crate) fn exactly(
+        &self,
+        positions: &Positions<'_, FileSegments>,
+    ) -> Result<(Window, Within)> {
+        let at = |option: &str, text: Option<&str>, default: &str| {
+            let text = text.unwrap_or(default);
+            let found = positions.statement(text);
+            found.with_context(|| format!("{option} {text}"))
+        };
+        let from = at("--from", self.from.as_deref(), "start")?;
+        let to = at("--to", self.to.as_deref(), "end")?;
+        let window = window(from.time, to.time)?;
+        if from.time == to.time && from.op.zip(to.op).is_some_and(|(from, to)| from > to) {
+            bail!(
+                "the stretch is empty: --from is after --to, in the same block, t={}",
+                to.time
+            );
+        }
+        Ok((window, Within::between(from, to)))
     }
 }
 

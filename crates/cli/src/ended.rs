@@ -1,17 +1,92 @@
-//! What variables of the source hold when a run has ended.
+//! What there is when a run has ended: what variables of the source hold, and what an invoked function returned.
 
 use std::cell::RefCell;
 
+use afterimage_present::{type_text, value_text};
 use afterimage_query::paths::At;
 use afterimage_query::state::{
     BitField, Ended, Limits, Machine, Object, Path, PathError, Piece, Place, Rendered, Shape,
     Unavailable, Variables,
 };
 use afterimage_query::steps::follow_to_end;
+use afterimage_trace::{Ending, Event, RawValue, TraceFile};
 use anyhow::{Result, anyhow, bail};
+use serde::Serialize;
+use wasmparser::ValType;
 
 use crate::lens::Traced;
 use crate::steps::follow;
+
+/// A result of an invoked function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct ResultRow {
+    /// Its type.
+    #[serde(rename = "type")]
+    ty: &'static str,
+    /// Its bits, hexadecimal; `null` of a reference.
+    bits: Option<String>,
+    /// The same for people.
+    pub text: String,
+}
+
+impl ResultRow {
+    fn of(value: RawValue) -> Self {
+        let (ty, low, high) = match value {
+            RawValue::I32(v) => (ValType::I32, u64::from(v as u32), 0),
+            RawValue::I64(v) => (ValType::I64, v as u64, 0),
+            RawValue::F32(bits) => (ValType::F32, u64::from(bits), 0),
+            RawValue::F64(bits) => (ValType::F64, bits, 0),
+            RawValue::V128(bits) => (ValType::V128, bits as u64, (bits >> 64) as u64),
+            RawValue::NullRef | RawValue::OpaqueRef => {
+                let text = match value {
+                    RawValue::NullRef => "null",
+                    _ => "a reference",
+                };
+                return Self {
+                    ty: type_text(ValType::FUNCREF),
+                    bits: None,
+                    text: text.to_owned(),
+                };
+            }
+        };
+        let bits = match ty {
+            ValType::V128 => format!("0x{high:016x}{low:016x}"),
+            _ => format!("0x{low:x}"),
+        };
+        Self {
+            ty: type_text(ty),
+            bits: Some(bits),
+            text: value_text(ty, (low, high)),
+        }
+    }
+}
+
+/// What the function returned that was invoked instead of `_start`; `None` if there was none, or it did not return. Goes through the log.
+pub(crate) fn results(file: &TraceFile) -> Result<Option<Vec<ResultRow>>> {
+    let ending = file.end()?.map(|end| end.ending);
+    if file.meta()?.invoke.is_none() || ending != Some(Ending::Returned) {
+        return Ok(None);
+    }
+    let mut last = None;
+    for event in file.log()? {
+        if let Event::Leave { results } = event? {
+            last = Some(results);
+        }
+    }
+    let rows = |results: Vec<RawValue>| results.into_iter().map(ResultRow::of).collect();
+    Ok(last.map(rows))
+}
+
+/// How a run ended, for the end of "the run …": with what an invoked function returned.
+pub(crate) fn ending(ending: &Ending, results: Option<&[ResultRow]>) -> String {
+    match results {
+        None | Some([]) => ending.to_string(),
+        Some(results) => {
+            let texts = Vec::from_iter(results.iter().map(|result| &*result.text));
+            format!("{ending} {}", texts.join(", "))
+        }
+    }
+}
 
 /// Where the run stood when it ended, if that is what a text asks for and it stood anywhere: it trapped, was stopped, or the host did not return.
 pub(crate) fn stood(traced: &Traced, at: &str) -> Result<Option<At>> {

@@ -17,6 +17,7 @@ use afterimage_wet::FileEpochs;
 use anyhow::{Context, Error, Result, bail};
 use serde::Serialize;
 
+use crate::ended::{self, ResultRow};
 use crate::exit::Exit;
 use crate::input::{self, Loaded};
 use crate::output::{harmless, write};
@@ -63,6 +64,8 @@ struct Document {
     tool_version: String,
     /// In words; `null` if the recording was cut off, or goes on.
     ending: Option<String>,
+    /// What an invoked function returned; `null` if none was, or it did not return.
+    results: Option<Vec<ResultRow>>,
     /// The program still runs.
     running: bool,
     frames: Vec<FrameRow>,
@@ -263,6 +266,7 @@ fn document(file: &TraceFile, loaded: &Loaded, sized: bool) -> Result<Document> 
     let simulations = simulations(&sound);
     problems.extend(damaged.iter().map(|damaged| damaged.error.to_string()));
     let slices = read(slices(file, loaded).map(Some), &mut problems).unwrap_or_default();
+    let results = read(ended::results(file), &mut problems);
     let streams = match (&whole, &epochs) {
         (Some(whole), Some(epochs)) if sized => read(
             streams(file, loaded, whole, epochs, &in_use).map(Some),
@@ -286,6 +290,7 @@ fn document(file: &TraceFile, loaded: &Loaded, sized: bool) -> Result<Document> 
         engine: meta.engine,
         tool_version: meta.tool_version,
         ending: end.as_ref().map(|e| e.ending.to_string()),
+        results,
         running: false,
         frames: rows,
         frames_total: frames.len(),
@@ -502,7 +507,12 @@ fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
     }
     writeln!(out, "recorded  {}", date(d.recorded_unix))?;
     match &d.ending {
-        Some(ending) => writeln!(out, "ending    {}", harmless(ending))?,
+        Some(ending) => {
+            writeln!(out, "ending    {}", harmless(ending))?;
+            for result in d.results.iter().flatten() {
+                writeln!(out, "result    {}", result.text)?;
+            }
+        }
         None if d.running => writeln!(
             out,
             "ending    none yet: the program is still being recorded; {}",

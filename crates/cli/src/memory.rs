@@ -9,7 +9,7 @@ use afterimage_present::{
 };
 use afterimage_query::paths::{At as Moment, Window};
 use afterimage_query::steps::{
-    At, LARGEST_RANGE, Level, Operators, Range, Steps, Wanted, memory_at,
+    At, LARGEST_RANGE, Level, Operators, Range, Steps, Wanted, Within, memory_at,
 };
 use afterimage_query::values::recorded_epochs;
 use anyhow::{Context, Result, bail};
@@ -220,6 +220,7 @@ fn accesses(
     let wanted = Wanted {
         level,
         window,
+        within: Within::default(),
         function: None,
         range: Some(range),
     };

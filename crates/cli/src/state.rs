@@ -13,10 +13,11 @@ use afterimage_query::state::{
 };
 use afterimage_query::steps::Operators;
 use afterimage_query::values::RecordedValues;
+use afterimage_trace::Ending;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::ReportArguments;
-use crate::ended::stood;
+use crate::ended::{self, results, stood};
 use crate::exit::Exit;
 use crate::input;
 use crate::lens::{Traced, traced_whole};
@@ -129,7 +130,17 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let report = scene.told(traced)?;
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
-            Format::Text => state_text(out, &report)?,
+            Format::Text => {
+                state_text(out, &report)?;
+                // Where the run stood when it ended is shown, unless it returned.
+                if arguments.at.trim() == "end"
+                    && let Some(results) = results(&traced.file)?
+                    && !results.is_empty()
+                {
+                    let ending = ended::ending(&Ending::Returned, Some(&results));
+                    writeln!(out, "the run then {ending}")?;
+                }
+            }
             Format::Json => state_json(out, &report)?,
         }
         Ok(())

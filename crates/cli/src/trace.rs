@@ -13,11 +13,13 @@ use afterimage_query::paths::{
     last, time_of,
 };
 use afterimage_query::steps::{
-    self, MachineError, Operators, ReverseSteps, Step, Steps, StepsError, Wanted, last_steps,
+    self, MachineError, Operators, ReverseSteps, Step, Steps, StepsError, Wanted, Within,
+    last_steps,
 };
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, StretchArguments, entries, window};
+use crate::ended::{self, results};
 use crate::exit::Exit;
 use crate::lens::{Traced, numbering, traced, unbuilt};
 use crate::output::{SourceFiles, write};
@@ -36,6 +38,7 @@ Positions:
   main#3, main#last   the third call of main, the last (without #: the first)
   file.c:42#3         the third time that line 42 was arrived at
   @0x1f3#3, f+0x2a    the block with this operator, when it was executed
+A line or an operator is the block; with --level statement and memory, exactly the line's first statement, or the operator.
 
 Examples:
   afterimage trace app.aft
@@ -218,7 +221,10 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
     if traced.path.length() == 0 {
         bail!("the run executed no block, so there is nothing to trace");
     }
-    let window = arguments.stretch.window(&positions)?;
+    let (window, within) = match step_level(arguments.level) {
+        Some(_) => arguments.stretch.exactly(&positions)?,
+        None => (arguments.stretch.window(&positions)?, Within::default()),
+    };
     let mut stretch = Stretch {
         window,
         reverse: arguments.reverse,
@@ -242,6 +248,7 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
         let wanted = Wanted {
             level,
             window: stretch.window,
+            within,
             function: stretch.function,
             range: None,
         };
@@ -505,7 +512,11 @@ fn ending(
         && stretch.window.last == traced.path.length()
     {
         match traced.file.end()? {
-            Some(end) => writeln!(out, "the run {}", end.ending)?,
+            Some(end) => {
+                let results = results(&traced.file)?;
+                let ending = ended::ending(&end.ending, results.as_deref());
+                writeln!(out, "the run {ending}")?;
+            }
             None => writeln!(out, "the recording ends here: it was cut off, or goes on")?,
         }
     }

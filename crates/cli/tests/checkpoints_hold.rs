@@ -15,7 +15,7 @@ use afterimage_query::paths::{At as Moment, FileSegments, Window};
 use afterimage_query::slices::{Criterion, Follows, Reach, Slice, Want, backward, chop, forward};
 use afterimage_query::state::{Halt, follow_to};
 use afterimage_query::steps::{
-    At, FileCheckpoints, GivenBy, LastWrite, LastWrites, Level, Range, Step, Steps, Wanted,
+    At, FileCheckpoints, GivenBy, LastWrite, LastWrites, Level, Range, Step, Steps, Wanted, Within,
     given_counts, last_steps, memory_at, recorded_checkpoints,
 };
 use afterimage_query::values::{
@@ -98,6 +98,7 @@ fn all(length: u64, level: Level) -> Wanted {
             first: 1,
             last: length,
         },
+        within: Within::default(),
         function: None,
         range: None,
     }

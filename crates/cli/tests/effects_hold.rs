@@ -12,7 +12,7 @@ use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_query::paths::Window;
 use afterimage_query::state::{Activation, Bodies, Written, calls};
 use afterimage_query::steps::{
-    AccessSite, Addresses, Level, Range, Step, Steps, Tried, Value, Wanted, What,
+    AccessSite, Addresses, Level, Range, Step, Steps, Tried, Value, Wanted, What, Within,
     recorded_checkpoints,
 };
 use afterimage_query::values::{
@@ -94,6 +94,7 @@ fn compare(sandbox: &Sandbox) -> usize {
             first: 1,
             last: length,
         },
+        within: Within::default(),
         function: None,
         range: None,
     };

@@ -16,7 +16,7 @@ use afterimage_program::{Effect, Function, Ssa, ValueDef};
 use afterimage_query::dataflow::{Fact, Facts, LastStep, RunCalls, path_expressions};
 use afterimage_query::paths::Window;
 use afterimage_query::redundancy::{OperatorRedundancy, expression_redundancy};
-use afterimage_query::steps::{AccessSite, Level, Step, Steps, Value, Wanted, What};
+use afterimage_query::steps::{AccessSite, Level, Step, Steps, Value, Wanted, What, Within};
 use afterimage_query::values::Types;
 use afterimage_wpp::twpp::{Event, collect};
 use common::Sandbox;
@@ -309,6 +309,7 @@ fn naive(recorded: &Recorded) -> Option<Counts> {
             first: 1,
             last: recorded.path.length(),
         },
+        within: Within::default(),
         function: None,
         range: None,
     };

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use afterimage_dataflow::{Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve};
 use afterimage_query::paths::Window;
 use afterimage_query::redundancy::load_redundancy;
-use afterimage_query::steps::{AccessSite, Level, Range, Step, Steps, Wanted, What};
+use afterimage_query::steps::{AccessSite, Level, Range, Step, Steps, Wanted, What, Within};
 use afterimage_wpp::twpp::{Event, Series, collect};
 use common::Sandbox;
 use generated::{each_recording, seeds};
@@ -36,6 +36,7 @@ impl Recorded {
                 first: 1,
                 last: self.path.length(),
             },
+            within: Within::default(),
             function: None,
             range: None,
         };

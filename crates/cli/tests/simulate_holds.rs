@@ -15,7 +15,7 @@ use afterimage_query::simulate::{
     Summary, Tally, simulate, stored_simulation, stored_simulations, verify_simulations,
 };
 use afterimage_query::steps::{
-    Level, Operators, Range, Run, Step, Steps, Value, Wanted, What, stopped_before,
+    Level, Operators, Range, Run, Step, Steps, Value, Wanted, What, Within, stopped_before,
 };
 use afterimage_query::{Stop, stops};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
@@ -89,6 +89,7 @@ impl Recorded {
                 first: 1,
                 last: self.path.length(),
             },
+            within: Within::default(),
             function: None,
             range: None,
         };

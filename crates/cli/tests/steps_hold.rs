@@ -13,7 +13,8 @@ use afterimage_program::SourceMap;
 use afterimage_query::paths::{At as Moment, Window};
 use afterimage_query::steps::{
     AccessSite, AccessedStretches, Addresses, At, Distinct, Level, Operators, Range, ReverseSteps,
-    Step, Steps, Trap, Tried, Wanted, What, address_stats, last_steps, load_values, memory_at,
+    Step, Steps, Trap, Tried, Wanted, What, Within, address_stats, last_steps, load_values,
+    memory_at,
 };
 use common::Sandbox;
 use generated::{each_recording, seeds};
@@ -40,6 +41,7 @@ impl Recorded {
                 first: 1,
                 last: self.path.length(),
             },
+            within: Within::default(),
             function: None,
             range: None,
         }

@@ -149,6 +149,7 @@ impl Machine<'_> {
                 self.waiting = Waiting::Block(next);
                 return Ok(());
             }
+            observer.passes_on(frame.function);
             self.return_top(frame, given.0 + given.1, wide);
             from_host = false;
         }

@@ -142,6 +142,7 @@ impl Machine<'_> {
             self.forget_exceptions();
         }
         if handler.returns {
+            observer.passes_on(frame.function);
             self.return_top(frame, handler.first + given, handler.wide);
             return self.deliver(false, observer);
         }

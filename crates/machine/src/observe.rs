@@ -120,6 +120,13 @@ pub trait Observer {
         let _ = values;
     }
 
+    /// An activation of this function, the innermost one now, returns without executing anything more: after a call, or with what its own label caught. What it
+    /// returns follows.
+    #[inline(always)]
+    fn passes_on(&mut self, function: FuncId) {
+        let _ = function;
+    }
+
     /// An activation of a function begins.
     #[inline(always)]
     fn enter(&mut self, function: FuncId, by: Caller) {
@@ -275,6 +282,12 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     fn returned(&mut self, values: &[GlobalBits]) {
         self.0.returned(values);
         self.1.returned(values);
+    }
+
+    #[inline(always)]
+    fn passes_on(&mut self, function: FuncId) {
+        self.0.passes_on(function);
+        self.1.passes_on(function);
     }
 
     #[inline(always)]

@@ -54,6 +54,8 @@ pub struct Observation {
     pub frames: Vec<(FuncId, BlockId)>,
     /// The whole trace.
     pub trace: Vec<Observed>,
+    /// Every return: how many blocks were executed before, and of which function.
+    pub returns: Vec<(u64, FuncId)>,
 }
 
 /// How an execution ended.
@@ -100,6 +102,7 @@ pub struct Observer<'a> {
     /// Blocks executed so far, dispatch vertices and EXIT left out.
     blocks: u64,
     trace: Vec<Observed>,
+    returns: Vec<(u64, FuncId)>,
     stop: Stop,
 }
 
@@ -131,6 +134,7 @@ impl<'a> Observer<'a> {
             },
             blocks: 0,
             trace: Vec::new(),
+            returns: Vec::new(),
             stop,
         }
     }
@@ -242,6 +246,7 @@ impl<'a> Observer<'a> {
         let activation = self.top(id)?;
         let exit = self.function(activation.function)?.cfg.graph.exit();
         self.trace.push(Observed::Leave);
+        self.returns.push((self.blocks, activation.function));
         self.go(&activation, exit)
     }
 
@@ -295,6 +300,7 @@ impl<'a> Observer<'a> {
             counts: self.counts,
             frames,
             trace: self.trace,
+            returns: self.returns,
         })
     }
 

@@ -12,7 +12,7 @@ use afterimage_query::diff::{
     first_difference, output_differences, parting,
 };
 use afterimage_query::paths::{FileSegments, Window};
-use afterimage_query::steps::{Level, Operators, Run, Step, Steps, Wanted, stopped_before};
+use afterimage_query::steps::{Level, Operators, Run, Step, Steps, Wanted, Within, stopped_before};
 use afterimage_query::values::Types;
 use afterimage_query::{operator_texts, readable};
 use afterimage_trace::{LogReader, TraceError};
@@ -305,6 +305,7 @@ fn steps_of(side: &Opened<'_>, time: u64) -> Result<Vec<Step>> {
             first: time,
             last: time,
         },
+        within: Within::default(),
         function: None,
         range: None,
     };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use afterimage_ids::OpId;
 use afterimage_query::paths::{FileSegments, Window};
-use afterimage_query::steps::{Level, Range, Run, Steps, Wanted, What};
+use afterimage_query::steps::{Level, Range, Run, Steps, Wanted, What, Within};
 use afterimage_trace::LogReader;
 
 /// An execution of an operator; without one, of the host by itself. `None`: nothing.
@@ -21,6 +21,7 @@ pub fn host_reads(run: Run<'_, FileSegments>, log: LogReader) -> Reads {
             first: 1,
             last: run.path.length(),
         },
+        within: Within::default(),
         function: None,
         range: None,
     };

@@ -9,7 +9,7 @@ use afterimage_wpp::Segments;
 use super::fold::Folding;
 use super::{DiffError, Replaced, Side};
 use crate::paths::Window;
-use crate::steps::{Level, Step, Steps, Wanted, What};
+use crate::steps::{Level, Step, Steps, Wanted, What, Within};
 
 /// The first thing that two executions do differently. Everything before it is the same in both.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +109,7 @@ where
     let wanted = Wanted {
         level: Level::Statement,
         window,
+        within: Within::default(),
         function: None,
         range: None,
     };

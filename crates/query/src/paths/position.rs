@@ -31,6 +31,7 @@ use super::arrivals::{ArrivalTimes, Arrivals, ByNodes, Shared, Step, Times};
 use super::numbering::{NumberError, Numbering};
 use super::own::OwnVisits;
 use crate::location::{self, Form, Occurrence, Place, ResolveError, form, split_occurrence};
+use crate::values::Types;
 use crate::{Line, ProfileError, PrologueEnd, Resolver, Stop, prologue_end};
 
 /// A moment of a run: right before something is executed.
@@ -266,6 +267,37 @@ impl<'a, S: Segments> Positions<'a, S> {
         match time_of(text, self.path.length())? {
             Some(time) => Ok(At::block(time)),
             None => self.place(text.trim(), true),
+        }
+    }
+
+    /// The exact statement of a position, to begin or to end with: of a line, the first one that the arrival executes; of an operator, that one. A number, and the call
+    /// of a function, name a whole block. Where the line has no statement, the moment right before its first operator.
+    ///
+    /// # Errors
+    /// As [`time`](Self::time).
+    pub fn statement(&self, text: &str) -> Result<At, PositionError<S::Error>> {
+        if let Some(time) = time_of(text, self.path.length())? {
+            return Ok(At::block(time));
+        }
+        let text = text.trim();
+        match self.resolved(text)?.0 {
+            Place::Function(_) => self.place(text, false),
+            Place::Operator(..) => self.place(text, true),
+            Place::Line(..) => {
+                let types = Types::new(self.program, self.module);
+                let is_statement = |step: &Step| {
+                    // A function's last operator is told as its return.
+                    let code = self.program.function(step.function);
+                    let is_end = code.is_some_and(|code| step.op.as_u32() + 1 == code.operators);
+                    let ssa = types.statements(step.function);
+                    is_end || ssa.is_some_and(|ssa| ssa.statement_at(step.op).is_some())
+                };
+                let executed = self.executed(text)?;
+                match executed.into_iter().find(is_statement) {
+                    Some(Step { time, op, .. }) => Ok(At { time, op: Some(op) }),
+                    None => self.place(text, true),
+                }
+            }
         }
     }
 

@@ -40,16 +40,16 @@ pub fn calls(
             entered: open.entered,
             time: at,
         });
-        if calls.len() == most {
+        // Nobody in the guest made the outermost call: what was executed before it is of an earlier one, at any depth.
+        if calls.len() == most || index == 0 {
             break;
         }
         // What was executed last before the activation began is its call; or a tail call in an activation that it replaced.
         let mut entered = open.entered;
         at = loop {
             cursor.seek(entered)?;
-            let Some(before) = cursor.previous()? else {
-                break 0;
-            };
+            let before = cursor.previous()?.filter(|_| cursor.depth() + 1 >= depth);
+            let before = before.ok_or(StateError::Program("a call that nobody made"))?;
             if cursor.depth() < depth {
                 break before.last();
             }

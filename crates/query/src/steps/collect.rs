@@ -63,6 +63,8 @@ pub(super) struct Collector<'a> {
     tried: Option<Tried>,
     /// The import that is called, and where.
     host: Option<(FuncId, Site)>,
+    /// The function that returns next without executing anything more.
+    passing: Option<FuncId>,
 }
 
 impl<'a> Collector<'a> {
@@ -80,6 +82,7 @@ impl<'a> Collector<'a> {
             last: None,
             tried: None,
             host: None,
+            passing: None,
         }
     }
 
@@ -110,9 +113,22 @@ impl<'a> Collector<'a> {
 
     /// Whether it is wanted.
     fn push(&mut self, time: u64, function: FuncId, op: Option<OpId>, what: What) -> bool {
+        // What the host does by itself comes before the block.
+        self.push_at((time, op), function, op, what)
+    }
+
+    /// The same for what happens at a place of a block.
+    fn push_at(
+        &mut self,
+        (time, place): (u64, Option<OpId>),
+        function: FuncId,
+        op: Option<OpId>,
+        what: What,
+    ) -> bool {
         let wanted = &self.wanted;
         let fits = wanted.window.first <= time
             && time <= wanted.window.last
+            && wanted.within.has(time, place)
             && wanted.function.is_none_or(|wanted| wanted == function)
             && wanted.range.is_none_or(|range| what.touches(range));
         if fits {
@@ -267,20 +283,65 @@ impl<'a> Collector<'a> {
     }
 
     fn function_returns(&mut self, registers: &[u32], bank: Bank<'_>) {
-        let (Some((_, types)), Some(function)) = (
-            self.types_of(self.function),
-            self.program.function(self.function),
-        ) else {
+        let Some((_, types)) = self.types_of(self.function) else {
             return;
         };
         let bits = registers.iter().map(|&register| bank.get(register));
         let what = What::Return(typed(types, bits));
-        let end = OpId::from_u32(function.operators.saturating_sub(1));
         let jump = self.plan.items.last();
         let op = jump.filter(|item| item.kind == Kind::Jump);
-        let op = op.map_or(end, |item| item.op);
-        let last = u64::from(self.plan.blocks.saturating_sub(1));
-        self.push(self.start + last, self.function, Some(op), what);
+        let op = op.map_or_else(|| self.end_of(self.function), |item| Some(item.op));
+        self.push(self.now(), self.function, op, what);
+    }
+
+    /// The time of the node's last block.
+    fn now(&self) -> u64 {
+        self.start + u64::from(self.plan.blocks.saturating_sub(1))
+    }
+
+    /// A function's last operator, its `end`.
+    fn end_of(&self, function: FuncId) -> Option<OpId> {
+        let operators = self.program.function(function)?.operators;
+        operators.checked_sub(1).map(OpId::from_u32)
+    }
+
+    /// An activation returned, perhaps without executing anything more, when block T was the last one.
+    fn passed(&mut self, time: u64, values: &[GlobalBits]) {
+        let Some(function) = self.passing.take() else {
+            return;
+        };
+        if let Some((_, types)) = self.types_of(function) {
+            let what = What::Return(typed(types, values.iter().copied()));
+            let op = self.end_of(function);
+            // It comes after everything that the block does.
+            let last = OpId::from_u32(u32::MAX - 1);
+            self.push_at((time, Some(last)), function, op, what);
+        }
+    }
+}
+
+/// Sees in a node of a function that is not wanted only whether activations of one that is return after it.
+pub(super) struct Passing<'c, 'a> {
+    collector: &'c mut Collector<'a>,
+    time: u64,
+}
+
+impl<'c, 'a> Passing<'c, 'a> {
+    /// In a node of which block T is the last one.
+    pub fn new(collector: &'c mut Collector<'a>, time: u64) -> Self {
+        Self { collector, time }
+    }
+}
+
+impl Observer for Passing<'_, '_> {
+    const REGISTERS: bool = false;
+
+    fn passes_on(&mut self, function: FuncId) {
+        self.collector.passing = Some(function);
+    }
+
+    fn returned(&mut self, values: &[GlobalBits]) {
+        self.collector.passed(self.time, values);
     }
 }
 
@@ -327,7 +388,7 @@ fn accessed(
                 segment: inst.immediate as u32,
                 from: bank.get(inst.b).0,
             },
-            _ => What::Store(range, stored(inst, item, bank.get(inst.b))),
+            _ => What::Store(range, item.stored(inst.stored(bank.get(inst.b)))),
         },
     }
 }
@@ -345,15 +406,9 @@ fn tried(inst: &Inst, item: &Item, bank: Bank<'_>) -> Option<Tried> {
             segment: inst.immediate as u32,
             from: second().0,
         },
-        (None, Some(to), _) => Tried::Store(to, stored(inst, item, second())),
+        (None, Some(to), _) => Tried::Store(to, item.stored(inst.stored(second()))),
         (None, None, _) => return None,
     })
-}
-
-/// What a store wrote, of which this is the operand.
-pub(super) fn stored(inst: &Inst, item: &Item, bits: GlobalBits) -> Value {
-    let ty = item.operand(1).unwrap_or(ValType::I32);
-    Value::new(ty, inst.stored(bits))
 }
 
 /// What an instruction did that does not.
@@ -435,6 +490,10 @@ impl Observer for Collector<'_> {
         self.instructions_done(code, executed, Bank { low, high });
     }
 
+    fn passes_on(&mut self, function: FuncId) {
+        self.passing = Some(function);
+    }
+
     fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
         // What the host calls it calls before the node begins.
         let by_host = Site {
@@ -458,6 +517,9 @@ impl Observer for Collector<'_> {
 
     fn returned(&mut self, values: &[GlobalBits]) {
         let Some((import, site)) = self.host.take() else {
+            if self.wanted.level == Level::Statement {
+                self.passed(self.now(), values);
+            }
             return;
         };
         if self.wanted.level == Level::Statement {

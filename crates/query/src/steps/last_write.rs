@@ -1,7 +1,7 @@
 //! Who wrote a byte last.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId};
-use afterimage_machine::{Code, NodeEnd, Observer, Range};
+use afterimage_machine::{NodeEnd, Observer, Range};
 use afterimage_trace::LogReader;
 use afterimage_wet::checkpoint::CheckpointError;
 use afterimage_wet::checkpoint::{FileCheckpoints, Place, Site};
@@ -10,9 +10,8 @@ use afterimage_wet::{
 };
 use afterimage_wpp::{Cursor, Segments, Visit};
 
-use super::collect::stored;
 use super::step::overlap;
-use super::{Level, Run, Step, Steps, StepsError, Wanted, What};
+use super::{Level, Run, Step, Steps, StepsError, Wanted, What, Within};
 use crate::paths::Window;
 
 /// A write to memory.
@@ -88,6 +87,7 @@ where
                 first: 1,
                 last: run.path.length(),
             },
+            within: Within::default(),
             function: None,
             range: None,
         };
@@ -171,26 +171,23 @@ where
         };
         let plan = self.steps.plan(visit.node)?;
         let insts = &self.steps.follower.machine.codes()[visit.node].insts;
-        let mut at = plan.of_inst.iter().zip(insts);
-        let Some((&item, inst)) = at.find(|(_, inst)| inst.op == op) else {
+        let Some(inst) = insts.iter().position(|inst| inst.op == op) else {
             return Ok(None);
         };
-        if !matches!(write_to(inst.code), Some(WriteTo::Memory(_))) {
-            return Ok(None);
-        }
-        let value = || match values.at(visit.start)? {
-            Some(instance) => values.value(instance, inst.b).map(Some),
+        let bits = || match values.at(visit.start)? {
+            Some(instance) => values.stored(instance, inst),
             None => Ok(None),
         };
-        let bits = match value() {
+        let bits = match bits() {
             Err(TraceError::Outside { .. }) => None,
             found => found.map_err(LastWriteError::Values)?,
         };
-        Ok(bits.map(|bits| Step {
+        let value = bits.map(|bits| plan.items[plan.of_inst[inst] as usize].stored(bits));
+        Ok(value.map(|value| Step {
             time: write.time,
             function: write.function,
             op: write.op,
-            what: What::Store(write.range, stored(inst, &plan.items[item as usize], bits)),
+            what: What::Store(write.range, value),
             bytes: None,
         }))
     }
@@ -290,16 +287,13 @@ where
         };
         self.steps.follower.compile(site.node)?;
         let code = &self.steps.follower.machine.codes()[site.node];
-        let mut writes = code.insts.iter().filter_map(|inst| {
-            let to = write_to(inst.code)?;
-            Some((inst, to))
-        });
-        let (inst, to) = writes.nth(write as usize).ok_or_else(damaged)?;
+        let insts = code.insts.iter().enumerate();
+        let mut writes = insts.filter_map(|(at, inst)| Some((at, inst.op, write_to(inst.code)?)));
+        let (inst, op, to) = writes.nth(write as usize).ok_or_else(damaged)?;
         Ok(match to {
             WriteTo::Memory(length) => Some(SiteWrite {
-                op: inst.op,
-                base: inst.a,
-                offset: inst.immediate,
+                op,
+                inst,
                 length: length.into(),
             }),
             _ => None,
@@ -398,8 +392,8 @@ where
             let Some(instance) = values.at(visit.start)? else {
                 return Ok(None);
             };
-            let (base, _) = values.value_knowing(instance, write.base, known)?;
-            Ok(Some(base.wrapping_add(write.offset)))
+            let written = values.range_written_knowing(instance, write.inst, known)?;
+            Ok(written.map(|range| range.address))
         };
         match value() {
             Err(TraceError::Outside { .. }) => Ok(None),
@@ -447,27 +441,13 @@ where
         };
         for write in compiled.model.writes.iter().rev() {
             let inst = &compiled.code.insts[write.inst as usize];
-            if matches!(write.to, WriteTo::Global) || u32::from(inst.memory) != byte.memory {
+            if u32::from(inst.memory) != byte.memory {
                 continue;
             }
-            let (base, _) = values.value(instance, inst.a)?;
-            let range = match (write.to, inst.code) {
-                (WriteTo::Memory(length), _) => Range {
-                    address: base.wrapping_add(inst.immediate),
-                    length: length.into(),
-                    ..byte
-                },
-                (_, Code::MemoryFill | Code::MemoryInit | Code::MemoryCopy) => Range {
-                    address: base,
-                    length: values.value(instance, inst.c)?.0,
-                    ..byte
-                },
-                _ => continue,
-            };
-            if !overlap(range, byte) {
-                continue;
+            let range = values.range_written(instance, write.inst as usize)?;
+            if let Some(range) = range.filter(|&range| overlap(range, byte)) {
+                return Ok(written(self.run, visit, Some(inst.op), range));
             }
-            return Ok(written(self.run, visit, Some(inst.op), range));
         }
         Ok(None)
     }
@@ -520,6 +500,7 @@ where
                 first: 1,
                 last: time.saturating_sub(1),
             },
+            within: Within::default(),
             function: None,
             range: Some(byte),
         });
@@ -550,9 +531,8 @@ where
 #[derive(Clone, Copy)]
 struct SiteWrite {
     op: OpId,
-    /// The register with the address, and what is added to it.
-    base: u32,
-    offset: u64,
+    /// The position of its instruction in the node. (Its registers differ between the follower's code and the whole execution trace's.)
+    inst: usize,
     length: u64,
 }
 

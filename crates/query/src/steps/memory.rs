@@ -12,6 +12,7 @@ use super::follow::Run;
 use super::step::overlap;
 use super::{
     FileCheckpoints, LastWrite, LastWriteError, LastWrites, Level, Step, Steps, StepsError, Wanted,
+    Within,
 };
 use crate::paths::{At as Moment, Window};
 
@@ -85,6 +86,7 @@ where
             first: 1,
             last: length,
         },
+        within: Within::default(),
         function: None,
         range: Some(range),
     };

@@ -40,6 +40,6 @@ pub use operators::{FunctionOperators, OperatorPlace, Operators};
 pub(crate) use plan::{Kind as PlanKind, Plan};
 pub use step::{Step, Tried, Value, What};
 pub(crate) use stream::Plans;
-pub use stream::{Level, ReverseSteps, Steps, Wanted, last_steps};
+pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, last_steps};
 pub use tally::{BOUND, Distinct, Frequent};
 pub use values::{LoadedStretches, LoadedValues};

@@ -4,12 +4,12 @@ use std::error::Error;
 use std::ops::Range;
 
 use afterimage_ids::{EntityRef, OpId, ValueId};
-use afterimage_machine::NodeCode;
+use afterimage_machine::{GlobalBits, NodeCode};
 use afterimage_program::{Effect, Program, Ssa};
 use afterimage_wpp::Node;
 use wasmparser::ValType;
 
-use super::{Level, StepsError};
+use super::{Level, StepsError, Value};
 
 /// A statement of a node.
 #[derive(Clone, Debug)]
@@ -65,6 +65,11 @@ impl Item {
 
     pub fn result(&self) -> Option<ValType> {
         self.types.get(self.operands).copied()
+    }
+
+    /// What a store wrote.
+    pub fn stored(&self, bits: GlobalBits) -> Value {
+        Value::new(self.operand(1).unwrap_or(ValType::I32), bits)
     }
 }
 

@@ -25,7 +25,7 @@ impl Value {
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// When: the time of the block.
+    /// When: the time of the block. Of two steps the later one never has an earlier time.
     pub time: u64,
     /// In which function's code. The import's, where the host called itself.
     pub function: FuncId,
@@ -93,7 +93,8 @@ pub enum What {
         /// With what.
         arguments: Box<[Value]>,
     },
-    /// A function returned these.
+    /// A function returned these. If it executes nothing more after a call, or after an exception that its own label caught, this is at its end, and the time is that of the last
+    /// block that was executed.
     Return(Box<[Value]>),
     /// The host returned these from the call of an import.
     HostReturn(FuncId, Box<[Value]>),

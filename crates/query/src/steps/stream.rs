@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use afterimage_ids::{EntityRef, FuncId, NodeId};
+use afterimage_ids::{EntityRef, FuncId, NodeId, OpId};
 use afterimage_machine::{Inside, Range};
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Segments, Visit};
 
-use super::collect::Collector;
+use super::collect::{Collector, Passing};
 use super::follow::{Follower, Run};
 use super::plan::Plan;
 use super::{Step, StepsError};
@@ -24,6 +24,33 @@ pub enum Level {
     Memory,
 }
 
+/// Which part of the first and of the last block of a window is wanted: by default all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Within {
+    /// In this block, only from this operator on.
+    pub from: Option<(u64, OpId)>,
+    /// In this block, only up to this operator, which belongs to it.
+    pub to: Option<(u64, OpId)>,
+}
+
+impl Within {
+    /// From one moment to another. Both belong to it: an operator, or all of a block.
+    pub fn between(from: At, to: At) -> Self {
+        let edge = |at: At| Some((at.time, at.op?));
+        Self {
+            from: edge(from),
+            to: edge(to),
+        }
+    }
+
+    /// Whether a step at a place of a block belongs to it: `None` is before all operators.
+    pub(super) fn has(&self, time: u64, place: Option<OpId>) -> bool {
+        let is_early = |from: (u64, OpId)| time == from.0 && place < Some(from.1);
+        let is_late = |to: (u64, OpId)| time == to.0 && place > Some(to.1);
+        !self.from.is_some_and(is_early) && !self.to.is_some_and(is_late)
+    }
+}
+
 /// Which steps are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
@@ -31,6 +58,8 @@ pub struct Wanted {
     pub level: Level,
     /// From when to when.
     pub window: Window,
+    /// Which part of its first and last block.
+    pub within: Within,
     /// Only those in this function's code.
     pub function: Option<FuncId>,
     /// Only those that read or write some of these bytes; for [`Level::Memory`].
@@ -44,6 +73,10 @@ impl Wanted {
         window: Window {
             first: 1,
             last: u64::MAX,
+        },
+        within: Within {
+            from: None,
+            to: None,
         },
         function: None,
         range: None,
@@ -162,8 +195,12 @@ where
         let wanted = &self.collector.wanted;
         let function = self.run.path.nodes()[visit.node].function;
         let other = wanted.function.is_some_and(|wanted| wanted != function);
-        if visit.last() < wanted.window.first || other {
+        if visit.last() < wanted.window.first || other && wanted.level == Level::Memory {
             return self.follower.execute(visit, &mut ());
+        }
+        if other {
+            let mut passing = Passing::new(&mut self.collector, visit.last());
+            return self.follower.execute(visit, &mut passing);
         }
         let plan = self.plans.of(visit.node, &self.follower)?;
         let stopped = self.follower.stopped(visit);
@@ -354,7 +391,11 @@ where
         }
         steps.follower.compile(visit.node)?;
         let plan = steps.plans.of(visit.node, &steps.follower)?;
-        let found = plan.count(wanted.window.part(visit), wanted.level);
+        let mut part = wanted.window.part(visit);
+        // Of the last block a part may be wanted: it counts nothing, so that there are enough.
+        let is_cut = |to: (u64, OpId)| visit.start + part.end == to.0 + 1;
+        part.end -= u64::from(wanted.within.to.is_some_and(is_cut) && !part.is_empty());
+        let found = plan.count(part, wanted.level);
         missing = missing.saturating_sub(found);
         if missing == 0 {
             return Ok(visit.start.max(wanted.window.first));

@@ -1,15 +1,19 @@
 //! Checking the values in a file.
 
 use std::convert::Infallible;
+use std::error::Error;
 
+use afterimage_ids::{BlockId, FuncId};
 use afterimage_machine::stopped_before;
-use afterimage_program::Program;
+use afterimage_program::{OperatorIndex, Program};
 use afterimage_trace::TraceFile;
 use afterimage_wet::checkpoint::{FileCheckpoints, INTERVAL, Vertex};
 use afterimage_wet::{EpochFileError, FileEpochs, Index, Run};
 
 use super::{HostReads, recorded_epochs, recorded_values};
 use crate::paths::{FileSegments, RecordedPath, recorded_path};
+use crate::state::calls;
+use crate::stops;
 
 /// What checking the values in a file came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,11 +72,69 @@ pub fn verify_values(
         }
     }
     if report.findings.is_empty() {
-        report
-            .findings
-            .extend(printed(file, program, module, &path, &epochs));
+        let told = [printed, open_calls].map(|check| check(file, program, module, &path, &epochs));
+        report.findings.extend(told.into_iter().flatten());
     }
     Some(report)
+}
+
+/// What is wrong with the call stack at the end, as questions about a moment find it: call by call, back along the path.
+fn open_calls(
+    file: &TraceFile,
+    program: &Program,
+    module: &[u8],
+    path: &RecordedPath,
+    epochs: &FileEpochs,
+) -> Option<String> {
+    let length = path.length();
+    if length == 0 {
+        return None;
+    }
+    let check = || -> Result<Option<String>, Box<dyn Error>> {
+        let values = recorded_values(program, module, path, epochs)?;
+        let (found, _) = calls(&values, length, usize::MAX)?;
+        let index = OperatorIndex::new(program, module);
+        let end = file.end()?;
+        let said = end.map(|end| stops(program, &index, &end)).transpose()?;
+        // Of a run that returned, or left by an exception, nothing is recorded.
+        let said = said.filter(|said| !said.is_empty());
+        let Some(said) = said else {
+            return Ok(None);
+        };
+        let mut cursor = path.cursor();
+        let mut open = Vec::new();
+        for call in &found {
+            let visit = cursor.seek(call.time)?.ok_or("a call at no time")?;
+            let blocks = &path.nodes()[visit.node].blocks;
+            let block = blocks.get((call.time - visit.start) as usize);
+            open.push((call.function, *block.ok_or("a call in no block")?));
+        }
+        let said = said.iter().map(|stop| (stop.function, stop.block));
+        Ok(other_stack(&open, said))
+    };
+    match check() {
+        Ok(wrong) => wrong.map(|wrong| format!("Calls: {wrong}")),
+        Err(error) => Some(format!("Calls: {error}")),
+    }
+}
+
+/// Where the stack that was found, the innermost call first, is another one than the recorded stack.
+fn other_stack(
+    found: &[(FuncId, BlockId)],
+    mut said: impl ExactSizeIterator<Item = (FuncId, BlockId)>,
+) -> Option<String> {
+    if said.len() != found.len() {
+        let (found, said) = (found.len(), said.len());
+        return Some(format!(
+            "{found} functions are open at the end, and the recording says {said}"
+        ));
+    }
+    let differs = found.iter().position(|found| said.next() != Some(*found));
+    let at = differs?;
+    let (function, block) = found[at];
+    Some(format!(
+        "function {at} of the stack at the end is {function}, in {block}, and the recording says another place"
+    ))
 }
 
 /// What is wrong with what the file tells of what was put out.
@@ -213,5 +275,25 @@ fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Option<S
             "ValuesCheckpoints: up to t={}: {error}",
             vertex.end()
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_stack_is_found() {
+        let of = |function, block| (FuncId::from_u32(function), BlockId::from_u32(block));
+        let found = [of(3, 1), of(2, 0)];
+        assert_eq!(other_stack(&found, found.into_iter()), None);
+        for said in [
+            vec![of(3, 1)],
+            vec![of(3, 1), of(2, 1)],
+            vec![of(4, 1), of(2, 0)],
+            vec![of(3, 1), of(2, 0), of(1, 0)],
+        ] {
+            assert!(other_stack(&found, said.into_iter()).is_some());
+        }
     }
 }

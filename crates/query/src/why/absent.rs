@@ -450,15 +450,9 @@ impl<'v, 'a> Absence<'v, 'a> {
         cursor.seek(execution.time).map_err(path)?;
         let before = cursor.depth();
         let next = cursor.next().map_err(path)?;
-        // A function of the host has no activation.
-        let tail = matches!(
-            self.walk
-                .program
-                .function(place.0)
-                .map(|f| f.cfg.blocks[place.1].end),
-            Some(BlockEnd::TailCall(_))
-        );
-        let entered = next.filter(|_| cursor.depth() > before || tail);
+        // A function of the host has no activation. What follows a call of one in place of an activation is of the caller, or of the host's next call.
+        let replaced = self.walk.values.replaced(execution.instance)?;
+        let entered = next.filter(|_| cursor.depth() > before || replaced);
         let called = entered.map(|visit| self.walk.values.path().nodes()[visit.node].function);
         Ok(Cause::Table {
             place,

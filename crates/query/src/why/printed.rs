@@ -7,7 +7,7 @@ use afterimage_trace::TraceFile;
 use super::files::Calls;
 use super::given::Stream;
 use super::{At, End, Walk, WhyError};
-use crate::values::{HostPart, HostReads, HostReadsError, Instance, Origin, written_by};
+use crate::values::{HostPart, HostReads, HostReadsError, Instance, Origin};
 
 /// A call that put something out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -217,7 +217,7 @@ fn first_until(
         if inst >= executed {
             continue;
         }
-        let Some(own) = written_by(walk.values, instance, &compiled, inst)? else {
+        let Some(own) = walk.values.range_written(instance, inst)? else {
             continue;
         };
         if own.memory != range.memory || own.length == 0 {

@@ -5,7 +5,7 @@ use afterimage_machine::{Code, Range};
 use afterimage_program::Callee;
 
 use super::{At, Walk, WhyError};
-use crate::values::{Instance, Kind, Statement, written_by};
+use crate::values::{Instance, Kind, Statement};
 
 impl Walk<'_, '_> {
     /// The value of a statement in an execution of its node: what it computed, read or wrote, what it decided by, what it returned. `None` if there is none.
@@ -40,7 +40,7 @@ impl Walk<'_, '_> {
                 Some(At::Register(instance, register))
             }
             Code::Store(_) | Code::StoreVector(_) | Code::MemoryFill | Code::MemoryCopy => {
-                let range = written_by(self.values, instance, &compiled, inst)?;
+                let range = self.values.range_written(instance, inst)?;
                 // Of nothing there is nothing to tell.
                 range.filter(|range| range.length > 0).map(written)
             }

@@ -8,7 +8,7 @@ use afterimage_wet::{Reading, Source, Writer};
 use super::bits;
 use super::lanes::{self, Loaded};
 use super::{At, Bytes, Computed, End, Found, Move, WhyError};
-use crate::values::{Instance, RecordedValues, written_by};
+use crate::values::{Instance, RecordedValues};
 
 /// Of what is no memory.
 const NOTHING: Range = Range {
@@ -313,7 +313,7 @@ impl Walk<'_, '_> {
             besides,
         };
         let value = |register| At::Register(instance, register);
-        let all = written_by(self.values, instance, &compiled, inst)?;
+        let all = self.values.range_written(instance, inst)?;
         let Some(all) = all else {
             let how = Move::GlobalSet(one.immediate as u32);
             return Ok(moved(how, value(one.a), 0));

@@ -9,6 +9,7 @@ mod host;
 mod memory;
 mod places;
 mod source;
+mod written;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;

@@ -23,7 +23,6 @@ pub(super) use readers::{HostReaders, HostUse};
 
 use self::canvas::{Part, Wrote};
 use self::times::CallTimes;
-pub(crate) use self::writers::written_by;
 use self::writers::{Moment, Writers};
 use super::{Instance, Origin, RecordedValues};
 use crate::paths::FileSegments;

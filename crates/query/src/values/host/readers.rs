@@ -7,7 +7,7 @@ use afterimage_wet::Definition;
 use afterimage_wpp::Visit;
 
 use super::canvas::Wrote;
-use super::writers::{Moment, written_by};
+use super::writers::Moment;
 use super::{HostReads, HostReadsError};
 
 /// Bytes next to each other that a call of the host read.
@@ -269,8 +269,7 @@ impl Written {
                 if executed.is_some_and(|executed| inst as u64 >= executed) {
                     return Ok(None);
                 }
-                let compiled = values.compiled(instance.node)?;
-                let range = written_by(values, instance, &compiled, inst)?;
+                let range = values.range_written(instance, inst)?;
                 let inst = inst as u32;
                 let ranges = Vec::from_iter(range);
                 (Wrote::Guest { start, inst }, ranges, None)

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use afterimage_ids::FuncId;
-use afterimage_machine::{Code, NodeCode, Observer, Range};
+use afterimage_machine::{NodeCode, Observer, Range};
 use afterimage_trace::TraceFile;
 use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
-use afterimage_wet::{Compiled, WriteTo};
 use afterimage_wpp::Visit;
 
+use super::HostReadsError;
 use super::canvas::{Canvas, Part, Wrote};
-use super::{HostReadsError, Instance};
 use crate::paths::FileSegments;
 use crate::steps::{Follower, Paused, Run, StepsError};
 use crate::values::{RecordedValues, ValuesError};
@@ -312,7 +311,7 @@ fn wrote(
     let compiled = values.compiled(instance.node)?;
     for write in compiled.model.writes.iter().rev() {
         let inst = write.inst;
-        if let Some(range) = written_by(values, instance, &compiled, inst as usize)? {
+        if let Some(range) = values.range_written(instance, inst as usize)? {
             let start = visit.start;
             ranges.push((range, Wrote::Guest { start, inst }));
         }
@@ -333,40 +332,6 @@ fn wrote(
         canvas.under(range, wrote);
     }
     Ok(())
-}
-
-/// The bytes that an instruction of an execution writes. `None` if it writes to no memory.
-pub(crate) fn written_by(
-    values: &RecordedValues<'_>,
-    instance: Instance,
-    compiled: &Compiled,
-    position: usize,
-) -> Result<Option<Range>, HostReadsError> {
-    let missing = HostReadsError::Damaged("an instruction that is not there");
-    let inst = compiled.code.insts.get(position).ok_or(missing)?;
-    let to = compiled.model.ordinal(position);
-    let to = to.and_then(|write| compiled.model.writes.get(write));
-    let length = match to.filter(|write| write.inst as usize == position) {
-        Some(write) => match write.to {
-            WriteTo::Memory(length) => Some(u64::from(length)),
-            WriteTo::Many | WriteTo::Copy => None,
-            WriteTo::Global => return Ok(None),
-        },
-        None => return Ok(None),
-    };
-    let (base, _) = values.value(instance, inst.a)?;
-    let (address, length) = match (length, inst.code) {
-        (Some(length), _) => (base.wrapping_add(inst.immediate), length),
-        (None, Code::MemoryFill | Code::MemoryInit | Code::MemoryCopy) => {
-            (base, values.value(instance, inst.c)?.0)
-        }
-        (None, _) => return Err(HostReadsError::Damaged("a write that writes nothing")),
-    };
-    Ok(Some(Range {
-        memory: u32::from(inst.memory),
-        address,
-        length,
-    }))
 }
 
 /// Notes who writes bytes.

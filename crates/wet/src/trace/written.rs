@@ -1,0 +1,79 @@
+//! What instructions write to memory.
+//!
+//! An instruction is named by its position in the node, never by a register: other code of the same node ([`compile`](afterimage_machine::compile())) has the same
+//! positions, and other registers.
+
+use afterimage_machine::{Inst, Range};
+use afterimage_wpp::Segments;
+
+use super::evaluate::{Bits, Known};
+use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
+use crate::model::{WriteTo, write_to};
+
+impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// The bytes of memory that an instruction of an execution writes. `None` if it writes to no memory, or would write beyond all addresses.
+    ///
+    /// # Errors
+    /// If the node has no such instruction, or as [`value`](Self::value).
+    pub fn range_written(
+        &self,
+        instance: Instance,
+        position: usize,
+    ) -> Result<Option<Range>, Failure<S, E>> {
+        self.range_written_knowing(instance, position, &mut Known::default())
+    }
+
+    /// The same for one of several, as with [`value_knowing`](Self::value_knowing).
+    ///
+    /// # Errors
+    /// As [`range_written`](Self::range_written).
+    pub fn range_written_knowing(
+        &self,
+        instance: Instance,
+        position: usize,
+        known: &mut Known,
+    ) -> Result<Option<Range>, Failure<S, E>> {
+        let compiled = self.compiled(instance.node)?;
+        let inst = inst(&compiled, position)?;
+        let length = match write_to(inst.code) {
+            None | Some(WriteTo::Global) => return Ok(None),
+            // The code says how long it is.
+            Some(WriteTo::Memory(_)) => 0,
+            Some(WriteTo::Many | WriteTo::Copy) => self.value_knowing(instance, inst.c, known)?.0,
+        };
+        let (base, _) = self.value_knowing(instance, inst.a, known)?;
+        Ok(inst.accesses([base, 0, length]).written)
+    }
+
+    /// What a store of an execution wrote: of an integer only the bytes that are written. `None` if the instruction is no store.
+    ///
+    /// # Errors
+    /// As [`range_written`](Self::range_written).
+    pub fn stored(
+        &self,
+        instance: Instance,
+        position: usize,
+    ) -> Result<Option<Bits>, Failure<S, E>> {
+        let compiled = self.compiled(instance.node)?;
+        let inst = inst(&compiled, position)?;
+        match write_to(inst.code) {
+            Some(WriteTo::Memory(_)) => {
+                let bits = self.value(instance, inst.b)?;
+                Ok(Some(inst.stored(bits)))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn inst<P, E>(compiled: &Compiled, position: usize) -> Result<&Inst, TraceError<P, E>>
+where
+    P: std::error::Error + 'static,
+    E: std::error::Error + 'static,
+{
+    let missing = TraceError::Damaged("an instruction that is not there");
+    compiled.code.insts.get(position).ok_or(missing)
+}
