@@ -10,7 +10,6 @@ mod play;
 #[path = "common/recorded.rs"]
 mod recorded;
 
-use std::process::Command;
 use std::sync::Arc;
 
 use afterimage_ids::FuncId;
@@ -18,8 +17,9 @@ use afterimage_program::Program;
 use afterimage_query::paths::Window;
 use afterimage_query::steps::{Level, ReverseSteps, Step, Steps, Wanted, What, Within, last_steps};
 use afterimage_testkit::naive_trace::{Finish, Observation, Observed, Observer, Stop, instrument};
+use afterimage_testkit::tools;
 use afterimage_trace::{Ending, RawValue};
-use common::{Sandbox, skipped};
+use common::Sandbox;
 use generated::{each_recording, each_recording_of, seeds};
 use memory_programs::memory_program;
 use play::play;
@@ -315,42 +315,16 @@ int run(int n) {
 }
 ";
 
-/// Compiles and links, without what a developer's machine may put between.
+/// Compiles the source, if there is a compiler that can.
 fn compiled(sandbox: &Sandbox) -> bool {
-    sandbox.write("a.c", SOURCE);
-    let steps = [
-        vec![
-            "clang-19",
-            "--target=wasm32-unknown-unknown",
-            "-g",
-            "-O0",
-            "-c",
-            "a.c",
-            "-o",
-            "a.o",
-        ],
-        vec![
-            "wasm-ld-19",
-            "--no-entry",
-            "--export=run",
-            "a.o",
-            "-o",
-            "a.wasm",
-        ],
-    ];
-    steps.into_iter().all(|words| {
-        let mut command: Command = sandbox.any(words[0]);
-        match command.args(&words[1..]).output() {
-            Ok(output) => {
-                assert!(output.status.success(), "{output:?}");
-                true
-            }
-            Err(_) => {
-                skipped(&format!("{} is not installed", words[0]));
-                false
-            }
-        }
-    })
+    let Some(clang) = tools::clang() else {
+        return false;
+    };
+    let source = sandbox.write("a.c", SOURCE);
+    let out = sandbox.path("a.wasm");
+    let link = ["-Wl,--no-entry", "-Wl,--export=run"];
+    clang.module(&["-g", "-O0"], &[source], &link, &out);
+    true
 }
 
 fn lines(sandbox: &Sandbox, words: &str) -> Vec<String> {
