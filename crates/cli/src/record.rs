@@ -295,6 +295,7 @@ pub(crate) fn execute(
             | RecordError::Rewrite(_)
             | RecordError::Compile(_)
             | RecordError::Instantiate(_) => Exit::CannotRun,
+            RecordError::Interrupted => stopped_by(interrupt.requested()),
             _ => Exit::Failure,
         };
         let place = match error {
@@ -302,10 +303,22 @@ pub(crate) fn execute(
                 let path = out.path();
                 format!("the recording stops early; what was written is kept in {}, see: afterimage info {}", path.display(), pasted(&path))
             }
+            RecordError::Interrupted => {
+                format!("{}: nothing is recorded, because the engine was still compiling the program", loaded.path.display())
+            }
             _ => loaded.path.display().to_string(),
         };
         Failed { exit, error: anyhow::Error::new(error).context(place) }.into()
     })
+}
+
+/// The exit code of a recorder that was stopped before the guest began.
+fn stopped_by(by: Option<Interrupter>) -> Exit {
+    match by {
+        Some(Interrupter::Timeout) => Exit::TimedOut,
+        Some(Interrupter::Terminate) => Exit::Terminated,
+        Some(Interrupter::CtrlC) | None => Exit::Interrupted,
+    }
 }
 
 /// What is said of a recording that may name another operator than the one that trapped, or none.

@@ -97,7 +97,21 @@ fn answered(name: &str, case: &str) -> String {
 
 fn run(sandbox: &Sandbox, command: &str) -> Ran {
     match command.split_once(' ') {
-        Some(("afterimage", words)) => sandbox.run(words),
+        Some(("afterimage", words)) => {
+            let ran = sandbox.run(words);
+            let mut words = words.split_whitespace();
+            if words.next() == Some("instrument")
+                && let Some(from) = words.next()
+                && words.next() == Some("-o")
+                && let Some(to) = words.next()
+                && ran.code == Some(0)
+            {
+                let binary = wat::parse_file(sandbox.path(from)).unwrap();
+                sandbox.write("original.wasm", binary);
+                common::valid(sandbox, to, "original.wasm");
+            }
+            ran
+        }
         Some(("wat", file)) => {
             let stdout = wasmprinter::print_file(sandbox.path(file)).unwrap();
             Ran {

@@ -1,9 +1,9 @@
 //! The code of a node: a path of blocks as one straight line.
 
-use afterimage_ids::{BlockId, FuncId};
+use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_program::Callee;
 
-use crate::inst::{Inst, Register};
+use crate::inst::{Code, Inst, Register};
 
 /// A path of blocks, compiled.
 ///
@@ -143,6 +143,13 @@ pub enum NodeEnd {
 const MISSING: u32 = u32::MAX - 1;
 
 impl NodeCode {
+    /// The instruction that stands for an operator, if one does: that which gives its result, or the one that writes. (An atomic operator has several.)
+    pub fn inst_of(&self, op: OpId) -> Option<usize> {
+        let checks = |code| matches!(code, Code::Aligned(_));
+        let mut insts = self.insts.iter();
+        insts.position(|inst| inst.op == op && !checks(inst.code))
+    }
+
     /// What stands for a node that was not compiled yet. It cannot be executed, because no function is waited for that it could be of.
     pub(crate) fn missing() -> Self {
         Self {

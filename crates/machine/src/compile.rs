@@ -1,5 +1,6 @@
 //! From a path of blocks to its code.
 
+mod atomics;
 mod body;
 mod operators;
 

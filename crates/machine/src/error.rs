@@ -84,6 +84,10 @@ pub enum Trap {
     Signature,
     /// An exception that is to be thrown again is null.
     NullReference,
+    /// The address of an atomic operator is not a multiple of its width.
+    Unaligned,
+    /// It waits on memory that nobody shares.
+    Wait,
 }
 
 impl Trap {
@@ -99,6 +103,8 @@ impl Trap {
             Trap::CallOfNull => TrapCode::IndirectCallToNull,
             Trap::Signature => TrapCode::BadSignature,
             Trap::NullReference => TrapCode::NullReference,
+            Trap::Unaligned => TrapCode::UnalignedAtomic,
+            Trap::Wait => TrapCode::UnsharedWait,
         }
     }
 }

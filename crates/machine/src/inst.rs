@@ -64,6 +64,12 @@ pub enum Code {
     ElementDrop,
     /// Whether `a` is null.
     RefIsNull,
+    /// Traps unless `a` + `immediate` is a multiple of so many bytes.
+    Aligned(u8),
+    /// Waits at `a` + `immediate`, and so traps, since nobody else could go on; if there are so many bytes.
+    Wait(u8),
+    /// Traps unless memory has four bytes at `a` + `immediate`, where nobody waits.
+    Notify,
     /// Decides by `a` where control goes. The path says where it went: `immediate` holds what `a` must then be.
     Branch(Expected),
 }
@@ -85,6 +91,9 @@ impl Code {
             | Self::MemoryGrow
             | Self::TableGet
             | Self::RefIsNull
+            | Self::Aligned(_)
+            | Self::Wait(_)
+            | Self::Notify
             | Self::Branch(_) => 1,
             Self::Store(_) | Self::StoreVector(_) | Self::TableSet | Self::TableGrow => 2,
             Self::Select
@@ -114,6 +123,8 @@ impl Code {
                 | Self::TableCopy
                 | Self::TableInit
                 | Self::ElementDrop
+                | Self::Aligned(_)
+                | Self::Notify
                 | Self::Branch(_)
         )
     }

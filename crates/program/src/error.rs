@@ -71,13 +71,14 @@ pub(crate) const SUPPORTED: WasmFeatures = WasmFeatures::WASM2
     .union(WasmFeatures::MULTI_MEMORY)
     .union(WasmFeatures::MEMORY64)
     .union(WasmFeatures::EXTENDED_CONST)
-    .union(WasmFeatures::RELAXED_SIMD);
+    .union(WasmFeatures::RELAXED_SIMD)
+    // Of these the atomics: shared memories are refused.
+    .union(WasmFeatures::THREADS);
 
 /// What people call a feature that is not in [`SUPPORTED`].
 fn feature_name(missing: WasmFeatures) -> &'static str {
-    const NAMES: [(WasmFeatures, &str); 11] = [
+    const NAMES: [(WasmFeatures, &str); 10] = [
         (WasmFeatures::GC, "garbage collection"),
-        (WasmFeatures::THREADS, "threads (shared memory and atomics)"),
         (
             WasmFeatures::SHARED_EVERYTHING_THREADS,
             "shared-everything threads",

@@ -9,8 +9,9 @@ use std::ops::Range;
 use afterimage_ids::{EntityRef, EntitySet, FuncId, OpId, OrigOffset, PrimaryMap, TypeId};
 use wasmparser::{
     AbstractHeapType, CompositeInnerType, ConstExpr, Element, ElementItems, ExternalKind,
-    FuncToValidate, FuncValidatorAllocations, FunctionBody, HeapType, Operator, Parser, Payload,
-    RefType, TableInit, TypeRef, ValType, ValidPayload, Validator, ValidatorResources,
+    FuncToValidate, FuncValidatorAllocations, FunctionBody, HeapType, MemoryType, Operator, Parser,
+    Payload, RefType, TableInit, TypeRef, ValType, ValidPayload, Validator, ValidatorResources,
+    WasmModuleResources,
 };
 
 use crate::calls::{CallFacts, CallScan, MayThrow};
@@ -18,6 +19,7 @@ use crate::cfg_builder::CfgBuilder;
 use crate::error::{ParseError, SUPPORTED, offset};
 use crate::operators::Operators;
 use crate::program::Resources;
+use crate::ssa::is_out_of_bounds;
 use crate::{Cfg, Function, FunctionType, Import, Program};
 
 impl Program {
@@ -88,6 +90,8 @@ type Unread<'b> = (FuncToValidate<ValidatorResources>, FunctionBody<'b>);
 struct Body {
     range: Range<OrigOffset>,
     operators: u32,
+    out_of_bounds: Box<[OpId]>,
+    waits: Box<[OpId]>,
 }
 
 /// What a function's operators tell.
@@ -207,7 +211,18 @@ impl Module {
                     }
                 }
             }
-            Payload::MemorySection(memories) => self.memories += memories.count(),
+            Payload::MemorySection(memories) => {
+                for memory in memories.into_iter_with_offsets() {
+                    let (at, memory) = memory?;
+                    if memory.shared {
+                        return Err(ParseError::Unsupported {
+                            feature: "threads (shared memory)".into(),
+                            offset: offset(at),
+                        });
+                    }
+                    self.memories += 1;
+                }
+            }
             Payload::TagSection(tags) => {
                 for tag in tags {
                     self.tags.push(TypeId::from_u32(tag?.func_type_idx));
@@ -339,6 +354,8 @@ impl Module {
                     cfg,
                     body: body.range,
                     operators: body.operators,
+                    out_of_bounds: body.out_of_bounds,
+                    waits: body.waits,
                     may_throw: may_throw.function(id),
                 }
             })
@@ -400,12 +417,15 @@ fn read(
         resources: function.resources.clone(),
         ..*function
     };
+    let resources = function.resources.clone();
+    let most = |memory| resources.memory_at(memory).map(|ty| most_bytes(&ty));
     let mut validator = function.into_validator(std::mem::take(&mut room.allocations));
     let mut reader = body.get_binary_reader();
     validator.read_locals(&mut reader)?;
     let mut reader = wasmparser::OperatorsReader::new(reader);
     let mut facts = CallFacts::default();
     let mut address_taken = Vec::new();
+    let (mut out_of_bounds, mut waits) = (Vec::new(), Vec::new());
     let mut operators = 0;
     let start = offset(reader.original_position());
     let mut graph = nobody.map(|nobody| CfgBuilder::new(nobody, start));
@@ -422,6 +442,15 @@ fn read(
         if let Operator::RefFunc { function_index } = operator {
             address_taken.push(FuncId::from_u32(function_index));
         }
+        if is_out_of_bounds(&operator, most) {
+            out_of_bounds.push(OpId::from_u32(operators));
+        }
+        if let Operator::MemoryAtomicWait32 { .. }
+        | Operator::MemoryAtomicWait64 { .. }
+        | Operator::MemoryAtomicNotify { .. } = operator
+        {
+            waits.push(OpId::from_u32(operators));
+        }
         operators += 1;
     }
     reader.finish()?;
@@ -431,11 +460,21 @@ fn read(
         body: Body {
             range: offset(range.start)..offset(range.end),
             operators,
+            out_of_bounds: out_of_bounds.into(),
+            waits: waits.into(),
         },
         facts,
         address_taken,
         graph: graph.map(CfgBuilder::finish),
     })
+}
+
+/// The size to which a memory can grow.
+fn most_bytes(ty: &MemoryType) -> u128 {
+    let page = ty.page_size_log2.unwrap_or(16);
+    let address_space = if ty.memory64 { 1 << 64 } else { 1 << 32 };
+    let most = ty.maximum.map(|pages| u128::from(pages) << page);
+    most.unwrap_or(u128::MAX).min(address_space)
 }
 
 fn build_cfg(bytes: &[u8], body: &Range<OrigOffset>, may_throw: &MayThrow) -> Cfg {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use afterimage_ids::{EntitySet, FuncId, OrigOffset, PrimaryMap, TypeId};
+use afterimage_ids::{EntitySet, FuncId, OpId, OrigOffset, PrimaryMap, TypeId};
 use wasmparser::{ValType, ValidatorResources};
 
 use crate::Cfg;
@@ -74,6 +74,10 @@ pub struct Function {
     /// Whether an exception can leave it, its own or one of a function that it (tail-)calls. Errs
     /// towards yes: which tags a handler names is not looked at, nor is unreachable code left out.
     pub may_throw: bool,
+    /// Operators that go beyond a memory whatever their address is, because their offset alone does.
+    pub out_of_bounds: Box<[OpId]>,
+    /// Operators that wait at an address of a memory, or wake who does.
+    pub waits: Box<[OpId]>,
     /// Its control-flow graph.
     pub cfg: Cfg,
 }

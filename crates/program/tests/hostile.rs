@@ -70,14 +70,7 @@ fn what_is_not_a_module_is_told_apart() {
 #[test]
 fn what_is_not_supported_is_refused_by_name_and_place() {
     let cases = [
-        (
-            "(module (memory 1 1 shared))",
-            "threads (shared memory and atomics)",
-        ),
-        (
-            "(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))",
-            "threads (shared memory and atomics)",
-        ),
+        ("(module (memory 1 1 shared))", "threads (shared memory)"),
         ("(module (type (struct (field i32))))", "garbage collection"),
         ("(module (type (array i8)))", "garbage collection"),
         ("(module (func (param anyref)))", "garbage collection"),

@@ -100,7 +100,7 @@ pub(crate) struct Activation {
 pub(crate) struct Doubt {
     /// In this function.
     pub function: FuncId,
-    /// One of the loads between these offsets may have trapped.
+    /// One of the loads or stores between these offsets may have trapped.
     pub loads: Range<OrigOffset>,
     /// An operator in the block that trapped, as the engine names it or there is no other.
     pub at: Option<OrigOffset>,
@@ -131,7 +131,7 @@ impl Outcome {
         let Outcome::Early { stack, how } = self else {
             return Ok(Vec::new());
         };
-        let mut standing = stack
+        stack
             .iter()
             .enumerate()
             .map(|(depth, &(function, offset))| match offset {
@@ -159,12 +159,7 @@ impl Outcome {
                 }
                 None => Err(RecordError::UnknownPlace(function.to_string())),
             })
-            .collect::<Result<Vec<_>, RecordError>>()?;
-        if let (Early::Trap(Trap::UnreachableCodeReached), Some(top)) = (how, standing.first_mut())
-        {
-            *top = behind_conditional_trap(program, index, *top)?;
-        }
-        Ok(standing)
+            .collect()
     }
 
     /// The function that trapped, and where the engine says it did.
@@ -192,20 +187,29 @@ impl Outcome {
 
     /// Whether a load may have trapped that was made one instruction with another operator.
     fn may_be_folded(&self) -> bool {
-        matches!(
-            self,
+        self.beyond().is_some()
+    }
+
+    /// Which operators can trap like this, if it went beyond a memory or a table.
+    fn beyond(&self) -> Option<fn(Effect) -> bool> {
+        match self {
             Outcome::Early {
-                how: Early::Trap(Trap::MemoryOutOfBounds | Trap::TableOutOfBounds),
+                how: Early::Trap(Trap::MemoryOutOfBounds),
                 ..
-            }
-        )
+            } => Some(Effect::may_leave_memory),
+            Outcome::Early {
+                how: Early::Trap(Trap::TableOutOfBounds),
+                ..
+            } => Some(Effect::may_leave_table),
+            _ => None,
+        }
     }
 
     /// What is in doubt of where it trapped, if anything is.
     ///
     /// Of a load and what takes its value the engine makes one instruction, if nothing stands between them; it reports that one at the operator that takes
     /// the value, or nowhere, if it made that operator of several. An operator that cannot trap like this may have been moved, so its block says nothing
-    /// of where the load is.
+    /// of where the load is. A store that another one overwrites may be left out, so that the other one traps.
     pub(crate) fn in_doubt(
         &self,
         program: &Program,
@@ -220,14 +224,22 @@ impl Outcome {
         let code = program.function(function)?;
         let found = at.and_then(|at| Some((at, block_of(program, index, at)?.1)));
         let before = found.map(|(at, block)| code.cfg.blocks[block].offsets.start..at);
-        let mut itself = false;
+        let mut itself = None;
+        // Whether there are other stores, and all in the block of the operator that the engine names.
+        let (mut other_stores, mut stores_here) = (false, true);
         let mut loads_before = false;
         // The last load, and whether all others are in its block.
         let mut last: Option<(OrigOffset, BlockId)> = None;
         let mut one_block = true;
         for (op, offset, operator) in program.operators(bytes, code) {
             let effect = Effect::of(&operator);
-            itself |= at == Some(offset) && effect.may_go_beyond();
+            let may = self.beyond().is_some_and(|may| may(effect));
+            if at == Some(offset) {
+                itself = Some(effect).filter(|_| may);
+            } else if may && effect.is_store() {
+                other_stores = true;
+                stores_here &= code.block_of(op) == found.map(|(_, block)| block);
+            }
             if effect.is_load()
                 && let Some(block) = code.block_of(op)
             {
@@ -238,7 +250,12 @@ impl Outcome {
             }
         }
         match before {
-            Some(before) if itself => loads_before.then_some(Doubt {
+            Some(_) if itself.is_some_and(Effect::is_store) && other_stores => Some(Doubt {
+                function,
+                loads: code.body.clone(),
+                at: at.filter(|_| stores_here),
+            }),
+            Some(before) if itself.is_some() => loads_before.then_some(Doubt {
                 function,
                 loads: before,
                 at,
@@ -272,10 +289,20 @@ impl Outcome {
         self.trapped(map).is_some_and(|(function, at)| {
             let block = |at| block_of(program, index, at).map(|(_, block)| block);
             // An operator that cannot trap like this may have been moved to another block than the load's.
-            let moved = |at| !index.effect(at).is_some_and(Effect::may_go_beyond);
+            let moved = |at| {
+                !index
+                    .effect(at)
+                    .zip(self.beyond())
+                    .is_some_and(|(e, may)| may(e))
+            };
+            let stores = |at| index.effect(at).is_some_and(Effect::is_store);
             // What was recorded is the other one of the two, if it could not be settled.
-            let folded =
-                |at| self.may_be_folded() && (block(at) == block(trapped.offset) || moved(at));
+            let folded = |at| {
+                self.may_be_folded()
+                    && (block(at) == block(trapped.offset)
+                        || moved(at)
+                        || stores(at) && stores(trapped.offset))
+            };
             function == trapped.function && at.is_none_or(|at| at == trapped.offset || folded(at))
         })
     }
@@ -285,20 +312,10 @@ impl Outcome {
         let Outcome::Early { how, .. } = self else {
             return Ending::Returned;
         };
-        let at_poll = matches!(
-            standing.first(),
-            Some(Activation {
-                place: Place::Poll(_),
-                ..
-            })
-        );
-        let at_prologue = matches!(
-            standing.first(),
-            Some(Activation {
-                place: Place::Prologue,
-                ..
-            })
-        );
+        let at = standing.first().map(|first| first.place);
+        let at_poll = matches!(at, Some(Place::Poll(_)));
+        let at_prologue = at == Some(Place::Prologue);
+        let at_wait = matches!(at, Some(Place::Wait(_)));
         match how {
             Early::Exit(code) => Ending::Exited { code: *code },
             Early::Stopped => Ending::Interrupted {
@@ -307,6 +324,13 @@ impl Outcome {
             Early::Trap(Trap::UnreachableCodeReached) if at_poll => Ending::Interrupted {
                 by: by.unwrap_or(Interrupter::Terminate),
             },
+            Early::Trap(Trap::UnreachableCodeReached) if at_wait => {
+                let trap = Trap::AtomicWaitNonSharedMemory;
+                Ending::Trapped {
+                    code: trap_code(trap),
+                    message: trap.to_string(),
+                }
+            }
             Early::Trap(Trap::UnreachableCodeReached) if at_prologue => Ending::StackOverflow,
             Early::Trap(Trap::StackOverflow) => Ending::StackOverflow,
             Early::Trap(trap) => Ending::Trapped {
@@ -350,40 +374,6 @@ impl Outcome {
     }
 }
 
-/// A conditional branch to `unreachable` may be compiled to a conditional trap, which stands at the branch. Where
-/// the trap really is follows from the graph: the rewriter keeps two such ways apart.
-fn behind_conditional_trap(
-    program: &Program,
-    index: &OperatorIndex<'_>,
-    at: Activation,
-) -> Result<Activation, RecordError> {
-    let Place::Operator(offset) = at.place else {
-        return Ok(at);
-    };
-    let unknown = || RecordError::UnknownPlace(offset.to_string());
-    let function = program.function(at.function).ok_or_else(unknown)?;
-    let cfg = &function.cfg;
-    let block = index
-        .find(offset)
-        .and_then(|(_, op)| function.block_of(op))
-        .ok_or_else(unknown)?;
-    if cfg.blocks[block].end != BlockEnd::Branch {
-        return Ok(at);
-    }
-    // Of two ways that both lead to `unreachable`, the first has a store before it and is no conditional trap.
-    let trap = cfg
-        .graph
-        .successors(block)
-        .rfind(|&to| cfg.blocks[to].end == BlockEnd::Unreachable);
-    let trap = trap.ok_or_else(unknown)?;
-    // `unreachable` is one byte, the last of its block.
-    let offset = OrigOffset(cfg.blocks[trap].offsets.end.0 - 1);
-    Ok(Activation {
-        function: at.function,
-        place: Place::Operator(offset),
-    })
-}
-
 fn trap_code(trap: Trap) -> TrapCode {
     match trap {
         Trap::UnreachableCodeReached => TrapCode::Unreachable,
@@ -395,6 +385,8 @@ fn trap_code(trap: Trap) -> TrapCode {
         Trap::IntegerDivisionByZero => TrapCode::DivisionByZero,
         Trap::BadConversionToInteger => TrapCode::BadConversionToInteger,
         Trap::NullReference => TrapCode::NullReference,
+        Trap::HeapMisaligned => TrapCode::UnalignedAtomic,
+        Trap::AtomicWaitNonSharedMemory => TrapCode::UnsharedWait,
         _ => TrapCode::Other,
     }
 }
@@ -422,7 +414,7 @@ pub(crate) fn frames(
                 .function(s.function)
                 .ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
             let (offset, standing) = match s.place {
-                Place::Operator(offset) => (offset, Standing::At),
+                Place::Operator(offset) | Place::Wait(offset) => (offset, Standing::At),
                 Place::Poll(block) => (block_start(function, block), Standing::Before),
                 Place::Prologue => (function.body.start, Standing::NotEntered),
             };
@@ -464,7 +456,7 @@ pub(crate) fn open_frames(
                 continue;
             }
             Place::Poll(block) => block,
-            Place::Operator(offset) => index
+            Place::Operator(offset) | Place::Wait(offset) => index
                 .find(offset)
                 .and_then(|(_, op)| function.block_of(op))
                 .ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?,

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use wasmparser::WasmFeatures;
 use wasmtime::{Config, Engine, OptLevel};
 
 use crate::RecordError;
@@ -32,6 +33,8 @@ pub(crate) struct Settings {
     /// Off only to measure what it costs.
     pub deterministic: bool,
     pub epochs: bool,
+    /// Off for modules with functions for which that takes too long: see `deep_functions`.
+    pub optimised: bool,
 }
 
 impl Settings {
@@ -40,14 +43,19 @@ impl Settings {
             stack,
             deterministic: true,
             epochs: false,
+            optimised: true,
         }
     }
 }
 
 pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
+    let level = match settings.optimised {
+        true => OptLevel::Speed,
+        false => OptLevel::None,
+    };
     let mut config = Config::new();
     config
-        .cranelift_opt_level(OptLevel::Speed)
+        .cranelift_opt_level(level)
         .cranelift_nan_canonicalization(settings.deterministic)
         .relaxed_simd_deterministic(settings.deterministic)
         .epoch_interruption(settings.epochs)
@@ -59,6 +67,8 @@ pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
         .wasm_memory64(true)
         .wasm_extended_const(true)
         .wasm_relaxed_simd(true)
+        // Of these the atomics. Shared memories are refused, and nothing waits: see `crates/rewrite`.
+        .wasm_features(WasmFeatures::THREADS, true)
         // Faults come as signals everywhere: the path's ring has a handler of its own.
         .macos_use_mach_ports(false)
         .max_wasm_stack(settings.stack)

@@ -8,6 +8,7 @@ use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
 use afterimage_rewrite::{Armed, Options, Place, Probes, Rewritten, rewrite};
 use afterimage_trace::{CountsLens, End, Ending, Event, Standing, TraceFile};
 
+use crate::deep::deep_functions;
 use crate::ending::{Activation, Outcome, frames, not_entered, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::paths::PathHost;
@@ -121,6 +122,8 @@ pub(crate) struct Job<'a> {
     pub(crate) program: &'a Program,
     pub(crate) index: OperatorIndex<'a>,
     pub(crate) end: End,
+    /// The functions that are not optimised.
+    pub(crate) deep: Vec<FuncId>,
     cache: &'a Cache,
     progress: &'a Progress,
 }
@@ -144,6 +147,7 @@ impl<'a> Job<'a> {
             program,
             index: OperatorIndex::new(program, bytes),
             end: file.end()?.ok_or(RecordError::Cut)?,
+            deep: deep_functions(program),
             cache,
             progress,
         })
@@ -186,7 +190,10 @@ impl<'a> Job<'a> {
         skip: u64,
         attempt: &mut Attempt<'_>,
     ) -> Result<(Repeated, Vec<Activation>), RecordError> {
-        let engine = engine(Settings::with_stack(REPLAY_STACK))?;
+        let engine = engine(Settings {
+            optimised: self.deep.is_empty(),
+            ..Settings::with_stack(REPLAY_STACK)
+        })?;
         let mut options = Options {
             export_start: true,
             ..Options::default()

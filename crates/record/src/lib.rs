@@ -6,6 +6,7 @@
 //! and without the host. What cannot be repeated exactly is refused by name.
 
 mod cache;
+mod deep;
 mod effects;
 mod ending;
 mod engine;

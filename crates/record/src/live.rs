@@ -24,15 +24,19 @@ use wasmtime::{AsContextMut, Func, Instance, Memory, Module, ResourceLimiter, St
 use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
+use crate::deep::deep_functions;
 use crate::effects::{Span, Strings};
 use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
 use crate::lens::solve_counts;
 use crate::paths::{HALF_WORDS, HasPaths, PathHost, Producer, WordWriter, say_number};
-use crate::replay::Progress;
+use crate::replay::{Progress, compile_unless};
 use crate::trapped::{Unsettled, trapped_at};
-use crate::values::{parse_arguments, raw, zero};
+use crate::values::{argument, parse_arguments, raw, zero};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
+
+/// A time limit is one for the run: compiling the program may take that long, and so much longer.
+const COMPILING: Duration = Duration::from_secs(5);
 
 /// What to run, and with what.
 #[derive(Clone, Debug, Default)]
@@ -247,8 +251,10 @@ pub fn record(
     interrupt: &Interrupt,
     out: &TraceWriter,
 ) -> Result<Recorded, RecordError> {
+    let deep = deep_functions(program);
     let settings = Settings {
         deterministic: options.deterministic,
+        optimised: deep.is_empty(),
         ..Settings::with_stack(options.stack)
     };
     let engine = engine(settings)?;
@@ -269,7 +275,7 @@ pub fn record(
     let probes = match &path_plan {
         Some(plan) => Probes::Paths(PathProbes {
             plan: TracePlan::Paths(plan),
-            in_memory: &[],
+            in_memory: &deep,
             half: HALF_WORDS,
         }),
         None => the_plan.as_ref().into(),
@@ -289,10 +295,11 @@ pub fn record(
     let log = out.log()?;
     let flusher = log.flusher();
 
-    let module = cache.compile(&engine, &rewritten.module)?;
-    let _timer = options
-        .timeout
-        .map(|limit| Timer::start(limit, interrupt.clone()));
+    let timer = |limit: Duration| Timer::start(limit, interrupt.clone());
+    let compiling = options.timeout.map(|limit| timer(limit + COMPILING));
+    let module = compile_unless(interrupt, cache, &engine, &rewritten.module)?;
+    drop(compiling);
+    let _timer = options.timeout.map(timer);
     let run = Run {
         bytes,
         program,
@@ -591,7 +598,9 @@ impl Run<'_> {
                         wanted: export.clone(),
                         exports: Vec::new(),
                     })?;
-            let params: Vec<Val> = args.iter().map(|a| crate::values::val(*a)).collect();
+            let types = callee.ty(&*store);
+            let params = args.iter().zip(types.params());
+            let params = Vec::from_iter(params.map(|(&a, ty)| argument(a, &ty)));
             let mut results: Vec<Val> = callee.ty(&*store).results().map(|ty| zero(&ty)).collect();
             if let Err(error) = callee.call(&mut *store, &params, &mut results) {
                 return Ok((classify(error)?, Vec::new()));

@@ -17,7 +17,7 @@ use crate::ending::{Outcome, classify};
 use crate::engine::REPLAY_STACK;
 use crate::live::Stopped;
 use crate::paths::{HasPaths, PathHost, say_number};
-use crate::values::{raw, same_type, val, zero};
+use crate::values::{argument, raw, same_type, val, zero};
 use crate::{Cache, Interrupt, RecordError};
 
 /// How often who waits for the compiler looks whether to go on.
@@ -131,7 +131,7 @@ pub(crate) struct Source<'a> {
     pub program: &'a Program,
     pub file: &'a TraceFile,
     pub progress: &'a Progress,
-    /// Who may stop it while it is compiled and, with the clock, at each poll. What is compiled for this is not kept.
+    /// Who may stop it while it is compiled and, with the clock, at each poll.
     pub interrupt: Option<&'a Interrupt>,
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn replay(
         interrupt,
     } = *source;
     let module = match interrupt {
-        Some(interrupt) => compile_unless(interrupt, engine, &rewritten.module)?,
+        Some(interrupt) => compile_unless(interrupt, cache, engine, &rewritten.module)?,
         None => cache.compile(engine, &rewritten.module)?,
     };
     let host = Host {
@@ -202,18 +202,19 @@ pub(crate) fn replay(
 }
 
 /// Compiles a module on a thread of its own, which is left alone if somebody asks to stop: the engine cannot be interrupted.
-fn compile_unless(
+pub(crate) fn compile_unless(
     interrupt: &Interrupt,
+    cache: &Cache,
     engine: &Engine,
     bytes: &[u8],
 ) -> Result<Module, RecordError> {
     let (send, compiled) = mpsc::channel();
-    let (engine, bytes) = (engine.clone(), bytes.to_vec());
+    let (cache, engine, bytes) = (cache.clone(), engine.clone(), bytes.to_vec());
     std::thread::Builder::new()
         .stack_size(REPLAY_STACK)
         .spawn(move || {
             // Nobody may be waiting any more.
-            let _ = send.send(Module::new(&engine, bytes).map_err(RecordError::compile));
+            let _ = send.send(cache.compile(&engine, &bytes));
         })
         .map_err(RecordError::Thread)?;
     loop {
@@ -265,7 +266,14 @@ fn run(
                 .data()
                 .diverged(format!("function {} cannot be called", function.as_u32())));
         };
-        let params: Vec<Val> = args.iter().map(|a| val(*a)).collect();
+        let types = callee.ty(&*store);
+        if types.params().len() != args.len() {
+            return Err(store
+                .data()
+                .diverged("a call with another number of arguments"));
+        }
+        let params = args.iter().zip(types.params());
+        let params = Vec::from_iter(params.map(|(&a, ty)| argument(a, &ty)));
         let mut results: Vec<Val> = callee.ty(&*store).results().map(|ty| zero(&ty)).collect();
         if let Err(error) = callee.call(&mut *store, &params, &mut results) {
             return classify(error);

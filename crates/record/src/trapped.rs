@@ -4,6 +4,7 @@ use afterimage_program::{Effect, OperatorIndex, Program};
 use afterimage_rewrite::{Options, Probes, rewrite};
 use afterimage_trace::{Ending, Frame, Standing, TraceFile, TraceWriter, TrapCode};
 
+use crate::deep::deep_functions;
 use crate::ending::{Doubt, frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::replay::{Progress, Source, Stop, replay};
@@ -43,7 +44,10 @@ pub(crate) fn trapped_at(
         ..Options::default()
     };
     let rewritten = rewrite(bytes, program, Probes::None, &options)?;
-    let engine = engine(Settings::with_stack(REPLAY_STACK))?;
+    let engine = engine(Settings {
+        optimised: deep_functions(program).is_empty(),
+        ..Settings::with_stack(REPLAY_STACK)
+    })?;
     let source = Source {
         cache: &Cache::none(),
         program,
@@ -71,19 +75,17 @@ fn could_trap(run: &Unsettled<'_>, frame: &Frame) -> bool {
     let Some(code) = run.program.function(frame.function) else {
         return false;
     };
-    let beyond = matches!(
-        run.ending,
-        Ending::Trapped {
-            code: TrapCode::MemoryOutOfBounds | TrapCode::TableOutOfBounds,
-            ..
-        }
-    );
-    let mut operators = run.program.operators(run.bytes, code);
-    let mut goes_beyond = || {
-        let operator = operators.find(|&(_, offset, _)| offset == frame.offset);
-        operator.is_some_and(|(_, _, operator)| Effect::of(&operator).may_go_beyond())
+    let Ending::Trapped { code: trap, .. } = run.ending else {
+        return false;
     };
+    let may: fn(Effect) -> bool = match trap {
+        TrapCode::MemoryOutOfBounds => Effect::may_leave_memory,
+        TrapCode::TableOutOfBounds => Effect::may_leave_table,
+        _ => |_| true,
+    };
+    let mut operators = run.program.operators(run.bytes, code);
+    let operator = operators.find(|&(_, offset, _)| offset == frame.offset);
     frame.function == run.doubt.function
         && frame.standing == Standing::At
-        && (!beyond || goes_beyond())
+        && operator.is_some_and(|(_, _, operator)| may(Effect::of(&operator)))
 }

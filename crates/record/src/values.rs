@@ -52,7 +52,18 @@ pub(crate) fn zero(ty: &ValType) -> Val {
     Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None))
 }
 
-/// Reads the arguments of an invoked function: decimal or hexadecimal integers, decimal floats.
+/// A value of the log as an argument of this type: null is of the type that is wanted.
+pub(crate) fn argument(value: RawValue, ty: &ValType) -> Val {
+    match value {
+        RawValue::NullRef | RawValue::OpaqueRef => zero(ty),
+        value => val(value),
+    }
+}
+
+/// Reads the arguments of an invoked function: decimal or hexadecimal integers, decimal floats, NaNs with a payload as in the text format, and null
+/// references.
+///
+/// Other references are not to be had: those of functions and exceptions are the guest's own, and a recording keeps none of the host's.
 pub(crate) fn parse_arguments(
     export: &str,
     params: &[wasmparser::ValType],
@@ -92,8 +103,21 @@ fn integer(text: &str) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
+/// The payload of a NaN as it is written, `nan` or `nan:0x…`, with a sign or without. `None` if it is no NaN, `Some(None)` if it is none that
+/// has so many bits.
+fn nan(text: &str, bits: u32) -> Option<Option<u64>> {
+    let rest = text.strip_prefix('-').unwrap_or(text).strip_prefix("nan")?;
+    if rest.is_empty() {
+        return Some(Some(1 << (bits - 1)));
+    }
+    let payload = rest
+        .strip_prefix(":0x")
+        .and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    Some(payload.filter(|&payload| payload > 0 && payload >> bits == 0))
+}
+
 fn literal(ty: wasmparser::ValType, text: &str) -> Option<RawValue> {
-    use wasmparser::ValType::{F32, F64, I32, I64};
+    use wasmparser::ValType::{F32, F64, I32, I64, Ref, V128};
     Some(match ty {
         I32 => {
             let value = integer(text)?;
@@ -111,8 +135,68 @@ fn literal(ty: wasmparser::ValType, text: &str) -> Option<RawValue> {
                     .or_else(|| u64::try_from(value).ok().map(|v| v as i64))?,
             )
         }
-        F32 => RawValue::F32(text.parse::<f32>().ok()?.to_bits()),
-        F64 => RawValue::F64(text.parse::<f64>().ok()?.to_bits()),
-        _ => return None,
+        F32 => RawValue::F32(match nan(text, 23) {
+            Some(bits) => {
+                u32::try_from(bits?).ok()? | u32::from(text.starts_with('-')) << 31 | 0xff << 23
+            }
+            None => text.parse::<f32>().ok()?.to_bits(),
+        }),
+        F64 => RawValue::F64(match nan(text, 52) {
+            Some(bits) => bits? | u64::from(text.starts_with('-')) << 63 | 0x7ff << 52,
+            None => text.parse::<f64>().ok()?.to_bits(),
+        }),
+        V128 => RawValue::V128(match text.strip_prefix("0x") {
+            Some(hex) => u128::from_str_radix(hex, 16).ok()?,
+            None => text.parse().ok()?,
+        }),
+        Ref(ty) if ty.is_nullable() && text == "null" => RawValue::NullRef,
+        Ref(_) => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmparser::{RefType, ValType};
+
+    use super::{RawValue, literal};
+
+    #[test]
+    fn literals_are_read_to_the_bit() {
+        let cases = [
+            (ValType::F32, "nan", Some(RawValue::F32(0x7fc0_0000))),
+            (ValType::F32, "-nan:0x1", Some(RawValue::F32(0xff80_0001))),
+            (ValType::F32, "nan:0x800000", None),
+            (ValType::F32, "nan:0x0", None),
+            (ValType::F32, "-0", Some(RawValue::F32(0x8000_0000))),
+            (
+                ValType::F64,
+                "-nan",
+                Some(RawValue::F64(0xfff8_0000_0000_0000)),
+            ),
+            (
+                ValType::F64,
+                "nan:0xfffffffffffff",
+                Some(RawValue::F64(0x7fff_ffff_ffff_ffff)),
+            ),
+            (
+                ValType::F64,
+                "inf",
+                Some(RawValue::F64(0x7ff0_0000_0000_0000)),
+            ),
+            (ValType::V128, "0x10", Some(RawValue::V128(16))),
+            (
+                ValType::V128,
+                "340282366920938463463374607431768211455",
+                Some(RawValue::V128(u128::MAX)),
+            ),
+            (ValType::V128, "-1", None),
+            (ValType::FUNCREF, "null", Some(RawValue::NullRef)),
+            (ValType::EXTERNREF, "null", Some(RawValue::NullRef)),
+            (ValType::EXTERNREF, "1", None),
+            (ValType::Ref(RefType::FUNC), "null", None),
+        ];
+        for (ty, text, expected) in cases {
+            assert_eq!(literal(ty, text), expected, "{ty} {text}");
+        }
+    }
 }

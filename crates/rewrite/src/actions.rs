@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use afterimage_ids::{BlockId, CounterId, EdgeId, EntityRef, OpId};
 use afterimage_placement::Site;
-use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
+use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind, Function};
 
 use crate::map::Place;
 use crate::paths::PathStep;
@@ -73,28 +73,18 @@ impl Actions {
         }
     }
 
-    /// Makes sure that the place of every `unreachable` that traps can be told.
+    /// Makes sure that the place of every operator that always traps is reported.
     ///
-    /// The engine makes one conditional trap of a branch to a block that does nothing but trap, and reports it
-    /// at the branch. Where both ways lead to `unreachable`, that would leave open which one it
-    /// was: a store in front of the first keeps the engine from doing so there.
-    pub(crate) fn keep_traps_apart(&mut self, cfg: &Cfg) {
-        for (block, data) in &cfg.blocks {
-            if data.end != BlockEnd::Branch {
-                continue;
-            }
-            let mut ways = cfg.graph.successors(block);
-            let (Some(first), Some(second)) = (ways.next(), ways.next()) else {
-                continue;
-            };
-            let traps = |way: BlockId| cfg.blocks[way].end == BlockEnd::Unreachable;
-            if first != second && traps(first) && traps(second) {
-                let unreachable = OpId::new(cfg.blocks[first].ops.end.index() - 1);
-                let before = &mut self.op(unreachable).before;
-                if !before.contains(&Step::Mark) {
-                    before.push(Step::Mark);
-                }
-            }
+    /// The engine makes a bare trap of such an operator. Where a branch leads to nothing but a bare trap, it makes one conditional trap of
+    /// both, and reports that one at the branch. The branch need not be one of the program's: the engine makes branches of `table.get` and others, too.
+    /// A store right before each bare trap, behind all other steps, keeps it from doing so.
+    pub(crate) fn keep_traps_apart(&mut self, function: &Function) {
+        let blocks = function.cfg.blocks.values();
+        let unreachable = blocks.filter(|block| block.end == BlockEnd::Unreachable);
+        let unreachable = unreachable.map(|block| OpId::new(block.ops.end.index() - 1));
+        let accesses = function.out_of_bounds.iter().chain(&function.waits);
+        for op in unreachable.chain(accesses.copied()) {
+            self.before(op, Step::Mark);
         }
     }
 

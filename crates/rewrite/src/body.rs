@@ -50,8 +50,8 @@ pub(crate) struct Context<'a> {
     pub layout: Layout,
     /// Index of the probes' memory.
     pub memory: u32,
-    /// Set and clear "inside a host call" around direct calls of imports.
-    pub mark_host_calls: bool,
+    /// The module is for other engines: "inside a host call" is set and cleared around direct calls of imports.
+    pub external: bool,
     /// What path probes need of the module.
     pub path_places: Option<PathPlaces>,
     /// The function being rewritten keeps nothing of its path in a local, so that none of it is lost when it traps.
@@ -551,7 +551,7 @@ impl Writer<'_, '_> {
             Operator::BrIf { relative_depth } => self.br_if(*relative_depth, &range, action)?,
             Operator::BrTable { targets } => self.br_table(targets, &range, action)?,
             Operator::Call { function_index } => {
-                let host = self.context.mark_host_calls
+                let host = self.context.external
                     && (*function_index as usize) < self.context.program.imports.len();
                 if host {
                     self.mark_host_call(1);
@@ -588,12 +588,20 @@ impl Writer<'_, '_> {
                     (params, r.to_vec())
                 })?;
             }
+            Operator::MemoryAtomicWait32 { memarg }
+            | Operator::MemoryAtomicWait64 { memarg }
+            | Operator::MemoryAtomicNotify { memarg }
+                if !self.context.external =>
+            {
+                self.wait(operator, memarg, OrigOffset(range.start as u32));
+            }
             _ => {
                 self.copy(&range);
                 let start = OrigOffset(range.start as u32);
                 let apart = self.context.apart.as_ref();
+                let effect = Effect::of(operator);
                 if apart.is_some_and(|loads| loads.contains(&start))
-                    && Effect::of(operator).is_load()
+                    && (effect.is_load() || effect.is_store())
                 {
                     // Another number each time: of two stores of the same the engine would leave one out.
                     self.mark(i64::from(start.0));
@@ -610,6 +618,38 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I32Const(0));
         self.put(&Instruction::I64Const(number));
         self.put(&Instruction::I64Store(slot));
+    }
+
+    /// What waiting and notifying are on memory that nobody shares: a check of the address, and then a trap, or 0. The engine is built without threads, so
+    /// it has neither.
+    fn wait(&mut self, operator: &Operator<'_>, memarg: &wasmparser::MemArg, at: OrigOffset) {
+        let memory = MemArg {
+            offset: memarg.offset,
+            align: u32::from(memarg.max_align),
+            memory_index: memarg.memory,
+        };
+        let notifies = matches!(operator, Operator::MemoryAtomicNotify { .. });
+        // How many waiters, or the expected value and the time.
+        self.put(&Instruction::Drop);
+        if !notifies {
+            self.put(&Instruction::Drop);
+        }
+        self.map
+            .stops
+            .push((self.out.len() as u32, Place::Operator(at)));
+        self.put(&match memarg.max_align {
+            2 => Instruction::I32AtomicLoad(memory),
+            _ => Instruction::I64AtomicLoad(memory),
+        });
+        self.put(&Instruction::Drop);
+        if notifies {
+            self.put(&Instruction::I32Const(0));
+        } else {
+            self.map
+                .stops
+                .push((self.out.len() as u32, Place::Wait(at)));
+            self.put(&Instruction::Unreachable);
+        }
     }
 
     fn mark_host_call(&mut self, inside: i32) {
@@ -676,7 +716,7 @@ impl Writer<'_, '_> {
         }
         let carried = self.carried(depth);
         let ty = self.context.types.block(&carried, &carried)?;
-        // The engine may make a conditional trap of it, if `unreachable` follows.
+        // The engine may make one instruction of it and the load of its condition.
         let place = Place::Operator(OrigOffset(range.start as u32));
         self.map.stops.push((self.out.len() as u32, place));
         self.put(&Instruction::If(ty));

@@ -7,6 +7,8 @@ use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 pub enum Place {
     /// A byte that was copied: the operator there is the original's.
     Operator(OrigOffset),
+    /// What stands for an operator of the original that would wait at an address: it traps, since nobody shares the memory.
+    Wait(OrigOffset),
     /// The probe that polls the stop clock, on behalf of this block: control
     /// has entered the block and executed nothing of it.
     Poll(BlockId),
@@ -29,7 +31,7 @@ pub(crate) struct Run {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyMap {
     pub runs: Vec<Run>,
-    /// Where code of ours may trap, and what it means.
+    /// Where code of ours may trap, and what it means. Ascending.
     pub stops: Vec<(u32, Place)>,
     /// Branches of ours that are hardly ever taken, so that the engine lays out what they lead to apart. Ascending.
     pub unlikely: Vec<u32>,

@@ -39,8 +39,8 @@ pub struct Options {
     pub clock: bool,
     /// Arm a place: it stops the run at a moment that the memory's words name.
     pub armed: Option<Armed>,
-    /// Keep the engine from making one instruction of a load and what takes its value, so that a trap is reported where it happened: of the loads
-    /// between these offsets, which are in one function.
+    /// Keep the engine from making one instruction of a load and what takes its value, and from leaving out a store to what another one overwrites, so
+    /// that a trap is reported where it happened: between these offsets, which are in one function.
     pub apart: Option<Range<OrigOffset>>,
     /// Export the start function instead of starting it, so that the caller can prepare the memory first.
     pub export_start: bool,
@@ -150,16 +150,13 @@ pub fn rewrite<'a>(
         tables64: &facts.tables64,
         layout,
         memory: program.memories,
-        mark_host_calls: options.external.is_some(),
+        external: options.external.is_some(),
         path_places,
         path_in_memory: false,
         apart: options.apart.clone(),
     };
     for (i, function) in program.functions.iter().enumerate() {
         let mut actions = Actions::default();
-        if options.external.is_none() {
-            actions.keep_traps_apart(&function.cfg);
-        }
         match options.armed {
             Some(Armed::Entry(id)) if id == function.id => {
                 actions.entry.push(Step::Armed(Place::Prologue));
@@ -190,11 +187,14 @@ pub fn rewrite<'a>(
         {
             actions.before(op, Step::Armed(Place::Operator(offset)));
         }
+        if options.external.is_none() {
+            actions.keep_traps_apart(function);
+        }
         let apart = options.apart.as_ref();
         let apart = apart.is_some_and(|loads| {
             function.body.start < loads.end && loads.start < function.body.end
         });
-        let marks = context.mark_host_calls && !program.imports.is_empty();
+        let marks = context.external && !program.imports.is_empty();
         let (body, map) = if actions.is_empty() && !marks && !apart {
             let range = function.body.start.0 as usize..function.body.end.0 as usize;
             let run = Run {
@@ -376,6 +376,7 @@ struct Added {
     memory: bool,
     globals: bool,
     exports: bool,
+    elements: bool,
     code: bool,
     data: bool,
 }
@@ -386,6 +387,7 @@ const MEMORY: u8 = 5;
 const GLOBAL: u8 = 6;
 const EXPORT: u8 = 7;
 const START: u8 = 8;
+const ELEMENT: u8 = 9;
 const DATA_COUNT: u8 = 12;
 const CODE: u8 = 10;
 const DATA: u8 = 11;
@@ -393,7 +395,7 @@ const CUSTOM: u8 = 0;
 
 /// Sections in the order in which they stand in a module.
 const ORDER: [u8; 13] = [
-    TYPE, 2, FUNCTION, 4, MEMORY, 13, GLOBAL, EXPORT, START, 9, DATA_COUNT, CODE, DATA,
+    TYPE, 2, FUNCTION, 4, MEMORY, 13, GLOBAL, EXPORT, START, ELEMENT, DATA_COUNT, CODE, DATA,
 ];
 
 fn rank(id: u8) -> usize {
@@ -429,6 +431,12 @@ impl<'a> Assembler<'a> {
         let bytes = self.bytes;
         self.out
             .extend_from_slice(bytes.get(..8).unwrap_or_default());
+        let sections = Parser::new(0).parse_all(bytes);
+        let known = sections.filter_map(|payload| payload.ok()?.as_section());
+        let known = known
+            .filter(|&(id, _)| id != CUSTOM)
+            .map(|(_, range)| range.end);
+        let last = known.max().unwrap_or(0);
         let mut reader = wasmparser::BinaryReader::new(bytes.get(8..).unwrap_or_default(), 8);
         while !reader.eof() {
             let id = reader.read_u8()?;
@@ -436,6 +444,10 @@ impl<'a> Assembler<'a> {
             let start = reader.original_position();
             let contents = reader.read_bytes(size)?;
             if id == CUSTOM {
+                // The name section and others follow all that they are about.
+                if start > last {
+                    self.add_missing_before(u8::MAX);
+                }
                 let mut custom = wasmparser::BinaryReader::new(contents, start);
                 let name = custom.read_string()?;
                 let moved = ["sourceMappingURL", "external_debug_info", HINTS];
@@ -460,7 +472,7 @@ impl<'a> Assembler<'a> {
     /// Sections that the original lacks, but that something is added to, if they stand before `id`.
     fn add_missing_before(&mut self, id: u8) {
         let rank_of = rank(id);
-        for missing in [TYPE, FUNCTION, MEMORY, GLOBAL, EXPORT, CODE, DATA] {
+        for missing in [TYPE, FUNCTION, MEMORY, GLOBAL, EXPORT, ELEMENT, CODE, DATA] {
             if rank(missing) < rank_of {
                 // An empty section of the original: nothing but a count of zero.
                 let wanted = match missing {
@@ -469,6 +481,7 @@ impl<'a> Assembler<'a> {
                     GLOBAL => !self.done.globals && self.path_places.is_some(),
                     MEMORY => !self.done.memory,
                     EXPORT => !self.done.exports,
+                    ELEMENT => !self.done.elements && !self.undeclared().is_empty(),
                     CODE => !self.done.code && self.options.external.is_some(),
                     _ => !self.done.data,
                 };
@@ -481,7 +494,7 @@ impl<'a> Assembler<'a> {
 
     fn add_or_copy(&mut self, id: u8, contents: &[u8], start: usize) -> Result<(), RewriteError> {
         match id {
-            TYPE | FUNCTION | MEMORY | GLOBAL | EXPORT | CODE | DATA => {
+            TYPE | FUNCTION | MEMORY | GLOBAL | EXPORT | ELEMENT | CODE | DATA => {
                 let mut reader = wasmparser::BinaryReader::new(contents, start);
                 let count = reader.read_var_u32()?;
                 let entries = &contents[reader.original_position() - start..];
@@ -553,6 +566,19 @@ impl<'a> Assembler<'a> {
                 self.exports(count, entries);
                 return;
             }
+            ELEMENT => {
+                self.done.elements = true;
+                let functions = self.undeclared();
+                if !functions.is_empty() {
+                    more = 1;
+                    // A declarative segment of function indices.
+                    added.extend([3, 0]);
+                    (functions.len() as u32).encode(&mut added);
+                    for function in functions {
+                        function.as_u32().encode(&mut added);
+                    }
+                }
+            }
             CODE => {
                 self.done.code = true;
                 if let Some(hints) = self.hints.take() {
@@ -573,6 +599,19 @@ impl<'a> Assembler<'a> {
         contents.extend_from_slice(entries);
         contents.extend_from_slice(&added);
         self.section(id, &contents);
+    }
+
+    /// The functions that `ref.func` may name only because they were exported: now their wrappers are.
+    fn undeclared(&self) -> Vec<FuncId> {
+        if self.options.external.is_none() {
+            return Vec::new();
+        }
+        let exported = self.program.exports.iter().map(|(_, function)| *function);
+        let mut functions =
+            Vec::from_iter(exported.filter(|&f| self.program.address_taken.contains(f)));
+        functions.sort_unstable();
+        functions.dedup();
+        functions
     }
 
     fn type_of(&self, id: FuncId) -> u32 {

@@ -110,12 +110,21 @@ impl Marks {
             let Some(plan) = plans(NodeId::new(node)) else {
                 continue;
             };
+            let mut own: Vec<(OpId, u64)> = Vec::new();
             let counts = insts.iter().copied().zip(plan.ops.iter().copied());
             let end = plan.end_op.map(|op| (end, op));
             for (count, op) in counts.chain(end) {
-                if count > 0 {
-                    *operators.entry((plan.function, op)).or_default() += count;
+                if count == 0 {
+                    continue;
                 }
+                // An atomic operator has several instructions, one after the other.
+                match own.last_mut() {
+                    Some((last, most)) if *last == op => *most = count.max(*most),
+                    _ => own.push((op, count)),
+                }
+            }
+            for &(op, count) in &own {
+                *operators.entry((plan.function, op)).or_default() += count;
             }
         }
         Slice { operators, initial }

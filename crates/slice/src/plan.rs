@@ -385,9 +385,14 @@ fn inst(code: &NodeCode, position: usize) -> Inst {
         Code::TableGrow => Kind::TableGrow,
         Code::Branch(_) => Kind::Branch,
         Code::DataDrop | Code::ElementDrop => Kind::Drop,
-        Code::Scalar(_) | Code::Vector(_) | Code::Select | Code::SelectVector | Code::RefIsNull => {
-            Kind::Pure
-        }
+        Code::Scalar(_)
+        | Code::Vector(_)
+        | Code::Select
+        | Code::SelectVector
+        | Code::RefIsNull
+        | Code::Aligned(_)
+        | Code::Wait(_)
+        | Code::Notify => Kind::Pure,
     };
     let third = code.vector(position).map_or(inst.c, |extra| extra.c);
     Inst {

@@ -161,6 +161,10 @@ trap_codes! {
     NullReference = 9, "null reference";
     /// The engine could not allocate.
     OutOfMemory = 10, "out of memory";
+    /// The address of an atomic operator is not a multiple of its width.
+    UnalignedAtomic = 11, "unaligned atomic";
+    /// `memory.atomic.wait` on memory that is not shared.
+    UnsharedWait = 12, "atomic wait on non-shared memory";
 }
 
 /// One activation on the stack.

@@ -15,6 +15,46 @@ use std::time::{Duration, Instant};
 use afterimage_testkit::tools;
 use tempfile::TempDir;
 
+/// Two validators accept a module: wasmparser, and wabt's or Node's, if one is there and accepts the module that it was made of.
+#[track_caller]
+pub fn valid(sandbox: &Sandbox, name: &str, original: &str) {
+    let features = wasmparser::WasmFeatures::all();
+    let bytes = sandbox.read(name);
+    let checked = wasmparser::Validator::new_with_features(features).validate_all(&bytes);
+    checked.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let wabt = |file: &str| {
+        let mut command = sandbox.any("wasm-validate");
+        let features = ["tail-call", "memory64", "multi-memory", "threads"];
+        command.args(features.map(|feature| format!("--enable-{feature}")));
+        command.arg(file).output()
+    };
+    let node = |file: &str| {
+        const VALIDATE: &str = "process.exit(WebAssembly.validate(require('fs').readFileSync(process.argv[1])) ? 0 : 1)";
+        let mut command = sandbox.any("node");
+        command.args(["--experimental-wasm-multi-memory", "-e", VALIDATE, file]);
+        command.output()
+    };
+    sandbox.write("two-memories.wasm", b"\0asm\x01\0\0\0\x05\x05\x02\0\0\0\0");
+    let validators: [(&str, &dyn Fn(&str) -> std::io::Result<Output>); 2] =
+        [("wabt", &wabt), ("node", &node)];
+    let mut seconds = 0;
+    for (who, validates) in validators {
+        // What it does not know it cannot judge.
+        let knows = |file: &str| validates(file).is_ok_and(|out| out.status.success());
+        if knows(original) && knows("two-memories.wasm") {
+            seconds += 1;
+            let out = validates(name).unwrap();
+            let errors = String::from_utf8_lossy(&out.stderr);
+            assert!(out.status.success(), "{who} refuses {name}: {errors}");
+        }
+    }
+    if seconds == 0 {
+        tools::skipped(
+            "no second validator knows this module: neither wabt's wasm-validate nor node",
+        );
+    }
+}
+
 /// A folder with a cache of compiled modules that no other test uses.
 pub struct Sandbox {
     folder: TempDir,

@@ -31,6 +31,7 @@ impl Compiler<'_> {
             || self.memory_access(op, operator)?
             || self.control(op, operator, ways, block)?
             || self.vector(op, operator)?
+            || self.atomic(op, operator)?
         {
             return Some(());
         }

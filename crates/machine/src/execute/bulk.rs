@@ -1,7 +1,7 @@
 //! Sizes, and what accesses any number of bytes.
 
 use super::tables::table;
-use super::{Inst, Stop};
+use super::{Inst, Stop, address};
 use crate::Trap;
 use crate::host::Source;
 use crate::image::{PAGE, State};
@@ -59,6 +59,20 @@ pub(super) fn bulk<O: Observer>(
             observer.bytes(&data[read]);
         }
         Code::DataDrop => state.data[index] = [].into(),
+        Code::Aligned(bytes) => {
+            // What does not fit into 64 bits is as far from a multiple.
+            let address = a.wrapping_add(inst.immediate);
+            if !address.is_multiple_of(u64::from(bytes)) {
+                return Err(Trap::Unaligned.into());
+            }
+        }
+        Code::Wait(bytes) => {
+            state.memories[memory].range(address(inst, a)?, u64::from(bytes))?;
+            return Err(Trap::Wait.into());
+        }
+        Code::Notify => {
+            state.memories[memory].range(address(inst, a)?, 4)?;
+        }
         Code::RefIsNull => return Ok(Some(u64::from(a == 0))),
         _ => return table(inst, [a, b, c], state, source),
     }

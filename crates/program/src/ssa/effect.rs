@@ -1,6 +1,6 @@
 //! What operators do besides yielding values.
 
-use wasmparser::Operator;
+use wasmparser::{MemArg, Operator};
 
 use crate::Callee;
 use crate::calls::Transfer;
@@ -14,6 +14,10 @@ pub enum Effect {
     MemoryRead(u32),
     /// Writes to a memory.
     MemoryWrite(u32),
+    /// Reads a value from a memory and writes another one to the same place: an atomic read-modify-write.
+    MemoryUpdate(u32),
+    /// Checks an address of a memory, at which nobody else can wait: `memory.atomic.wait` and `memory.atomic.notify`.
+    MemoryWait(u32),
     /// Copies from one memory to another, or within one.
     MemoryCopy {
         /// The memory written to.
@@ -128,14 +132,31 @@ impl Effect {
         matches!(self, Self::MemoryRead(_) | Self::TableRead(_))
     }
 
-    /// Whether it may trap because it goes beyond a memory or a table.
-    pub fn may_go_beyond(self) -> bool {
-        match self {
+    /// Whether it writes a value to a memory or a table.
+    pub fn is_store(self) -> bool {
+        matches!(
+            self,
+            Self::MemoryWrite(_) | Self::MemoryUpdate(_) | Self::TableWrite(_)
+        )
+    }
+
+    /// Whether it may trap because it goes beyond a memory.
+    pub fn may_leave_memory(self) -> bool {
+        matches!(
+            self,
             Self::MemoryRead(_)
-            | Self::MemoryWrite(_)
-            | Self::MemoryCopy { .. }
-            | Self::MemoryInit { .. }
-            | Self::TableRead(_)
+                | Self::MemoryWrite(_)
+                | Self::MemoryUpdate(_)
+                | Self::MemoryWait(_)
+                | Self::MemoryCopy { .. }
+                | Self::MemoryInit { .. }
+        )
+    }
+
+    /// Whether it may trap because it goes beyond a table.
+    pub fn may_leave_table(self) -> bool {
+        match self {
+            Self::TableRead(_)
             | Self::TableWrite(_)
             | Self::TableCopy { .. }
             | Self::TableInit { .. } => true,
@@ -145,15 +166,34 @@ impl Effect {
     }
 }
 
-/// The effect of a load or a store. Those are the operators with a memory argument; a store is one
-/// that yields nothing.
+/// The effect of an operator with a memory argument. One that yields nothing is a store.
 fn access(operator: &Operator<'_>) -> Option<Effect> {
+    let (at, proposal, operands, results) = memory_argument(operator)?;
+    Some(match (proposal, operands, results) {
+        _ if matches!(
+            operator,
+            Operator::MemoryAtomicNotify { .. }
+                | Operator::MemoryAtomicWait32 { .. }
+                | Operator::MemoryAtomicWait64 { .. }
+        ) =>
+        {
+            Effect::MemoryWait(at.memory)
+        }
+        (_, _, 0) => Effect::MemoryWrite(at.memory),
+        // A load of a lane takes a vector besides the address, but changes no memory.
+        ("threads", 2.., _) => Effect::MemoryUpdate(at.memory),
+        _ => Effect::MemoryRead(at.memory),
+    })
+}
+
+/// An operator's memory argument, its proposal, and how many operands and results it has.
+fn memory_argument(operator: &Operator<'_>) -> Option<(MemArg, &'static str, u32, u32)> {
     // The field's name is passed twice: once to be recognised, once to be used, as hygiene demands.
     macro_rules! accesses {
         ($(@$proposal:ident $op:ident $({ $($field:ident: $ty:ty),* })? => $visit:ident ($($arity:tt)*))*) => {
             match operator {
                 $(accesses!(pattern $op $($($field)* ; $($field)*)?) => {
-                    accesses!(effect [$($arity)*] $($($field)* ; $($field)*)?)
+                    accesses!(argument $proposal [$($arity)*] $($($field)* ; $($field)*)?)
                 })*
                 _ => None,
             }
@@ -162,13 +202,22 @@ fn access(operator: &Operator<'_>) -> Option<Effect> {
             Operator::$op { $memarg, .. }
         };
         (pattern $op:ident $($rest:tt)*) => { Operator::$op { .. } };
-        (effect [arity $pops:literal -> 0] memarg $($rest:ident)* ; $memarg:ident $($same:ident)*) => {
-            Some(Effect::MemoryWrite($memarg.memory))
+        (argument $proposal:ident [arity $pops:literal -> $pushes:literal] memarg $($rest:ident)* ; $memarg:ident $($same:ident)*) => {
+            Some((*$memarg, stringify!($proposal), $pops, $pushes))
         };
-        (effect [arity $pops:literal -> 1] memarg $($rest:ident)* ; $memarg:ident $($same:ident)*) => {
-            Some(Effect::MemoryRead($memarg.memory))
-        };
-        (effect $($rest:tt)*) => { None };
+        (argument $($rest:tt)*) => { None };
     }
     wasmparser::for_each_operator!(accesses)
+}
+
+/// Whether an operator goes beyond a memory whatever its address is, because its offset alone does. `most` is the size in bytes to which a memory
+/// can grow.
+pub(crate) fn is_out_of_bounds(
+    operator: &Operator<'_>,
+    most: impl FnOnce(u32) -> Option<u128>,
+) -> bool {
+    memory_argument(operator).is_some_and(|(at, ..)| {
+        let end = u128::from(at.offset) + (1 << at.max_align);
+        most(at.memory).is_some_and(|most| end > most)
+    })
 }

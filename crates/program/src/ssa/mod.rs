@@ -22,6 +22,7 @@ mod sites;
 mod walk;
 
 pub use effect::Effect;
+pub(crate) use effect::is_out_of_bounds;
 
 /// The statements and values of one function, unreachable code left out.
 #[derive(Clone, Debug)]

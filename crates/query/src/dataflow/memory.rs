@@ -77,6 +77,7 @@ impl<'a> Codes<'a> {
                     Touch::Access(k)
                 }
                 Effect::MemoryWrite(memory)
+                | Effect::MemoryUpdate(memory)
                 | Effect::MemoryCopy { to: memory, .. }
                 | Effect::MemoryInit { memory, .. } => Touch::Bulk(memory),
                 Effect::Call(callee) | Effect::TailCall(callee) => match callee {

@@ -65,7 +65,7 @@ impl<'a> Producers<'a> {
                     Effect::Call(Callee::Direct(callee)) => {
                         calls.entry(function).or_default().push((id, callee));
                     }
-                    Effect::MemoryWrite(_) => {
+                    Effect::MemoryWrite(_) | Effect::MemoryUpdate(_) => {
                         if let Some(&address) = ssa.operands(id).first()
                             && let Some(known) = known[&function].get(statement.op.index())
                         {

@@ -413,6 +413,7 @@ impl Near<'_, '_, '_> {
     /// What was found.
     fn slice(&mut self) -> Result<Slice, Stop> {
         let mut slice = Slice::default();
+        let mut seen = HashSet::new();
         for (start, inst) in std::mem::take(&mut self.marked) {
             let instance = self.instance(start)?;
             let compiled = self.values.compiled(instance.node)?;
@@ -428,7 +429,10 @@ impl Near<'_, '_, '_> {
                     op
                 }
             };
-            *slice.operators.entry((code.function, op)).or_default() += 1;
+            // An atomic operator has several instructions.
+            if seen.insert((start, op)) {
+                *slice.operators.entry((code.function, op)).or_default() += 1;
+            }
         }
         slice.initial = joined(std::mem::take(&mut self.initial));
         Ok(slice)

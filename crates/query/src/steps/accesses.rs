@@ -32,7 +32,7 @@ pub(crate) fn is_access(code: Code) -> bool {
 fn of_function(ssa: &Ssa, function: FuncId) -> impl Iterator<Item = AccessSite> {
     let statements = ssa.statements.values().enumerate();
     let accesses = statements.filter(|(id, statement)| match statement.effect {
-        Effect::MemoryRead(_) => true,
+        Effect::MemoryRead(_) | Effect::MemoryUpdate(_) => true,
         // `memory.fill` takes three operands.
         Effect::MemoryWrite(_) => ssa.operands(StmtId::new(*id)).len() == 2,
         _ => false,

@@ -171,7 +171,8 @@ where
         };
         let plan = self.steps.plan(visit.node)?;
         let insts = &self.steps.follower.machine.codes()[visit.node].insts;
-        let Some(inst) = insts.iter().position(|inst| inst.op == op) else {
+        // An atomic operator reads before it writes.
+        let Some(inst) = insts.iter().rposition(|inst| inst.op == op) else {
             return Ok(None);
         };
         let bits = || match values.at(visit.start)? {

@@ -3,9 +3,9 @@
 use wasmparser::Operator;
 
 /// What begins a name of which the rest follows after a dot.
-const SPACES: [&str; 18] = [
+const SPACES: [&str; 19] = [
     "i32", "i64", "f32", "f64", "v128", "i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2",
-    "memory", "table", "global", "local", "ref", "data", "elem",
+    "memory", "table", "global", "local", "ref", "data", "elem", "atomic",
 ];
 
 /// The name of an operator in the text format, without what follows it.
@@ -25,8 +25,19 @@ pub(crate) fn name(operator: &Operator<'_>) -> String {
         return "select".to_owned();
     }
     match name.split_once('_') {
-        Some((space, rest)) if SPACES.contains(&space) => format!("{space}.{rest}"),
+        Some((space, rest)) if SPACES.contains(&space) => format!("{space}.{}", atomic(rest)),
         _ => name.to_owned(),
+    }
+}
+
+/// The rest of a name: those of atomic operators have more dots.
+fn atomic(rest: &str) -> String {
+    let Some(rest) = rest.strip_prefix("atomic_") else {
+        return rest.to_owned();
+    };
+    match rest.split_once('_') {
+        Some((rmw, does)) if rmw.starts_with("rmw") => format!("atomic.{rmw}.{does}"),
+        _ => format!("atomic.{rest}"),
     }
 }
 
@@ -54,8 +65,14 @@ mod tests {
         let written = HANDWRITTEN
             .iter()
             .map(|(_, text)| wat::parse_str(text).expect("a module"));
+        const ATOMIC: &str = "(module (memory 1) (func (atomic.fence)
+            (drop (i32.atomic.rmw16.cmpxchg_u (i32.const 0) (i32.const 1) (i32.const 2)))
+            (drop (i64.atomic.rmw.add (i32.const 0) (i64.const 1)))
+            (i64.atomic.store32 (i32.const 0) (i64.atomic.load8_u (i32.const 0)))
+            (drop (memory.atomic.wait32 (i32.const 0) (i32.const 0) (i64.const 0)))))";
+        let atomic = [wat::parse_str(ATOMIC).expect("a module")];
         let mut seen = BTreeSet::new();
-        for module in generated.chain(written) {
+        for module in generated.chain(written).chain(atomic) {
             let program = Program::parse(&module).expect("a program");
             let words = words(&module);
             for function in &program.functions {

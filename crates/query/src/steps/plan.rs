@@ -98,9 +98,12 @@ impl Plan {
                 let op = statement.op;
                 let kind = match statement.effect {
                     _ if code.insts.get(next).is_some_and(|inst| inst.op == op) => {
-                        of_inst[next] = items.len() as u32;
-                        next += 1;
-                        Kind::Inst(next - 1)
+                        // An atomic operator has several.
+                        while code.insts.get(next).is_some_and(|inst| inst.op == op) {
+                            of_inst[next] = items.len() as u32;
+                            next += 1;
+                        }
+                        Kind::Inst(code.inst_of(op).unwrap_or(next - 1))
                     }
                     Effect::Control => Kind::Jump,
                     Effect::Call(_) | Effect::TailCall(_) => Kind::Call,
@@ -115,6 +118,7 @@ impl Plan {
                     statement.effect,
                     Effect::MemoryRead(_)
                         | Effect::MemoryWrite(_)
+                        | Effect::MemoryUpdate(_)
                         | Effect::MemoryCopy { .. }
                         | Effect::MemoryInit { .. }
                 );

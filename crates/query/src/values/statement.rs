@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use afterimage_ids::{BlockId, OpId};
-use afterimage_machine::{Code, NodeCode, NodeEnd, Register, Taker};
+use afterimage_machine::{Code, Inst, NodeCode, NodeEnd, Register, Taker};
 use afterimage_program::{BlockEnd, Callee, Program};
 
 /// What an operator is in a node.
@@ -41,7 +41,14 @@ impl Statement {
     /// As what it takes the operand of a number, from 0.
     pub fn taker(&self, code: &NodeCode, operand: usize) -> Taker {
         match self.kind {
-            Kind::Inst(inst) => Taker::Operand(inst as u32, operand as u8),
+            Kind::Inst(inst) => {
+                let own = roles(&code.insts[inst]).len();
+                let more = operand
+                    .checked_sub(own)
+                    .and_then(|k| more(code, inst).nth(k));
+                let (inst, operand) = more.map_or((inst, operand), |(inst, k, _)| (inst, k));
+                Taker::Operand(inst as u32, operand as u8)
+            }
             // Of a call through a table, the index comes last.
             Kind::Call(_) if is_index(code, operand) => Taker::Index,
             Kind::Call(_) | Kind::Return | Kind::Throw => Taker::Given(operand as u32),
@@ -56,7 +63,7 @@ impl Statement {
         op: OpId,
         last: bool,
     ) -> Option<Self> {
-        if let Some(inst) = code.insts.iter().position(|inst| inst.op == op) {
+        if let Some(inst) = code.inst_of(op) {
             let kind = Kind::Inst(inst);
             let block = position;
             return Some(Self { kind, block });
@@ -90,6 +97,7 @@ impl Statement {
         for (inst, one) in code.insts.iter().enumerate() {
             let block = function.block_of(one.op);
             if let Some(&block) = block.and_then(|block| positions.get(&block))
+                && !matches!(one.code, Code::Aligned(_))
                 && seen.insert(one.op)
             {
                 let kind = Kind::Inst(inst);
@@ -147,14 +155,59 @@ impl Statement {
     }
 }
 
+/// What an operator takes besides, of which this instruction is the first one of several: which instruction as which operand, and where.
+fn more(code: &NodeCode, position: usize) -> impl Iterator<Item = (usize, usize, Register)> {
+    let op = code.insts[position].op;
+    // The results of its own instructions, and the address, which they share, are none of it.
+    let own = code.first_result() + position as u32;
+    let following = code.insts.iter().enumerate().skip(position + 1);
+    let following = following.take_while(move |(_, inst)| inst.op == op);
+    following.flat_map(move |(at, inst)| {
+        let first = usize::from(matches!(inst.code, Code::Store(_)));
+        let operands = [inst.a, inst.b, inst.c].into_iter().enumerate();
+        let operands = operands.take(inst.code.operands()).skip(first);
+        operands.filter_map(move |(k, register)| (register < own).then_some((at, k, register)))
+    })
+}
+
 fn of_inst(code: &NodeCode, position: usize) -> Vec<Operand> {
     let inst = &code.insts[position];
-    // The operator may add an offset.
-    let base = match inst.immediate {
-        0 => "address",
-        _ => "base address",
+    let third = match inst.code {
+        Code::Vector(_) => code.vector(position).map_or(0, |extra| extra.c),
+        _ => inst.c,
     };
-    let roles: &[&'static str] = match inst.code {
+    let own = roles(inst).iter().copied();
+    let mut operands = Vec::from_iter(own.zip([inst.a, inst.b, third]));
+    let besides = Vec::from_iter(more(code, position).map(|(.., register)| register));
+    match *besides {
+        [value] => operands.push(("value", value)),
+        [expected, replacement] => {
+            operands.extend([("expected", expected), ("replacement", replacement)]);
+        }
+        _ => {}
+    }
+    let operands = operands.into_iter();
+    operands
+        .map(|(role, register)| Operand { role, register })
+        .collect()
+}
+
+/// What an instruction's operands are for it.
+fn roles(inst: &Inst) -> &'static [&'static str] {
+    // The operator may add an offset.
+    let (one, lanes, stored): (&'static [_], &'static [_], &'static [_]) = match inst.immediate {
+        0 => (
+            &["address"],
+            &["address", "other lanes"],
+            &["address", "value"],
+        ),
+        _ => (
+            &["base address"],
+            &["base address", "other lanes"],
+            &["base address", "value"],
+        ),
+    };
+    match inst.code {
         Code::Scalar(scalar) if scalar.arity() == 1 => &["operand"],
         Code::Scalar(_) => &["left", "right"],
         Code::Vector(vector) => match vector.signature().0.len() {
@@ -163,10 +216,10 @@ fn of_inst(code: &NodeCode, position: usize) -> Vec<Operand> {
             _ => &["first", "second", "third"],
         },
         Code::Select | Code::SelectVector => &["if true", "if false", "condition"],
-        Code::Load(_) => &[base],
-        Code::LoadVector(load) if load.keeps() => &[base, "other lanes"],
-        Code::LoadVector(_) => &[base],
-        Code::Store(_) | Code::StoreVector(_) => &[base, "value"],
+        Code::Load(_) | Code::Aligned(_) | Code::Wait(_) | Code::Notify => one,
+        Code::LoadVector(load) if load.keeps() => lanes,
+        Code::LoadVector(_) => one,
+        Code::Store(_) | Code::StoreVector(_) => stored,
         Code::GlobalSet => &["value"],
         Code::MemoryGrow => &["pages"],
         Code::MemoryCopy | Code::MemoryInit | Code::TableCopy | Code::TableInit => {
@@ -184,17 +237,7 @@ fn of_inst(code: &NodeCode, position: usize) -> Vec<Operand> {
         | Code::DataDrop
         | Code::TableSize
         | Code::ElementDrop => &[],
-    };
-    let third = match inst.code {
-        Code::Vector(_) => code.vector(position).map_or(0, |extra| extra.c),
-        _ => inst.c,
-    };
-    let registers = [inst.a, inst.b, third];
-    roles
-        .iter()
-        .zip(registers)
-        .map(|(&role, register)| Operand { role, register })
-        .collect()
+    }
 }
 
 /// Whether an operand of the call that a node ends with is the index in a table.

@@ -146,6 +146,25 @@ pub fn definition(
     }
 }
 
+/// What an atomic operator writes, besides the result that it gives.
+fn written_besides(
+    values: &RecordedValues<'_>,
+    definition: Definition,
+) -> Result<Option<Definition>, ValuesError> {
+    let Definition::Result { instance, inst } = definition else {
+        return Ok(None);
+    };
+    let compiled = values.compiled(instance.node)?;
+    let insts = &compiled.code.insts;
+    let op = insts.get(inst).map(|inst| inst.op);
+    let mut following = (inst + 1..).zip(insts.iter().skip(inst + 1));
+    let store = following
+        .by_ref()
+        .take_while(|(_, one)| Some(one.op) == op)
+        .find(|(_, one)| write_to(one.code).is_some());
+    Ok(store.map(|(inst, _)| Definition::Write { instance, inst }))
+}
+
 impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
     /// Those of a definition; see [`definition`]. `host` tells what the host read.
     ///
@@ -157,10 +176,11 @@ impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
         definition: Definition,
     ) -> Result<Self, HostReadsError> {
         let values = host.values();
+        let written = written_besides(values, definition)?.unwrap_or(definition);
         let mut holders = values.holders(definition)?;
-        let mut readers = values.readers(definition)?;
+        let mut readers = values.readers(written)?;
         let mut takers = values.takers(definition)?;
-        let mut host = HostReaders::new(host, definition)?;
+        let mut host = HostReaders::new(host, written)?;
         let held = holders.next()?;
         let read = readers.next()?;
         let taken = takers.next()?;

@@ -255,10 +255,11 @@ fn written_in(walk: &Walk<'_, '_>, part: Option<&HostPart>) -> Result<At, WhyErr
         }),
         Origin::Operator { instance, op } => {
             let compiled = walk.values.compiled(instance.node)?;
+            // An atomic operator reads before it writes.
             let mut insts = compiled.code.insts.iter();
             At::Written {
                 instance,
-                inst: insts.position(|inst| inst.op == op).ok_or_else(unknown)?,
+                inst: insts.rposition(|inst| inst.op == op).ok_or_else(unknown)?,
                 range: part.range,
             }
         }

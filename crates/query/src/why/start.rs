@@ -84,12 +84,17 @@ impl Walk<'_, '_> {
     /// If the trace is damaged.
     pub fn offset(&self, instance: Instance, op: OpId) -> Result<Option<u64>, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
-        let mut insts = compiled.code.insts.iter();
-        let one = insts.find(|inst| inst.op == op);
+        let one = compiled.code.inst_of(op);
+        let one = one.map(|inst| &compiled.code.insts[inst]);
         let accesses = |code| {
             matches!(
                 code,
-                Code::Load(_) | Code::Store(_) | Code::LoadVector(_) | Code::StoreVector(_)
+                Code::Load(_)
+                    | Code::Store(_)
+                    | Code::LoadVector(_)
+                    | Code::StoreVector(_)
+                    | Code::Wait(_)
+                    | Code::Notify
             )
         };
         Ok(one

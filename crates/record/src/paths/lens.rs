@@ -51,7 +51,8 @@ pub fn trace_paths<S: Sink + Send>(
     let program = run.program;
     let job = Job::open(run.file, run.bytes, program, run.cache, run.progress)?;
     let plan = PathPlan::new(program, feedback, Cuts::default())?;
-    let in_memory = Vec::from_iter(ends_inside(&job.end));
+    let mut in_memory = job.deep.clone();
+    in_memory.extend(ends_inside(&job.end));
     let probes = PathProbes {
         plan: TracePlan::Paths(&plan),
         in_memory: &in_memory,

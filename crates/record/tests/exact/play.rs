@@ -7,6 +7,7 @@ use std::sync::Arc;
 use afterimage_program::Program;
 use afterimage_testkit::naive_trace::{Finish, HOOKS, Observer, Surprise};
 use afterimage_trace::{Event, HostStop, LogReader, RawValue, TraceFile};
+use wasmparser::WasmFeatures;
 use wasmtime::{
     AsContextMut, Caller, Config, Engine, Extern, Func, Instance, Module, OptLevel, Ref, Store,
     ThrownException, Val,
@@ -68,6 +69,7 @@ pub fn engine(debugged: bool) -> Engine {
         .wasm_multi_memory(true)
         .wasm_memory64(true)
         .wasm_extended_const(true)
+        .wasm_features(WasmFeatures::THREADS, true)
         .max_wasm_stack(STACK)
         .async_stack_size(STACK + (1 << 20))
         .guest_debug(debugged);

@@ -206,6 +206,8 @@ fn fits(ending: &Ending, trap: Option<Trap>) -> bool {
         TrapCode::DivisionByZero => Trap::Numeric(Numeric::DivisionByZero),
         TrapCode::BadConversionToInteger => Trap::Numeric(Numeric::InvalidConversion),
         TrapCode::NullReference => Trap::NullReference,
+        TrapCode::UnalignedAtomic => Trap::Unaligned,
+        TrapCode::UnsharedWait => Trap::Wait,
         TrapCode::OutOfMemory | TrapCode::Other => return false,
     };
     trap == Some(expected)

@@ -519,7 +519,12 @@ impl Altered<'_> {
                     false => Value::Recorded,
                 }
             }
-            Code::DataDrop | Code::ElementDrop | Code::Branch(_) => Value::Recorded,
+            Code::DataDrop
+            | Code::ElementDrop
+            | Code::Branch(_)
+            | Code::Aligned(_)
+            | Code::Wait(_)
+            | Code::Notify => Value::Recorded,
         }
     }
 

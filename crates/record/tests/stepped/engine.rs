@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 
 use afterimage_trace::{Event, RawValue};
 use wasmtime::{
-    AsContextMut, DebugEvent, DebugHandler, Instance, Module, Store, StoreContextMut, Val,
+    AsContextMut, DebugEvent, DebugHandler, Instance, Module, Store, StoreContextMut, Trap, Val,
 };
 
 use crate::harness::Recording;
@@ -85,6 +85,62 @@ pub fn steps(recording: &Recording) -> Vec<Step> {
     });
     let mut steps = watcher.0.lock().unwrap_or_else(PoisonError::into_inner);
     std::mem::take(&mut steps)
+}
+
+/// The operator of a module without imports before which the debugger shows its last step, its function and offset, and the trap that follows.
+pub fn last_step(bytes: &[u8], export: &str, args: &[i32]) -> (u32, u32, Trap) {
+    thread_local! {
+        // An engine is made in a millisecond, and there are thousands of runs.
+        static ENGINE: wasmtime::Engine = engine(true);
+    }
+    let module = ENGINE
+        .with(|engine| Module::new(engine, bytes))
+        .expect("a valid module");
+    let last = Arc::new(Mutex::new(None));
+    let mut store = Store::new(module.engine(), ());
+    store.set_debug_handler(Last(Arc::clone(&last)));
+    let mut trap = None;
+    finish(async {
+        let mut breakpoints = store.edit_breakpoints().expect("a debugger");
+        breakpoints.single_step(true).expect("single steps");
+        drop(breakpoints);
+        let instance = Instance::new_async(&mut store, &module, &[])
+            .await
+            .expect("an instance");
+        let callee = instance.get_func(&mut store, export).expect("an export");
+        let args = Vec::from_iter(args.iter().map(|&arg| Val::I32(arg)));
+        let error = callee
+            .call_async(&mut store, &args, &mut [])
+            .await
+            .expect_err("a trap");
+        trap = error.downcast_ref::<Trap>().copied();
+    });
+    let last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    let (function, offset) = last.expect("a step");
+    (function, offset, trap.expect("a trap"))
+}
+
+/// Remembers where the last step was.
+#[derive(Clone)]
+struct Last(Arc<Mutex<Option<(u32, u32)>>>);
+
+impl DebugHandler for Last {
+    type Data = ();
+
+    fn handle(
+        &self,
+        mut store: StoreContextMut<'_, ()>,
+        event: DebugEvent<'_>,
+    ) -> impl Future<Output = ()> + Send {
+        if matches!(event, DebugEvent::Breakpoint) {
+            let frame = store.debug_exit_frames().next().expect("a frame");
+            let at = frame.wasm_function_index_and_pc(&mut store);
+            let (function, offset) = at.expect("a frame").expect("a function of the module");
+            let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = Some((function.as_u32(), offset.raw()));
+        }
+        std::future::ready(())
+    }
 }
 
 /// Calls what the host called. How the calls end is not of interest here.

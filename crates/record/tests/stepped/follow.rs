@@ -108,9 +108,23 @@ fn same(value: &RawValue, (low, high): (u64, u64)) -> bool {
     }
 }
 
-/// The registers of an instruction's operands, the topmost last.
+/// The registers of the operands of an operator, the topmost last. An atomic one has several instructions: what they take that they do not make.
 fn operands(code: &NodeCode, position: usize) -> Vec<Register> {
     let inst = &code.insts[position];
+    let own = (0..).zip(&code.insts).filter(|(_, one)| one.op == inst.op);
+    let own = Vec::from_iter(own);
+    if let [(first, _), _, ..] = own[..] {
+        let all = own
+            .iter()
+            .flat_map(|(_, one)| [one.a, one.b, one.c].into_iter().take(one.code.operands()));
+        let mut taken = Vec::new();
+        for register in all.filter(|&register| register < code.first_result() + first) {
+            if !taken.contains(&register) {
+                taken.push(register);
+            }
+        }
+        return taken;
+    }
     let third = match inst.code {
         Code::Vector(_) => code.vector(position).map_or(0, |extra| extra.c),
         _ => inst.c,
@@ -174,8 +188,8 @@ impl Comparison<'_> {
         let function = program.function(code.function).expect("a function");
         let position = code.function.as_u32() - program.imports.len() as u32;
         let mut insts: HashMap<OpId, usize> = HashMap::new();
-        for (inst, one) in code.insts.iter().enumerate() {
-            insts.entry(one.op).or_insert(inst);
+        for one in &code.insts {
+            insts.extend(code.inst_of(one.op).map(|inst| (one.op, inst)));
         }
         let blocks = &self.stored.path.nodes()[self.node].blocks;
         let mut first = true;

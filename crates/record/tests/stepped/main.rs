@@ -43,3 +43,4 @@ mod words;
 
 mod engine;
 mod follow;
+mod traps;

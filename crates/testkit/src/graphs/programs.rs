@@ -84,6 +84,8 @@ pub fn regular(
             body: OrigOffset(0)..OrigOffset(0),
             operators: 0,
             may_throw: false,
+            out_of_bounds: Box::default(),
+            waits: Box::default(),
             cfg: cfg(n, &edges, choice),
         }
     };
@@ -139,6 +141,8 @@ fn program(imports: &[(Index, bool)], recipes: &[Recipe]) -> Program {
             body: OrigOffset(0)..OrigOffset(0),
             operators: 0,
             may_throw: false,
+            out_of_bounds: Box::default(),
+            waits: Box::default(),
             cfg: cfg(*n, edges, |v| {
                 let (choice, callee) = ends[v];
                 (

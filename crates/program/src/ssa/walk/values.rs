@@ -22,7 +22,7 @@ impl Walk<'_> {
     /// Takes an operator's operands from the stack, before it is validated.
     pub(super) fn take(&mut self, operator: &Operator<'_>) -> Option<Taken> {
         Some(match operator {
-            Operator::Nop => Taken::Nothing,
+            Operator::Nop | Operator::AtomicFence => Taken::Nothing,
             Operator::Drop => {
                 self.stack.height = self.stack.height.checked_sub(1)?;
                 Taken::Nothing
