@@ -3,7 +3,7 @@
 //! `cargo xtask demo` builds a real program and profiles it; `cargo xtask test` runs the tests with what they need;
 //! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
 //! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
-//! `cargo xtask mutants` whether an operator that was replaced in one is named.
+//! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask suites` runs other people's test suites.
 
 mod architecture;
 mod build;
@@ -17,6 +17,7 @@ mod mutants;
 mod planted;
 mod programs;
 mod shipped;
+mod suites;
 mod test;
 mod tool;
 mod toolchain;
@@ -57,6 +58,12 @@ enum Task {
     Verify(VerifyArguments),
     /// Replace operators of programs, and see whether `afterimage diff` names them: minutes
     Mutants(MutantsArguments),
+    /// Run the WebAssembly and the WASI test suite through recording and following: minutes
+    Suites {
+        /// A folder with scripts, or with built programs of the WASI test suite [default: scripts from crates.io]
+        #[arg(value_name = "FOLDER")]
+        folder: Option<PathBuf>,
+    },
     /// Check the rules between the crates and the files that the documents name
     Architecture,
 }
@@ -128,6 +135,7 @@ fn main() -> ExitCode {
         Task::Test { arguments } => test::run(&arguments),
         Task::Verify(arguments) => verify::run(&arguments),
         Task::Mutants(arguments) => mutants::run(&arguments),
+        Task::Suites { folder } => suites::run(folder.as_deref()),
         Task::Architecture => architecture::run(),
     };
     match outcome {
