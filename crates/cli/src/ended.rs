@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use afterimage_present::{type_text, value_text};
+use afterimage_present::{bits_text, type_text, value_text};
 use afterimage_query::paths::At;
 use afterimage_query::state::{
     BitField, Ended, Limits, Machine, Object, Path, PathError, Piece, Place, Rendered, Shape,
@@ -49,13 +49,9 @@ impl ResultRow {
                 };
             }
         };
-        let bits = match ty {
-            ValType::V128 => format!("0x{high:016x}{low:016x}"),
-            _ => format!("0x{low:x}"),
-        };
         Self {
             ty: type_text(ty),
-            bits: Some(bits),
+            bits: Some(bits_text(ty, (low, high))),
             text: value_text(ty, (low, high)),
         }
     }

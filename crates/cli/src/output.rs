@@ -340,6 +340,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) fn append(at: &Path, seen: &TraceFile, lost: &str) -> Result<Option<TraceWriter>> {
     match TraceWriter::append(at) {
         Ok(out) => {
+            say_what_is_removed(at, seen);
             let is_same = TraceFile::open(at)?.state() == seen.state();
             Ok(is_same.then_some(out))
         }
@@ -362,6 +363,17 @@ pub(crate) fn append(at: &Path, seen: &TraceFile, lost: &str) -> Result<Option<T
             };
             Err(error.context(lost.to_owned()))
         }
+    }
+}
+
+/// Who adds to a recording removes what an addition left that was interrupted.
+pub(crate) fn say_what_is_removed(at: &Path, seen: &TraceFile) {
+    if seen.ignored_bytes() > 0 {
+        say(format_args!(
+            "{}: {} bytes that were being added when that was interrupted are removed",
+            at.display(),
+            seen.ignored_bytes()
+        ));
     }
 }
 

@@ -18,7 +18,7 @@ use crate::arguments::RunArguments;
 use crate::exit::Exit;
 use crate::input::{self, Kind, Loaded};
 use crate::instrument;
-use crate::output::{Color, SourceFiles, pasted, say, write};
+use crate::output::{Color, SourceFiles, pasted, say, say_what_is_removed, write};
 use crate::progress::Bar;
 use crate::record::{Live, execute, has_clock};
 use crate::signals::{Watch, leave_scratch};
@@ -327,6 +327,7 @@ fn make(
         ),
         None => {
             let kept = TraceWriter::append(path).and_then(|out| {
+                say_what_is_removed(path, file);
                 out.counts(&lens)?;
                 out.commit()
             });

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use afterimage_ids::{FuncId, OrigOffset};
-use afterimage_present::{grouped, range_json, range_text, type_text, value_text};
+use afterimage_present::{bits_text, grouped, range_json, range_text, type_text, value_text};
 use afterimage_query::location::{Occurrence, number};
 use afterimage_query::paths::Places;
 use afterimage_query::state::Rank;
@@ -806,14 +806,10 @@ fn rank(value: &TypedValue) -> Rank {
 impl Report<'_> {
     fn json(&self) -> Value {
         let value = |value: &TypedValue| {
-            let bits = match type_text(value.ty) {
-                "v128" => format!("0x{:016x}{:016x}", value.bits.1, value.bits.0),
-                _ => format!("0x{:x}", value.bits.0),
-            };
             json!({
                 "role": value.role,
                 "type": type_text(value.ty),
-                "bits": bits,
+                "bits": bits_text(value.ty, value.bits),
                 "text": value_text(value.ty, value.bits),
             })
         };

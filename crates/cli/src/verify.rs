@@ -1,7 +1,7 @@
 //! `afterimage verify`
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use afterimage_placement::block_counts;
 use afterimage_present::grouped;
@@ -10,14 +10,14 @@ use afterimage_query::simulate::verify_simulations;
 use afterimage_query::slices::verify_slices;
 use afterimage_query::values::verify_values;
 use afterimage_record::{Cache, RecordError, check, verify_words};
-use afterimage_trace::Rule;
+use afterimage_trace::{Rule, TraceError, repair};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::info::LEFT_OVER;
 use crate::input;
-use crate::output::{harmless, write};
+use crate::output::{harmless, say, write};
 use crate::progress::Bar;
 use crate::record::counted;
 
@@ -29,6 +29,12 @@ pub(crate) struct Arguments {
     /// Read the file only; neither re-execute the recording nor follow its values
     #[arg(long)]
     no_execute: bool,
+    /// Write a copy with all that is sound in the recording, say what is not, and check the copy
+    #[arg(long, requires = "output")]
+    repair: bool,
+    /// Where the repaired copy goes
+    #[arg(short, long, value_name = "FILE", requires = "repair")]
+    output: Option<PathBuf>,
     /// The format of the report
     #[arg(long, default_value = "text")]
     format: Format,
@@ -122,11 +128,56 @@ impl From<&PathReport> for PathRow {
     }
 }
 
-pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+/// Writes a repaired copy, and says what is not in it.
+fn repaired(from: &Path, to: &Path) -> Result<()> {
+    input::open(from)?;
+    let name = || from.display().to_string();
+    let found = repair(from, to, false).map_err(|error| {
+        let place = match error {
+            TraceError::Exists => to,
+            _ => from,
+        };
+        anyhow::Error::new(error).context(place.display().to_string())
+    })?;
+    for lost in &found.lost {
+        let which = match &lost.name {
+            Some(name) => format!("{} {name:?}", lost.kind),
+            None => lost.kind.to_string(),
+        };
+        let kept = match lost.kept {
+            0 => "left out".into(),
+            kept => format!("cut behind {}", counted(kept as u64, "chunk")),
+        };
+        say(format_args!(
+            "{}: section {which} is {kept}: {}",
+            name(),
+            lost.why
+        ));
+    }
+    if found.unread > 0 {
+        say(format_args!(
+            "{}: {} at its end cannot be told to be part of it",
+            name(),
+            counted(found.unread, "byte")
+        ));
+    }
+    say(format_args!(
+        "{} has {} as they were",
+        to.display(),
+        counted(found.whole, "section")
+    ));
+    Ok(())
+}
+
+pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
+    if let Some(copy) = arguments.output.take() {
+        repaired(&arguments.file, &copy)?;
+        arguments.file = copy;
+    }
     let file = input::recording(&arguments.file)?;
     let report = file.verify();
-    // Where a recording was cut off, the log and the words of the path have no last chunk, and half a chunk may follow.
-    let torn = |rule| !report.ended && matches!(rule, Rule::Complete | Rule::Tail);
+    // Where a recording was cut off, the log and the words of the path have no last chunk.
+    let torn = |rule| !report.ended && rule == Rule::Complete;
     let found = report.findings.iter().filter(|found| !torn(found.rule));
     let mut findings: Vec<String> = found.map(ToString::to_string).collect();
     let (mut repeats, mut obstacle, mut path, mut values) = (None, None, None, None);

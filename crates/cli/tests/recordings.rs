@@ -2,6 +2,7 @@
 
 mod common;
 
+use afterimage_trace::{Kind, SectionReader, TraceFile};
 use common::{HELLO, Ran, Sandbox};
 
 const COMMANDS: [&str; 3] = [
@@ -30,6 +31,12 @@ fn asked(sandbox: &Sandbox, command: &str) -> Ran {
         ran.is_refusal(command, 125, &["damaged.aft"]);
     }
     ran
+}
+
+/// Puts a repaired copy in the place of a damaged recording.
+fn repair(sandbox: &Sandbox) {
+    sandbox.ok("verify --repair damaged.aft -o copy.aft");
+    std::fs::rename(sandbox.path("copy.aft"), sandbox.path("damaged.aft")).unwrap();
 }
 
 #[test]
@@ -70,6 +77,10 @@ fn a_recording_cut_anywhere_is_what_it_was_before_or_is_refused() {
         if profile.code == Some(0) {
             complete += 1;
             assert_eq!(profile.stdout, right, "cut at {length}");
+            // An index that was begun and cut hides what it listed, until it is repaired.
+            if profile.stderr.contains("verify --repair") {
+                repair(&sandbox);
+            }
             sandbox.ok("verify damaged.aft");
         }
     }
@@ -93,6 +104,11 @@ fn a_path_that_is_damaged_is_built_again() {
         let ran = asked(&sandbox, "trace FILE");
         if ran.code == Some(0) {
             assert_eq!(ran.stdout, right, "byte {at}");
+            continue;
+        }
+        if ran.stderr.contains("verify --repair") {
+            repair(&sandbox);
+            assert_eq!(sandbox.ok("trace damaged.aft").stdout, right, "byte {at}");
             continue;
         }
         assert!(ran.stderr.contains("--again"), "byte {at}: {ran:?}");
@@ -157,4 +173,110 @@ fn a_recording_that_cannot_be_written_is_still_profiled() {
         "{ran:?}"
     );
     assert!(!ran.stderr.contains("panicked"), "{ran:?}");
+}
+
+/// Every command that adds something to a recording.
+const ADDING: [&str; 5] = [
+    "profile FILE",
+    "build --lens paths --again FILE",
+    "build --lens full --again FILE",
+    "simulate --branch-predictor bimodal FILE",
+    "slice FILE --at _start --save another",
+];
+
+/// A recording with one of everything.
+fn with_everything() -> Sandbox {
+    let sandbox = recorded();
+    sandbox.ok("build --lens full hello.aft");
+    sandbox.ok("simulate --branch-predictor gshare hello.aft");
+    sandbox.ok("slice hello.aft --at _start --save kept");
+    sandbox
+}
+
+/// The sections of a recording, as far as they can be read.
+fn readable(sandbox: &Sandbox, file: &str) -> Vec<(Kind, Vec<u8>)> {
+    let Ok(file) = TraceFile::open(&sandbox.path(file)) else {
+        return vec![];
+    };
+    let sections = (0..).map_while(|position| file.section(position));
+    let read = |mut section: SectionReader| {
+        let mut bytes = Vec::new();
+        while section.advance().is_ok_and(|more| more) {
+            bytes.extend(section.bytes());
+        }
+        (section.kind(), bytes)
+    };
+    sections.map(read).collect()
+}
+
+/// Somebody who adds to a file that has small damage either refuses, names the remedy and leaves it as it is, or loses nothing that could be read.
+#[test]
+fn adding_to_a_damaged_recording_loses_nothing() {
+    let sandbox = with_everything();
+    let bytes = sandbox.read("hello.aft");
+    let slice = sandbox.ok("slice hello.aft --saved kept").stdout;
+    let (mut added, mut refused) = (0, 0);
+    // In the last footer, in its index, and anywhere.
+    let places = [bytes.len() - 5, bytes.len() - 60];
+    let places = places
+        .into_iter()
+        .chain((20..bytes.len()).step_by(bytes.len() / 20));
+    for (number, at) in places.enumerate() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        damaged.extend(&b"rubbish"[..number % 3]);
+        for command in ADDING {
+            sandbox.write("damaged.aft", &damaged);
+            let before = readable(&sandbox, "damaged.aft");
+            let ran = sandbox.run(&command.replace("FILE", "damaged.aft"));
+            let what = format!("byte {at}, {command}: {ran:?}");
+            assert!(!ran.stderr.contains("panicked"), "{what}");
+            if sandbox.read("damaged.aft") == damaged {
+                refused += usize::from(ran.stderr.contains("verify --repair"));
+                continue;
+            }
+            added += 1;
+            let mut after = readable(&sandbox, "damaged.aft");
+            for section in before {
+                let found = after.iter().position(|it| *it == section);
+                let found = found.unwrap_or_else(|| panic!("{} is lost: {what}", section.0));
+                after.swap_remove(found);
+            }
+        }
+        // What the remedy gives can be added to, and has the slice, unless that is what was damaged.
+        sandbox.write("damaged.aft", &damaged);
+        let _ = std::fs::remove_file(sandbox.path("copy.aft"));
+        let repaired = sandbox.run("verify --repair damaged.aft -o copy.aft");
+        assert_eq!(sandbox.read("damaged.aft"), damaged);
+        if repaired.code == Some(0) && !repaired.stderr.contains("section") {
+            panic!("it says how many sections: {repaired:?}");
+        }
+        if repaired.code == Some(0)
+            && !repaired.stderr.contains("is left out")
+            && !repaired.stderr.contains("is cut")
+        {
+            assert_eq!(sandbox.ok("slice copy.aft --saved kept").stdout, slice);
+            sandbox.ok("simulate --branch-predictor bimodal copy.aft");
+        }
+    }
+    assert!(
+        added > 10 && refused > 10,
+        "{added} added, {refused} refused"
+    );
+}
+
+/// What an addition left that was interrupted goes, and that is said.
+#[test]
+fn what_an_interrupted_addition_left_is_removed_aloud() {
+    let sandbox = recorded();
+    let bytes = sandbox.read("hello.aft");
+    sandbox.ok("build --lens paths hello.aft");
+    let more = sandbox.read("hello.aft");
+    sandbox.write("torn.aft", &more[..bytes.len() + 100]);
+    let ran = sandbox.ok("build --lens paths torn.aft");
+    assert!(
+        ran.stderr.contains("100 bytes that were being added"),
+        "{ran:?}"
+    );
+    assert_eq!(sandbox.read("torn.aft"), more);
 }

@@ -112,7 +112,7 @@ pub use trace::{
     CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text,
     trace_binary, trace_json, trace_text,
 };
-pub use value::{type_text, value_text};
+pub use value::{bits_text, type_text, value_text};
 pub use why::{
     WhyDot, WhyEnd, WhyEntry, WhyFrame, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText,
     expression, why_json,

@@ -11,7 +11,7 @@ use crate::addresses::Shown;
 use crate::number::{counted, grouped};
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
-use crate::value::{type_number, type_text, value_text};
+use crate::value::{bits_text, type_number, type_text, value_text};
 
 /// The first bytes of all values in binary form.
 const MAGIC: &[u8; 8] = b"AFLOADS1";
@@ -114,10 +114,7 @@ fn told(value: Value) -> Json {
 }
 
 fn bits(value: Value) -> String {
-    match value.bits {
-        (low, 0) => format!("0x{low:x}"),
-        (low, high) => format!("0x{high:x}{low:016x}"),
-    }
+    bits_text(value.ty, value.bits)
 }
 
 /// Writes all values that loads read, as text: per line an instruction, and values that it read one after the other. Whether there are more than

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::name::without_parameters;
 use crate::plain::plain;
-use crate::{PresentError, grouped, type_text, value_text};
+use crate::{PresentError, bits_text, grouped, type_text, value_text};
 
 /// The state as text: a line for each activation, and its variables below.
 ///
@@ -250,11 +250,8 @@ fn local_json(local: &Local) -> Value {
     if let Some(name) = &local.name {
         json["name"] = json!(name);
     }
-    if let Some((low, high)) = local.value {
-        json["bits"] = match type_text(local.ty) {
-            "v128" => json!(format!("0x{high:016x}{low:016x}")),
-            _ => json!(format!("0x{low:x}")),
-        };
+    if let Some(bits) = local.value {
+        json["bits"] = json!(bits_text(local.ty, bits));
         json["text"] = json!(value_of(local));
     }
     json

@@ -33,6 +33,14 @@ pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
     }
 }
 
+/// The bits of a value as JSON has them everywhere: hexadecimal digits, of a vector all of them.
+pub fn bits_text(ty: ValType, (low, high): (u64, u64)) -> String {
+    match ty {
+        ValType::V128 => format!("0x{high:016x}{low:016x}"),
+        _ => format!("0x{low:x}"),
+    }
+}
+
 fn whole(signed: i64, bits: u64) -> String {
     if signed.unsigned_abs() < LARGE {
         signed.to_string()

@@ -36,6 +36,16 @@ pub enum TraceError {
     /// Another process holds the writer's lock.
     #[error("the trace file is being written by another process{0}; try again when that has ended")]
     BeingWritten(Writer),
+    /// What follows the last complete state may be data: it is not what an addition left that was interrupted.
+    #[error(
+        "damage hides what stands in the trace file from {at} on ({bytes} bytes), so nothing is added, which would remove that; `afterimage verify --repair` writes a copy with all that is sound"
+    )]
+    Hidden {
+        /// Where it begins in the file.
+        at: FileOffset,
+        /// How long it is.
+        bytes: u64,
+    },
     /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
@@ -43,7 +53,9 @@ pub enum TraceError {
     #[error("not a trace file (.aft)")]
     NotATrace,
     /// The file has the label, but its header is cut or fails its checksum.
-    #[error("the header of the trace file is damaged")]
+    #[error(
+        "the header of the trace file is damaged; `afterimage verify --repair` writes a copy with all that is sound"
+    )]
     DamagedHeader,
     /// The file was written by a newer, incompatible version of the format.
     #[error(

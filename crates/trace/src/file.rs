@@ -226,7 +226,7 @@ impl TraceFile {
         self.inner.state.ignored
     }
 
-    /// Whether these are, by their headers, chunks that somebody wrote who was interrupted before they were made part of the file. Nothing is lost then
+    /// Whether these are, by their headers, what somebody wrote who was interrupted before it was made part of the file. Nothing is lost then
     /// but what was being added; otherwise it may be damage. `false` if there are none.
     pub fn is_interrupted(&self) -> bool {
         self.inner.state.interrupted

@@ -35,7 +35,7 @@ pub(crate) const CODEC_RAW: u8 = 0;
 pub(crate) const CODEC_ZSTD: u8 = 1;
 
 pub(crate) const CHUNK_LABEL: [u8; 4] = *b"AFTC";
-const FOOTER_LABEL: [u8; 8] = *b"AFTEND\r\n";
+pub(crate) const FOOTER_LABEL: [u8; 8] = *b"AFTEND\r\n";
 
 /// What a section holds. Unknown kinds are kept, listed and skipped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -147,8 +147,14 @@ pub(crate) fn check_file_header(bytes: &[u8]) -> Result<()> {
         return Err(TraceError::Empty);
     }
     let label = &bytes[..bytes.len().min(LABEL.len())];
-    if !LABEL.starts_with(label) {
-        return Err(TraceError::NotATrace);
+    let wrong = label.iter().zip(LABEL).filter(|(a, b)| *a != b).count();
+    if wrong > 0 {
+        // One or two bytes of it are damage.
+        let is_damage = label.len() == LABEL.len() && wrong <= 2;
+        return Err(match is_damage {
+            true => TraceError::DamagedHeader,
+            false => TraceError::NotATrace,
+        });
     }
     let bytes: &[u8; HEADER_LEN] = bytes.try_into().map_err(|_| TraceError::DamagedHeader)?;
     if !is_sealed(bytes) {

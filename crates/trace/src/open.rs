@@ -2,8 +2,12 @@
 //!
 //! A file that was closed properly ends in a footer, which names the index, which lists
 //! every chunk: one read each. Otherwise the chunks are walked from the start, by
-//! their headers, and the last footer met whose index is sound gives the state. A file without any
-//! footer is a first recording that is being written or was killed: its state is the chunks that are complete.
+//! their headers, as far as these are sound. Where they end in the middle of a file, footers are looked for behind
+//! that place: damage to one chunk must not hide the index that lists all others. The last footer whose index is sound gives the state.
+//! A file without any footer is a first recording that is being written or was killed: its state is the chunks that are complete.
+//!
+//! What follows the state is told apart: chunks of an addition that was interrupted may be removed, for nothing that
+//! could be read is in them; anything else may be data.
 //!
 //! All of this reads, and maps nothing, because a writer may be changing the bytes after
 //! the last complete state at this moment. The state itself no writer ever changes.
@@ -11,37 +15,58 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::layout::{
-    CHUNK_HEADER_LEN, CHUNK_LABEL, ChunkHeader, FOOTER_LEN, Footer, HEADER_LEN, Kind, RECORD_LEN,
-    check_file_header, u64_at,
+    CHUNK_HEADER_LEN, CHUNK_LABEL, ChunkHeader, FOOTER_LABEL, FOOTER_LEN, Footer, HEADER_LEN, Kind,
+    RECORD_LEN, check_file_header, u64_at,
 };
 use crate::state::{ChunkEntry, State};
 use crate::{Result, TraceError, codec};
 
 /// Finds the last complete state of a file of `length` bytes.
 pub(crate) fn find_state<R: Read + Seek>(file: &mut R, length: u64) -> Result<State> {
-    let mut source = Source {
-        file,
-        length,
-        buffer: Vec::new(),
-    };
+    let mut source = Source::new(file, length);
     let header = source.read(0, length.min(HEADER_LEN as u64) as usize)?;
     check_file_header(header)?;
-    if let Some(at) = length.checked_sub(FOOTER_LEN as u64)
-        && let Some(state) = source.state_at(at)?
-    {
-        return Ok(state);
-    }
-    source.recover()
+    source.state()
 }
 
+/// How many bytes are looked through for footers at a time.
+const BLOCK: u64 = 1 << 20;
+
 /// A file that is read piece by piece.
-struct Source<'a, R> {
+pub(crate) struct Source<'a, R> {
     file: &'a mut R,
     length: u64,
     buffer: Vec<u8>,
 }
 
-impl<R: Read + Seek> Source<'_, R> {
+/// Chunks and footers that lie end to end.
+pub(crate) struct Walk {
+    pub chunks: Vec<ChunkEntry>,
+    /// Where the footers are that stand right behind an index.
+    footers: Vec<u64>,
+    /// Where neither follows: the file's end, or what is cut or damaged.
+    pub end: u64,
+}
+
+impl<'a, R: Read + Seek> Source<'a, R> {
+    pub fn new(file: &'a mut R, length: u64) -> Self {
+        Self {
+            file,
+            length,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// The last complete state, whatever the file's header says.
+    pub fn state(&mut self) -> Result<State> {
+        if let Some(at) = self.length.checked_sub(FOOTER_LEN as u64)
+            && let Some(state) = self.state_at(at)?
+        {
+            return Ok(state);
+        }
+        self.recover()
+    }
+
     /// The bytes at `at`, which the caller knows to lie in the file.
     fn read(&mut self, at: u64, length: usize) -> Result<&[u8]> {
         self.buffer.resize(length, 0);
@@ -79,7 +104,7 @@ impl<R: Read + Seek> Source<'_, R> {
             .and_then(|bytes| Footer::decode(bytes, at)))
     }
 
-    fn payload(&mut self, chunk: &ChunkEntry) -> Result<&[u8]> {
+    pub fn payload(&mut self, chunk: &ChunkEntry) -> Result<&[u8]> {
         self.read(
             chunk.offset + CHUNK_HEADER_LEN as u64,
             chunk.header.stored as usize,
@@ -132,10 +157,10 @@ impl<R: Read + Seek> Source<'_, R> {
         }
     }
 
-    /// The last complete state of a file whose end is cut or damaged.
-    fn recover(&mut self) -> Result<State> {
+    /// Walks the chunks and footers from a place on, by their headers.
+    pub fn walk(&mut self, from: u64) -> Result<Walk> {
         let (mut chunks, mut footers) = (Vec::new(), Vec::new());
-        let mut offset = HEADER_LEN as u64;
+        let mut offset = from;
         // Where the last index begins: only its own footer is looked at again, so that the walk stays
         // linear whatever footers a file is stuffed with.
         let mut index = 0;
@@ -156,43 +181,120 @@ impl<R: Read + Seek> Source<'_, R> {
                 break;
             }
         }
-        for &at in footers.iter().rev() {
+        Ok(Walk {
+            chunks,
+            footers,
+            end: offset,
+        })
+    }
+
+    /// The last complete state of a file whose end is cut or damaged.
+    fn recover(&mut self) -> Result<State> {
+        let mut walk = self.walk(HEADER_LEN as u64)?;
+        if !self.is_torn(&walk)?
+            && let Some(mut state) = self.state_behind(walk.end)?
+        {
+            let behind = self.walk(state.end)?;
+            state.interrupted = self.is_left_over(&state, &behind)?;
+            return Ok(state);
+        }
+        for &at in walk.footers.iter().rev() {
             if let Some(mut state) = self.state_at(at)? {
-                state.interrupted = self.is_left_over(&state, &chunks, offset)?;
+                walk.chunks.retain(|chunk| chunk.offset >= state.end);
+                state.interrupted = self.is_left_over(&state, &walk)?;
                 return Ok(state);
             }
         }
         let mut state = State::new();
-        for chunk in chunks {
-            if crc32fast::hash(self.payload(&chunk)?) != chunk.header.crc
-                || state.push(chunk, self.length).is_err()
+        let mut taken = 0;
+        for chunk in &walk.chunks {
+            if crc32fast::hash(self.payload(chunk)?) != chunk.header.crc
+                || state.push(*chunk, self.length).is_err()
             {
                 break;
             }
             state.end = chunk.end();
+            taken += 1;
         }
         state.ignored = self.length - state.end;
+        walk.chunks.drain(..taken);
+        state.interrupted = self.is_left_over(&state, &walk)?;
         Ok(state)
     }
 
-    /// Whether what follows a state is what somebody wrote who was interrupted before the next one: chunks of new sections end to end, the last of them
-    /// perhaps in part. `walked` is where the walk over these chunks ended.
-    fn is_left_over(&mut self, state: &State, chunks: &[ChunkEntry], walked: u64) -> Result<bool> {
+    /// Whether a walk ended where the file does, or in what begins there as a chunk does, or a footer behind an index: a writer was killed in the middle of it.
+    fn is_torn(&mut self, walk: &Walk) -> Result<bool> {
+        let last = walk.chunks.last();
+        let is_indexed = last.is_some_and(|last| {
+            last.header.kind == Kind::INDEX && last.header.is_last() && last.end() == walk.end
+        });
+        let rest = (self.length - walk.end).min(CHUNK_HEADER_LEN as u64) as usize;
+        let begun = self.read(walk.end, rest)?;
+        let begins = |label: &[u8]| begun.iter().zip(label).all(|(a, b)| a == b);
+        // A whole header without its payload; otherwise the walk had gone on.
+        Ok(ChunkHeader::decode(begun).is_some()
+            || rest < CHUNK_HEADER_LEN && begins(&CHUNK_LABEL)
+            || rest < FOOTER_LEN && is_indexed && begins(&FOOTER_LABEL))
+    }
+
+    /// The last complete state whose footer lies behind `from`, where the chunks cannot be walked.
+    fn state_behind(&mut self, from: u64) -> Result<Option<State>> {
+        let mut found = Vec::new();
+        let mut at = from;
+        while at < self.length {
+            let length = (self.length - at).min(BLOCK + FOOTER_LEN as u64 - 1) as usize;
+            let bytes = self.read(at, length)?;
+            for (i, window) in bytes.windows(FOOTER_LEN).enumerate() {
+                if window.starts_with(&FOOTER_LABEL)
+                    && let Some(footer) = Footer::decode(window, at + i as u64)
+                {
+                    found.push((at + i as u64, footer.index));
+                }
+            }
+            at += BLOCK;
+        }
+        // The states of a file have indexes that do not overlap, so that nothing is looked at twice, whatever footers a file is stuffed with.
+        let mut before = self.length;
+        for (at, index) in found.into_iter().rev() {
+            if at + FOOTER_LEN as u64 > before {
+                continue;
+            }
+            if let Some(state) = self.state_at(at)? {
+                return Ok(Some(state));
+            }
+            before = index;
+        }
+        Ok(None)
+    }
+
+    /// Whether what follows a state is what somebody wrote who was interrupted before the next one: chunks end to end, the last of them
+    /// perhaps in part. If there was a state before, these are of new sections and none is of an index: where one was begun, all that it lists was there. If there was none,
+    /// all that is complete belongs to the state, and only the index may follow.
+    fn is_left_over(&mut self, state: &State, behind: &Walk) -> Result<bool> {
+        if state.ignored == 0 {
+            return Ok(false);
+        }
         let (mut added, mut end) = (state.clone(), state.end);
-        for chunk in chunks.iter().filter(|chunk| chunk.offset >= state.end) {
-            if chunk.offset != end || added.push(*chunk, self.length).is_err() {
+        for (sequence, chunk) in behind.chunks.iter().enumerate() {
+            let header = &chunk.header;
+            let follows = match state.footer {
+                Some(_) => added.push(*chunk, self.length).is_ok(),
+                None => header.kind == Kind::INDEX && header.sequence as usize == sequence,
+            };
+            if chunk.offset != end || !follows {
                 return Ok(false);
             }
             end = chunk.end();
         }
-        if end != walked {
+        if end != behind.end || !self.is_torn(behind)? {
             return Ok(false);
         }
-        let rest = (self.length - end).min(CHUNK_HEADER_LEN as u64) as usize;
-        let begun = self.read(end, rest)?;
-        Ok(match ChunkHeader::decode(begun) {
-            Some(header) => header.kind != Kind::INDEX,
-            None => rest < CHUNK_HEADER_LEN && begun.iter().zip(CHUNK_LABEL).all(|(a, b)| *a == b),
+        let begun = self.read_within(end, CHUNK_HEADER_LEN)?;
+        let next = begun.and_then(ChunkHeader::decode);
+        Ok(match (next, state.footer) {
+            (Some(next), Some(_)) => next.kind != Kind::INDEX,
+            (Some(next), None) => behind.chunks.is_empty() || next.kind == Kind::INDEX,
+            (None, _) => true,
         })
     }
 }

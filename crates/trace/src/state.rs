@@ -67,7 +67,7 @@ pub(crate) struct State {
     pub end: u64,
     /// How many bytes follow it that are no part of it.
     pub ignored: u64,
-    /// These are what an addition left that was interrupted, by their headers: no damage.
+    /// These are what an addition left that was interrupted, by their headers, or the first recording: no damage.
     pub interrupted: bool,
     /// Position in `sections` by section number.
     numbers: HashMap<u32, usize>,

@@ -7,6 +7,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use afterimage_ids::FileOffset;
 use zstd::bulk::Compressor;
 
 use crate::layout::{
@@ -61,11 +62,12 @@ impl TraceWriter {
         Ok(TraceWriter::new(core))
     }
 
-    /// Opens a trace file to append sections. A cut or damaged end is removed first; a
+    /// Opens a trace file to append sections. What an addition left that was interrupted is removed first; a
     /// recording that was never committed is committed as it is, without an ending.
     ///
     /// # Errors
-    /// Those of [`crate::TraceFile::open`], [`TraceError::BeingWritten`], [`TraceError::Write`].
+    /// Those of [`crate::TraceFile::open`], [`TraceError::BeingWritten`], [`TraceError::Write`]; [`TraceError::Hidden`]
+    /// if anything else follows the last complete state, which is left as it is.
     pub fn append(path: &Path) -> Result<TraceWriter> {
         let mut place = Place::existing(path)?;
         let length = place
@@ -74,6 +76,12 @@ impl TraceWriter {
             .map_err(TraceError::io("look at the trace file"))?
             .len();
         let state = find_state(&mut place.file, length)?;
+        if state.ignored > 0 && !state.interrupted {
+            return Err(TraceError::Hidden {
+                at: FileOffset(state.end),
+                bytes: state.ignored,
+            });
+        }
         let position = |file: &mut File| {
             if state.ignored > 0 {
                 file.set_len(state.end)?;
@@ -194,6 +202,21 @@ impl TraceWriter {
             rest = after;
         }
         section.finish(0, rest)
+    }
+
+    /// A number for a section whose chunks are copied from another file.
+    pub(crate) fn number(&self, kind: Kind) -> Result<u32> {
+        lock(&self.core).begin(kind)
+    }
+
+    /// Copies a chunk of another file into the section of that number.
+    pub(crate) fn copied(&self, header: ChunkHeader, number: u32, payload: &[u8]) -> Result<()> {
+        let header = ChunkHeader {
+            section: number,
+            ..header
+        };
+        let chunk = [&header.encode()[..], payload].concat();
+        lock(&self.core).append_chunk(header, &chunk)
     }
 
     fn begin(&self, kind: Kind, name: Option<&str>, level: i32) -> Result<SectionWriter> {

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 
 use crate::input::Loaded;
 use crate::lens::stops_of;
-use crate::output::say;
+use crate::output::{say, say_what_is_removed};
 use crate::progress::Bar;
 
 /// The exact counts of a recording: those in the file, or else made by running it once more, and kept.
@@ -38,6 +38,7 @@ fn counts(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<Counts>
     )?;
     drop(bar);
     let kept = TraceWriter::append(at).and_then(|out| {
+        say_what_is_removed(at, file);
         out.counts(&lens)?;
         out.commit()
     });

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::{NextStep, StepScene, level_name};
 use crate::PresentError;
 use crate::trace::Stretch;
-use crate::value::{type_text, value_text};
+use crate::value::{bits_text, type_text, value_text};
 
 /// Writes steps as lines of JSON, after a head. `length` is how many blocks the run executed.
 ///
@@ -183,11 +183,6 @@ fn all(values: &[Value]) -> Json {
 }
 
 pub(crate) fn value_json(value: &Value) -> Json {
-    let (low, high) = value.bits;
-    let ty = type_text(value.ty);
-    let bits = match ty {
-        "v128" => format!("0x{high:016x}{low:016x}"),
-        _ => format!("0x{low:x}"),
-    };
-    json!({ "type": ty, "bits": bits, "text": value_text(value.ty, value.bits) })
+    let Value { ty, bits } = *value;
+    json!({ "type": type_text(ty), "bits": bits_text(ty, bits), "text": value_text(ty, bits) })
 }

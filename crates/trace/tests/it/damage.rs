@@ -5,7 +5,7 @@ use std::path::Path;
 
 use afterimage_ids::ImportId;
 use afterimage_trace::{
-    Event, HostWrite, Kind, Rule, SectionReader, TraceError, TraceFile, TraceWriter,
+    Event, HostWrite, Kind, Rule, SectionReader, TraceError, TraceFile, TraceWriter, repair,
 };
 
 use crate::sample;
@@ -158,15 +158,224 @@ fn changed(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(path, bytes).unwrap();
 }
 
+/// Where the last index of a file begins.
+fn last_index(bytes: &[u8]) -> usize {
+    let at = bytes.len() - 24;
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
+}
+
 #[test]
 fn appending_to_a_cut_file_goes_on_from_its_last_state() {
     let (bytes, first) = sample::two_states();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
+    let index = last_index(&bytes);
     for length in first..bytes.len() {
         fs::write(&path, &bytes[..length]).unwrap();
-        sample::append(&path).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), bytes, "cut at {length}");
+        let added = sample::append(&path);
+        let after = fs::read(&path).unwrap();
+        if length < index + 40 {
+            added.unwrap();
+            assert_eq!(after, bytes, "cut at {length}");
+        } else {
+            // Once an index was begun, all that it lists was there.
+            assert!(matches!(added, Err(TraceError::Hidden { .. })));
+            assert_eq!(after, bytes[..length], "cut at {length}");
+        }
+    }
+}
+
+/// All that can be read of a file: its sections, as far as their chunks are sound.
+fn readable(path: &Path) -> Vec<(Kind, Vec<u8>)> {
+    let Ok(file) = TraceFile::open(path) else {
+        return vec![];
+    };
+    let sections = (0..).map_while(|position| file.section(position));
+    let read = |mut section: SectionReader| {
+        let mut bytes = Vec::new();
+        while section.advance().is_ok_and(|more| more) {
+            bytes.extend(section.bytes());
+        }
+        (section.kind(), bytes)
+    };
+    sections.map(read).collect()
+}
+
+/// What may stand behind a file: nothing, rubbish, what looks like the beginning of a chunk, a piece of the file itself.
+fn tails(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let tail = |bytes: &[u8]| bytes.to_vec();
+    vec![
+        vec![],
+        vec![0],
+        vec![b'A'],
+        vec![0; 100],
+        tail(&bytes[16..60]),
+        tail(&bytes[last_index(bytes)..]),
+        tail(&bytes[16..]),
+    ]
+}
+
+/// Small damage anywhere, and more than that: who adds something either refuses, names the remedy and leaves the file as it is, or loses nothing that could be read.
+#[test]
+fn adding_to_a_damaged_file_loses_nothing() {
+    let (bytes, first) = sample::two_states();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    let (mut added, mut refused) = (0, 0);
+    let mut check = |damaged: &[u8], what: &str| {
+        fs::write(&path, damaged).unwrap();
+        let before = readable(&path);
+        match sample::append(&path) {
+            Ok(()) => {
+                added += 1;
+                let mut after = readable(&path);
+                for section in before {
+                    let at = after
+                        .iter()
+                        .position(|it| it.1.starts_with(&section.1) && it.0 == section.0);
+                    let at = at.unwrap_or_else(|| panic!("{what}: {} is lost", section.0));
+                    after.remove(at);
+                }
+                assert_eq!(after.len(), 1, "{what}: the counts that were added");
+            }
+            Err(error) => {
+                refused += 1;
+                assert!(error.to_string().contains("verify --repair"), "{error}");
+                assert_eq!(fs::read(&path).unwrap(), damaged, "{what}");
+            }
+        }
+    };
+    for whole in [
+        &bytes[..],
+        &bytes[..first],
+        &bytes[..last_index(&bytes[..first])],
+    ] {
+        for (number, tail) in tails(&bytes).iter().enumerate() {
+            for bit in (0..whole.len() * 8).step_by(if number == 0 { 5 } else { 67 }) {
+                let mut damaged = [whole, tail].concat();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                check(
+                    &damaged,
+                    &format!("{} bytes, bit {bit}, tail {number}", whole.len()),
+                );
+            }
+        }
+    }
+    assert!(added > 500 && refused > 500, "{added} {refused}");
+}
+
+#[test]
+fn damage_to_one_chunk_does_not_hide_the_last_state() {
+    let (bytes, first) = sample::two_states();
+    let index = last_index(&bytes);
+    for byte in first..index {
+        // What follows takes the footer from where it is looked for first.
+        let mut damaged = [&bytes[..], b"x"].concat();
+        damaged[byte] ^= 1;
+        let file = TraceFile::from_bytes(damaged).unwrap();
+        assert_eq!((file.state(), file.ignored_bytes()), (Some(2), 1), "{byte}");
+        sample::assert_never_wrong(&file);
+    }
+}
+
+/// Where the payloads of all chunks but those of indexes are, by a walk over the intact file; and of what kind.
+fn payloads(bytes: &[u8]) -> Vec<(std::ops::Range<usize>, Kind)> {
+    let (mut at, mut found) = (16, Vec::new());
+    while at < bytes.len() {
+        if bytes[at..].starts_with(b"AFTEND") {
+            at += 32;
+            continue;
+        }
+        let kind = Kind(u16::from_le_bytes([bytes[at + 4], bytes[at + 5]]));
+        let stored = u32::from_le_bytes(bytes[at + 24..at + 28].try_into().unwrap());
+        let payload = at + 40..at + 40 + stored as usize;
+        at = payload.end;
+        if kind != Kind::INDEX {
+            found.push((payload, kind));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_repaired_copy_has_all_that_is_sound() {
+    let (bytes, first) = sample::two_states();
+    let dir = tempfile::tempdir().unwrap();
+    let (path, copy) = (dir.path().join("a.aft"), dir.path().join("b.aft"));
+    for (whole, parts) in [(&bytes[..], 5), (&bytes[..first], 4)] {
+        let payloads = payloads(whole);
+        for (number, tail) in tails(&bytes).iter().take(4).enumerate() {
+            for bit in (0..whole.len() * 8).step_by(if number == 0 { 5 } else { 67 }) {
+                let what = format!("{} bytes, bit {bit}, tail {number}", whole.len());
+                let mut damaged = [whole, tail].concat();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                fs::write(&path, &damaged).unwrap();
+                let hit = payloads
+                    .iter()
+                    .find(|(payload, _)| payload.contains(&(bit / 8)));
+                let repaired = repair(&path, &copy, true);
+                assert_eq!(fs::read(&path).unwrap(), damaged, "{what}");
+                let repaired = match (repaired, hit) {
+                    (Err(error), Some((_, Kind::META | Kind::MODULE))) => {
+                        assert!(error.to_string().contains("record the program again"));
+                        continue;
+                    }
+                    (repaired, _) => repaired.unwrap_or_else(|error| panic!("{what}: {error}")),
+                };
+                let file = TraceFile::open(&copy).unwrap();
+                let lost: Vec<_> = repaired.lost.iter().map(|lost| lost.kind).collect();
+                let rules: Vec<_> = file.verify().findings.iter().map(|it| it.rule).collect();
+                let found = sample::never_wrong(&file, hit.is_some());
+                match hit {
+                    None => assert_eq!((lost, rules, found), (vec![], vec![], parts), "{what}"),
+                    // The recording is one that was cut off there.
+                    Some((_, Kind::LOG)) => {
+                        assert_eq!(lost.len(), parts - 2, "{what}: {lost:?}");
+                        assert!(rules.iter().all(|rule| *rule == Rule::Complete), "{what}");
+                        assert_eq!(found, 2, "{what}");
+                    }
+                    Some((_, kind)) => {
+                        assert_eq!((lost, found), (vec![*kind], parts - 1), "{what}");
+                        assert_eq!(rules, [], "{what}");
+                    }
+                }
+            }
+        }
+    }
+    fs::write(&path, &bytes).unwrap();
+    assert!(matches!(
+        repair(&path, &copy, false),
+        Err(TraceError::Exists)
+    ));
+    fs::write(&path, "no recording").unwrap();
+    assert!(matches!(
+        repair(&path, &copy, true),
+        Err(TraceError::NotATrace)
+    ));
+}
+
+/// A recording that was killed, and of which a byte in the middle was damaged later.
+#[test]
+fn a_cut_recording_is_repaired_as_far_as_it_goes() {
+    let (bytes, first) = sample::two_states();
+    let dir = tempfile::tempdir().unwrap();
+    let (path, copy) = (dir.path().join("a.aft"), dir.path().join("b.aft"));
+    for length in (16..first).step_by(23) {
+        for byte in (16..length).step_by(7) {
+            let mut damaged = bytes[..length].to_vec();
+            damaged[byte] ^= 1;
+            fs::write(&path, &damaged).unwrap();
+            let before = sample::assert_never_wrong(&TraceFile::open(&path).unwrap());
+            if let Ok(repaired) = repair(&path, &copy, true) {
+                let file = TraceFile::open(&copy).unwrap();
+                let rules: Vec<_> = file.verify().findings.iter().map(|it| it.rule).collect();
+                assert!(
+                    rules.iter().all(|rule| *rule == Rule::Complete),
+                    "{rules:?}"
+                );
+                assert!(sample::never_wrong(&file, true) >= before, "{repaired:?}");
+            }
+        }
     }
 }
 

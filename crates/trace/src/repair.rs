@@ -1,0 +1,234 @@
+//! Copying what is sound of a damaged file.
+//!
+//! A section is copied if all of its chunks are there and intact, by the last index that is, or by their own
+//! headers where none lists them. Of the log, and of the words of a path that was written live, the beginning is worth something,
+//! too: then the copy is a recording that was cut off there, and what was derived from the whole run is left out.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
+use crate::layout::{HEADER_LEN, Kind};
+use crate::open::Source;
+use crate::place::open_regular;
+use crate::state::{ChunkEntry, Section};
+use crate::{Result, TraceError, TraceWriter, codec};
+
+/// What [`repair`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// How many sections were copied whole.
+    pub whole: u64,
+    /// How many bytes at the file's end are no chunks that could be read.
+    pub unread: u64,
+    /// What was not, in the file's order.
+    pub lost: Vec<Lost>,
+}
+
+/// A section that was not copied whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// What it held.
+    pub kind: Kind,
+    /// Its name, if it has one that can be read.
+    pub name: Option<String>,
+    /// How many of its chunks were copied: those before the damage.
+    pub kept: usize,
+    /// Why.
+    pub why: String,
+}
+
+/// A section as it was found.
+struct Found {
+    section: Section,
+    name: Option<String>,
+    /// How many chunks are intact, from the first on.
+    intact: usize,
+    /// How many of them are copied.
+    taken: usize,
+    why: String,
+}
+
+impl Found {
+    /// Whether all of it is there and intact.
+    fn is_sound(&self) -> bool {
+        self.section.is_complete() && self.intact == self.section.chunks.len()
+    }
+
+    /// Whether all of it is copied.
+    fn is_whole(&self) -> bool {
+        self.taken == self.section.chunks.len()
+    }
+
+    /// Leaves it out, for the first reason that is given.
+    fn lose(&mut self, why: &str) {
+        self.taken = 0;
+        if self.why.is_empty() {
+            self.why = why.into();
+        }
+    }
+}
+
+/// Writes a copy of a trace file with all that is sound in it, whatever else is in it. The file itself stays as it is.
+///
+/// # Errors
+/// [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of the run is lost: nothing can be asked about such a
+/// recording. Those of [`TraceWriter::create`] for the copy.
+pub fn repair(from: &Path, to: &Path, overwrite: bool) -> Result<Repaired> {
+    let mut file = open_regular(from, OpenOptions::new().read(true))?;
+    let length = file
+        .metadata()
+        .map_err(TraceError::io("look at the trace file"))?
+        .len();
+    if length < HEADER_LEN as u64 {
+        return Err(TraceError::NotATrace);
+    }
+    let mut source = Source::new(&mut file, length);
+    let mut state = source.state()?;
+    // What no sound index lists: at the end of the file, or in a recording that has none.
+    let behind = source.walk(state.end)?;
+    for &chunk in &behind.chunks {
+        // An index, or what follows a chunk that is lost.
+        let _ = state.push(chunk, length);
+    }
+    let mut found = Vec::new();
+    for section in state.sections {
+        found.push(look(&mut source, section)?);
+    }
+    if found.is_empty() {
+        return Err(TraceError::NotATrace);
+    }
+    choose(&mut found)?;
+    let out = TraceWriter::create(to, overwrite)?;
+    if let Err(error) = copy(&mut source, &found, &out).and_then(|()| out.commit()) {
+        let _ = out.discard();
+        return Err(error);
+    }
+    let whole = found.iter().filter(|found| found.is_whole()).count() as u64;
+    let lost = found.into_iter().filter(|found| !found.is_whole());
+    let lost = lost.map(|found| Lost {
+        kind: found.section.kind,
+        name: found.name,
+        kept: found.taken,
+        why: found.why,
+    });
+    Ok(Repaired {
+        whole,
+        unread: length - behind.end,
+        lost: lost.collect(),
+    })
+}
+
+/// Reads a section's chunks.
+fn look(source: &mut Source<'_, File>, section: Section) -> Result<Found> {
+    let (mut intact, mut why, mut name) = (0, String::new(), None);
+    let mut raw = Vec::new();
+    for chunk in &section.chunks {
+        let payload = source.payload(chunk)?;
+        if let Err(what) = codec::decode(&chunk.header, payload, &mut raw) {
+            why = chunk.damaged(what).to_string();
+            break;
+        }
+        if let Ok((Some(own), _)) = codec::split_name(&chunk.header, payload) {
+            name = Some(own.to_owned());
+        }
+        intact += 1;
+    }
+    Ok(Found {
+        section,
+        name,
+        intact,
+        taken: intact,
+        why,
+    })
+}
+
+/// Decides what is copied.
+fn choose(all: &mut [Found]) -> Result<()> {
+    for kind in [Kind::META, Kind::MODULE] {
+        match all.iter().find(|it| it.section.kind == kind) {
+            None => return Err(TraceError::Missing(kind)),
+            Some(it) if it.is_sound() => {}
+            Some(it) => {
+                return Err(match it.section.chunks.get(it.intact) {
+                    Some(chunk) => chunk.damaged("its bytes are not what was written"),
+                    None => TraceError::Cut(kind),
+                });
+            }
+        }
+    }
+    let is_ended = all
+        .iter()
+        .any(|it| it.section.kind == Kind::END && it.is_sound());
+    // A recording whose log was cut has no end; then it is sound as far as it goes.
+    let is_cut = all.iter().any(|it| {
+        let is_damaged = it.intact < it.section.chunks.len();
+        it.section.kind == Kind::LOG && !it.is_sound() && (is_damaged || is_ended)
+    });
+    let mut singles = BTreeSet::new();
+    for it in &mut *all {
+        let kind = it.section.kind;
+        let is_live = matches!(kind, Kind::LOG | Kind::PATH_WORDS);
+        if !it.is_sound() && it.why.is_empty() && !is_live {
+            it.lose("its last chunk is not there");
+        } else if kind == Kind::PATH_WORDS && !it.is_sound() && is_ended && !is_cut {
+            it.lose("it ends before the run does");
+        } else if it.intact < it.section.chunks.len() && !is_live {
+            it.taken = 0;
+        } else if kind.is_single() && !singles.insert(kind) {
+            it.lose("there is another one before it");
+        } else if is_cut && !is_live && !matches!(kind, Kind::META | Kind::MODULE) {
+            it.lose("it tells of more than what is left of the boundary log");
+        }
+    }
+    pair(all, Kind::PATHS, Kind::PATH_INDEX);
+    pair(all, Kind::PATHS, Kind::PATH_GRAMMARS);
+    pair(all, Kind::VALUES, Kind::VALUES_INDEX);
+    Ok(())
+}
+
+/// Of sections that belong together, none is copied without the other; but a path does without its open grammars.
+fn pair(all: &mut [Found], main: Kind, part: Kind) {
+    let mut before = None;
+    let mut has_part = BTreeSet::new();
+    for at in 0..all.len() {
+        let kind = all[at].section.kind;
+        if kind == main {
+            before = Some(at);
+        } else if kind == part {
+            match before.filter(|&main| all[main].is_whole()) {
+                None => all[at].lose("what it belongs to is lost"),
+                Some(main) if all[at].is_whole() => {
+                    has_part.insert(main);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    for (at, it) in all.iter_mut().enumerate() {
+        if it.section.kind == main && part != Kind::PATH_GRAMMARS && !has_part.contains(&at) {
+            it.lose("its index is lost");
+        }
+    }
+}
+
+/// Copies chunks as they are, in their order: what the log holds comes before what followed from it.
+fn copy(source: &mut Source<'_, File>, all: &[Found], out: &TraceWriter) -> Result<()> {
+    let mut chunks: Vec<(ChunkEntry, usize)> = Vec::new();
+    for (number, it) in all.iter().enumerate() {
+        let taken = it.section.chunks[..it.taken].iter();
+        chunks.extend(taken.map(|chunk| (*chunk, number)));
+    }
+    chunks.sort_unstable_by_key(|(chunk, _)| chunk.offset);
+    let mut numbers = BTreeMap::new();
+    for (chunk, number) in chunks {
+        let payload = source.payload(&chunk)?;
+        let number = match numbers.entry(number) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(out.number(chunk.header.kind)?),
+        };
+        out.copied(chunk.header, number, payload)?;
+    }
+    Ok(())
+}
