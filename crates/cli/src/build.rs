@@ -11,7 +11,7 @@ use afterimage_query::paths::{
 use afterimage_query::steps::stopped_before;
 use afterimage_query::values::recorded_epochs;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
-use afterimage_trace::{Kind, TraceFile};
+use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
 use afterimage_wet::{EpochWriter, FileEpochs, FilePrinted, Index, LeftOut, PrintedWriter, Run};
 use anyhow::{Context, Result, anyhow, bail};
@@ -475,7 +475,31 @@ fn built_path(
 pub(crate) fn compact(at: &Path, loaded: &Loaded, filter: &PathFilter) -> Result<()> {
     let file = input::recording(at)?;
     // The run is over: what it gave is there.
-    built_path(at, &file, loaded, filter).map(|_| ())
+    built_path(at, &file, loaded, filter)?;
+    without_words(at)
+}
+
+/// Drops what the live run wrote of its path, once that is built: it can be built again by re-execution.
+fn without_words(at: &Path) -> Result<()> {
+    let name = || at.display().to_string();
+    let file = input::recording(at)?;
+    let is_built =
+        file.last(Kind::PATH_INDEX).is_some() && file.end().with_context(name)?.is_some();
+    if !is_built || file.last_begun(Kind::PATH_WORDS).is_none() {
+        return Ok(());
+    }
+    match TraceWriter::rewrite_without(at, Kind::PATH_WORDS) {
+        // Somebody asks already, and adds what that needs.
+        Err(TraceError::BeingWritten(_)) => Ok(()),
+        Err(error) => {
+            say(format_args!(
+                "{}: what the run wrote of its path stays in the recording, which is larger for that: {error}",
+                at.display()
+            ));
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
 }
 
 fn path_of(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<RecordedPath>> {

@@ -392,7 +392,7 @@ fn checkpoints_of_generated_programs_hold() {
 }
 
 /// Memory that the host writes, in parts and as a whole; that grows, is copied, filled and set byte by byte; tables and segments that change; a
-/// recursion that is deep at many checkpoints.
+/// recursion that is deep at many checkpoints. Pages that are filled, copied, initialised by the host or read as a whole, and then in part.
 const BUSY: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (memory (export "memory") 1 8)
@@ -430,6 +430,13 @@ const BUSY: &str = r#"(module
           (drop (memory.grow (i32.const 1)))
           (i32.store (i32.sub (i32.mul (memory.size) (i32.const 65536)) (i32.const 4)) (local.get $i))
           (drop (table.grow $t (table.get $t (i32.const 1)) (i32.const 1)))
+          (memory.fill (i32.const 16384) (local.get $i) (i32.const 12288))
+          (memory.copy (i32.const 32768) (i32.const 2000) (i32.const 12288))
+          (memory.copy (i32.const 40960) (i32.const 16384) (i32.const 8192))
+          (memory.copy (i32.const 16500) (i32.const 16384) (i32.const 8192))
+          (drop (call $random (i32.const 49152) (i32.const 8192)))
+          (i32.store8 (i32.add (i32.const 41000) (i32.mul (local.get $i) (i32.const 70))) (local.get $i))
+          (i64.store (i32.add (i32.const 49152) (i32.mul (local.get $i) (i32.const 80))) (i64.const -1))
           (global.set $w (i64.add (global.get $w) (i64.load (local.get $at))))))
       (if (i32.eq (local.get $i) (i32.const 57))
         (then (data.drop $late) (elem.drop $passive) (unreachable)))

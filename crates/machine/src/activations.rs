@@ -2,17 +2,23 @@
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
 use afterimage_program::Callee;
+use afterimage_trace::MAX_VARIABLES;
 
 use crate::code::NodeEnd;
 use crate::compile::type_of;
+use crate::lazy::is_zero;
 use crate::lean::End;
 use crate::leave::Bank;
 use crate::machine::{Machine, Shape, Waiting};
 use crate::observe::{Caller, Observer};
+use crate::step::make_room;
 use crate::{MachineError, Trap};
 
-/// Most registers that all activations may have: 2 GiB of them.
-pub(crate) const MOST_REGISTERS: usize = 1 << 28;
+/// Most registers that all activations may have.
+pub(crate) const MOST_REGISTERS: usize = MAX_VARIABLES as usize;
+
+/// So many locals are looked at before they are written.
+const MANY: usize = 512;
 
 /// An activation.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +30,26 @@ pub(crate) struct Frame {
     pub call: NodeId,
 }
 
+const TOO_DEEP: MachineError = MachineError::Unsupported(
+    "a run whose open activations have more than 67,108,864 locals and operands together",
+);
+
 impl Machine<'_> {
+    /// Refuses a run that ends in more activations than can be followed, before it is followed to there. O(activations).
+    pub(crate) fn check_depth(&mut self, end: &afterimage_trace::End) -> Result<(), MachineError> {
+        let mut all = 0;
+        for frame in &end.frames {
+            all += match self.program.function(frame.function) {
+                Some(_) => self.body(frame.function)?.variables(),
+                None => 0,
+            };
+        }
+        match all > MOST_REGISTERS {
+            true => Err(TOO_DEEP),
+            false => Ok(()),
+        }
+    }
+
     /// Begins an activation, with the arguments in `values`.
     pub(crate) fn enter<O: Observer>(
         &mut self,
@@ -48,7 +73,7 @@ impl Machine<'_> {
             return Err(self.diverged("a call has too many arguments"));
         }
         if base + locals > MOST_REGISTERS {
-            return Err(self.diverged("the activations take too much memory"));
+            return Err(TOO_DEEP);
         }
         let low = self.values.iter().map(|&(low, _)| low);
         begin(&mut self.registers, base, locals, low);
@@ -213,10 +238,14 @@ fn begin(
     arguments: impl ExactSizeIterator<Item = u64>,
 ) {
     if registers.len() < base + locals {
-        registers.resize(base + 2 * locals, 0);
+        make_room(registers, base + locals);
     }
     let registers = &mut registers[base..base + locals];
-    registers[arguments.len()..].fill(0);
+    let zeros = &mut registers[arguments.len()..];
+    // What nobody has touched takes no memory, and stays so.
+    if locals < MANY || !is_zero(zeros) {
+        zeros.fill(0);
+    }
     for (register, argument) in registers.iter_mut().zip(arguments) {
         *register = argument;
     }

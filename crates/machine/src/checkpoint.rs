@@ -11,6 +11,7 @@ use crate::activations::Frame;
 use crate::code::NodeEnd;
 use crate::exceptions::Exception;
 use crate::image::{GlobalBits, PAGE, State};
+use crate::lazy::Bytes;
 use crate::machine::{Bits, Machine, Waiting};
 use crate::step::make_room;
 
@@ -50,8 +51,8 @@ pub struct Checkpoint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Changed {
     length: u64,
-    /// The elements that are others than at first, or than null where there were none: ascending positions.
-    elements: Vec<(u64, u64)>,
+    /// The elements that are others than at first, or than null where there were none, in runs: the position, ascending, how many, and what all of them are.
+    elements: Vec<(u64, u64, u64)>,
 }
 
 impl Checkpoint {
@@ -181,9 +182,18 @@ impl Machine<'_> {
             let first = first.elements.iter().chain(std::iter::repeat(&0));
             let elements = (0..).zip(&table.elements).zip(first);
             let changed = elements.filter(|((_, element), first)| element != first);
+            let mut runs: Vec<(u64, u64, u64)> = Vec::new();
+            for ((position, &element), _) in changed {
+                match runs.last_mut() {
+                    Some((first, count, of)) if *of == element && *first + *count == position => {
+                        *count += 1;
+                    }
+                    _ => runs.push((position, 1, element)),
+                }
+            }
             Changed {
                 length: table.elements.len() as u64,
-                elements: changed.map(|((i, &element), _)| (i, element)).collect(),
+                elements: runs,
             }
         });
         changed.collect()
@@ -199,7 +209,7 @@ impl Machine<'_> {
             return Ok(false);
         }
         for memory in &mut state.memories {
-            memory.bytes = Vec::new();
+            memory.bytes = Bytes::default();
         }
         for (index, &pages) in from.pages.iter().enumerate() {
             let grown = state.grow_memory(index, pages);
@@ -215,10 +225,11 @@ impl Machine<'_> {
             for (element, first) in elements.iter_mut().zip(&first.tables[index].elements) {
                 *element = *first;
             }
-            for &(position, element) in &changed.elements {
-                let place = usize::try_from(position).ok();
-                match place.and_then(|place| elements.get_mut(place)) {
-                    Some(place) => *place = element,
+            for &(position, count, element) in &changed.elements {
+                let end = position.checked_add(count);
+                let end = end.filter(|end| *end <= elements.len() as u64);
+                match end.and_then(|end| elements.get_mut(position as usize..end as usize)) {
+                    Some(place) => place.fill(element),
                     None => return Ok(false),
                 }
             }

@@ -31,8 +31,11 @@ impl From<Trap> for Stop {
 }
 
 impl From<Growth> for Stop {
-    fn from(Growth(what): Growth) -> Self {
-        Stop::Diverged(what)
+    fn from(growth: Growth) -> Self {
+        match growth {
+            Growth::Beyond(what) => Stop::Diverged(what),
+            Growth::Limit(what) => Stop::Error(MachineError::Unsupported(what)),
+        }
     }
 }
 

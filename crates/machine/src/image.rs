@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use afterimage_program::Program;
+use afterimage_trace::{MAX_ELEMENTS, MAX_MEMORY};
 use wasmparser::{
     ConstExpr, DataKind, ElementItems, ElementKind, Operator, Parser, Payload, TableInit,
 };
 
+use crate::lazy::Bytes;
 use crate::{MachineError, Trap};
 
 /// The bytes of a page.
 pub const PAGE: u64 = 1 << 16;
-/// Most elements that all tables may have.
-const MOST_ELEMENTS: u64 = 1 << 26;
-/// Most bytes that all memories may have.
-const MOST_MEMORY: u64 = 1 << 34;
 
 /// A global's bits: the upper half is for vectors only.
 pub type GlobalBits = (u64, u64);
@@ -22,7 +20,7 @@ pub type GlobalBits = (u64, u64);
 /// Memories, tables, globals and passive segments.
 ///
 /// References are numbers: 0 is null, f + 1 is function f.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct State {
     /// The memories.
     pub memories: Vec<Memory>,
@@ -37,10 +35,10 @@ pub struct State {
 }
 
 /// A memory.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Memory {
     /// Its bytes.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
     /// Addresses have 64 bits.
     pub wide: bool,
     /// How many pages it may have.
@@ -67,6 +65,8 @@ pub struct Initial {
     pub address: u64,
     /// Which data segment.
     pub segment: u32,
+    /// How many bytes it has.
+    pub length: u64,
 }
 
 impl State {
@@ -74,7 +74,7 @@ impl State {
     ///
     /// # Errors
     /// If the module cannot be read, imports a memory, a table, a global or a tag, or has memories of more than 16 GiB, tables of more than
-    /// 2²⁶ elements or an active segment that does not fit.
+    /// 10,000,000 elements or an active segment that does not fit.
     pub fn of_module(
         program: &Program,
         bytes: &[u8],
@@ -82,7 +82,7 @@ impl State {
         let mut state = Self::default();
         let mut initial = Vec::new();
         let mut fits = true;
-        let too_large = |Growth(what)| MachineError::Unsupported(what);
+        let too_large = |growth: Growth| MachineError::Unsupported(growth.what());
         for payload in Parser::new(0).parse_all(bytes) {
             match payload? {
                 Payload::ImportSection(imports) => {
@@ -97,7 +97,7 @@ impl State {
                         let memory = memory?;
                         let most = if memory.memory64 { 1 << 48 } else { 1 << 16 };
                         state.memories.push(Memory {
-                            bytes: Vec::new(),
+                            bytes: Bytes::default(),
                             wide: memory.memory64,
                             most: memory.maximum.unwrap_or(most),
                         });
@@ -158,6 +158,7 @@ impl State {
                             memory: *memory_index,
                             address,
                             segment: index,
+                            length: segment.data.len() as u64,
                         });
                         let memory = state.memories.get_mut(*memory_index as usize);
                         let place = memory.and_then(|memory| {
@@ -188,13 +189,14 @@ impl State {
         let size = pages.checked_add(before / PAGE);
         let size = size.filter(|size| *size <= memory.most);
         let size = size
-            .ok_or(Growth("a memory beyond its limit"))?
+            .ok_or(Growth::Beyond("a memory beyond its maximum"))?
             .checked_mul(PAGE);
         let size = size.unwrap_or(u64::MAX);
-        if size - before > MOST_MEMORY.saturating_sub(total) {
-            return Err(Growth("memories of more than 16 GiB"));
+        if size - before > MAX_MEMORY.saturating_sub(total) {
+            return Err(Growth::Limit("a run whose memories have more than 16 GiB"));
         }
-        grow(&mut memory.bytes, size as usize, 0)
+        let most = memory.most.saturating_mul(PAGE).min(MAX_MEMORY);
+        memory.bytes.grow(size as usize, most as usize)
     }
 
     /// Adds elements to a table.
@@ -203,11 +205,16 @@ impl State {
         let table = &mut self.tables[index];
         let before = table.elements.len() as u64;
         let size = by.checked_add(before).filter(|size| *size <= table.most);
-        let size = size.ok_or(Growth("a table beyond its limit"))?;
-        if size - before > MOST_ELEMENTS.saturating_sub(total) {
-            return Err(Growth("tables of more than 2²⁶ elements"));
+        let size = size.ok_or(Growth::Beyond("a table beyond its maximum"))?;
+        if size - before > MAX_ELEMENTS.saturating_sub(total) {
+            let what = "a run whose tables have more than 10,000,000 elements";
+            return Err(Growth::Limit(what));
         }
-        grow(&mut table.elements, size as usize, with)
+        let elements = &mut table.elements;
+        let reserved = elements.try_reserve((size - before) as usize);
+        reserved.map_err(|_| Growth::Limit("memory that this machine does not have"))?;
+        elements.resize(size as usize, with);
+        Ok(())
     }
 
     /// Takes an element segment. Whether it fits.
@@ -294,33 +301,19 @@ impl State {
 
 /// Why something cannot grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Growth(pub &'static str);
+pub(crate) enum Growth {
+    /// The module does not allow it.
+    Beyond(&'static str),
+    /// It is more than can be followed.
+    Limit(&'static str),
+}
 
-/// Makes a list longer. If it becomes twice as long or more, by one whose pages are zeros that nobody has touched.
-fn grow<T: Clone + Default + PartialEq>(
-    list: &mut Vec<T>,
-    size: usize,
-    with: T,
-) -> Result<(), Growth> {
-    let length = list.len();
-    let mut room = Vec::new();
-    let more = size.saturating_sub(length);
-    let fresh = more >= length && with == T::default();
-    let reserved = if fresh {
-        room.try_reserve_exact(size)
-    } else {
-        list.try_reserve(more)
-    };
-    reserved.map_err(|_| Growth("memory that this machine does not have"))?;
-    if fresh {
-        drop(room);
-        room = vec![T::default(); size];
-        room[..length].clone_from_slice(list);
-        *list = room;
-    } else {
-        list.resize(size, with);
+impl Growth {
+    fn what(self) -> &'static str {
+        match self {
+            Self::Beyond(what) | Self::Limit(what) => what,
+        }
     }
-    Ok(())
 }
 
 impl Memory {
@@ -341,7 +334,7 @@ mod tests {
 
     fn state(most: u64) -> State {
         let memory = Memory {
-            bytes: Vec::new(),
+            bytes: Bytes::default(),
             wide: true,
             most,
         };
@@ -380,7 +373,7 @@ mod tests {
         state.grow_table(0, 2, 7).expect("room");
         state.grow_table(0, 3, 0).expect("room");
         state.grow_table(0, 1, 9).expect("room");
-        assert_eq!(state.tables[0].elements, [7, 7, 0, 0, 0, 9]);
+        assert_eq!(state.tables[0].elements[..], [7, 7, 0, 0, 0, 9]);
         assert!(state.grow_table(0, 1, 0).is_err() && state.grow_table(0, u64::MAX, 0).is_err());
     }
 
@@ -389,8 +382,8 @@ mod tests {
         let mut state = state(u64::MAX);
         assert!(state.grow_memory(0, 1 << 47).is_err());
         assert!(state.grow_memory(0, 1 << 48).is_err());
-        assert!(state.grow_memory(0, MOST_MEMORY / PAGE + 1).is_err());
-        assert!(state.grow_table(0, MOST_ELEMENTS + 1, 0).is_err());
+        assert!(state.grow_memory(0, MAX_MEMORY / PAGE + 1).is_err());
+        assert!(state.grow_table(0, MAX_ELEMENTS + 1, 0).is_err());
         assert!(state.memories[0].bytes.is_empty() && state.tables[0].elements.is_empty());
     }
 }

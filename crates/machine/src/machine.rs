@@ -106,7 +106,7 @@ impl<'a> Machine<'a> {
     /// A machine before the run. `bytes` is the module that the program was parsed from.
     ///
     /// # Errors
-    /// If the module has what cannot be followed.
+    /// If the module has what cannot be followed, or the run ends in activations that have more variables than there may be.
     pub fn new(
         program: &'a Program,
         bytes: &'a [u8],
@@ -120,7 +120,8 @@ impl<'a> Machine<'a> {
             data: state.data.clone(),
             elements: state.elements.clone(),
         };
-        Ok(Self {
+        let end = log.file().end().ok().flatten();
+        let mut machine = Self {
             first,
             program,
             bytes,
@@ -141,7 +142,11 @@ impl<'a> Machine<'a> {
             exceptions: Exceptions::default(),
             moved: Vec::new(),
             trap: None,
-        })
+        };
+        if let Some(end) = end {
+            machine.check_depth(&end)?;
+        }
+        Ok(machine)
     }
 
     /// Where the memories' bytes come from at first.

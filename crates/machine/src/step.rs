@@ -8,6 +8,7 @@ use crate::code::NodeCode;
 use crate::execute::{Registers, Stop, one};
 use crate::host::Source;
 use crate::image::State;
+use crate::lazy::lengthened;
 use crate::lean::{End, Exit, Lean, Op, WINDOW, Window, run};
 use crate::machine::{Machine, Waiting};
 use crate::observe::Observer;
@@ -215,7 +216,5 @@ fn window(registers: &mut Vec<u64>, base: usize) -> Result<&mut Window, MachineE
 /// Makes room for a window from `base` on, and for many more. Pages that nobody touches take no memory. Amortised O(registers).
 #[cold]
 pub(crate) fn make_room(registers: &mut Vec<u64>, base: usize) {
-    let mut room = vec![0; base + base / 2 + 2 * WINDOW];
-    room[..registers.len()].copy_from_slice(registers);
-    *registers = room;
+    *registers = lengthened(registers, base + base / 2 + 2 * WINDOW);
 }

@@ -33,6 +33,18 @@ pub enum RecordError {
         "the program imports WASI functions but exports no memory named \"memory\" for them to work on"
     )]
     NoMemory,
+    /// The module begins with more than can be recorded.
+    #[error("the program begins with {what} of {found} {unit}: {most} at most can be recorded")]
+    TooLarge {
+        /// Memories or tables.
+        what: &'static str,
+        /// Bytes or elements.
+        unit: &'static str,
+        /// How much it begins with.
+        found: u64,
+        /// The limit.
+        most: u64,
+    },
     /// There is nothing to run.
     #[error("the program exports no function {wanted:?}{}", exports_hint(.exports))]
     NoExport {

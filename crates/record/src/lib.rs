@@ -18,6 +18,7 @@ mod live;
 pub mod measure;
 mod paths;
 mod replay;
+mod room;
 mod sleep;
 mod trapped;
 mod values;

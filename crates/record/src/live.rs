@@ -31,6 +31,7 @@ use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest
 use crate::lens::solve_counts;
 use crate::paths::{HALF_WORDS, HasPaths, PathHost, Producer, WordWriter, say_number};
 use crate::replay::{Progress, compile_unless};
+use crate::room::{Room, was_not_asked};
 use crate::trapped::{Unsettled, trapped_at};
 use crate::values::{argument, parse_arguments, raw, zero};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
@@ -140,6 +141,7 @@ pub(crate) struct Live {
     pub targets: Vec<Span>,
     pub spans: Vec<Span>,
     growth: Option<Event>,
+    room: Room,
     paths: Option<PathHost>,
 }
 
@@ -186,27 +188,45 @@ impl Live {
     }
 }
 
-/// Growth is granted as far as the module's own limits and the system go; what came of it is known
+/// Growth is granted as far as the module's own limits, those of recordings and the system go; what came of it is known
 /// when the next thing happens.
 impl ResourceLimiter for Live {
-    fn memory_growing(&mut self, _: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(
+        &mut self,
+        from: usize,
+        to: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         self.flush_growth()?;
-        self.growth = Some(Event::MemoryGrow { granted: true });
-        Ok(true)
+        let granted = self.room.memory(from, to);
+        self.growth = Some(Event::MemoryGrow { granted });
+        Ok(granted)
     }
 
     fn memory_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
+        self.room.memory_failed();
         self.growth = Some(Event::MemoryGrow { granted: false });
         Ok(())
     }
 
-    fn table_growing(&mut self, _: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(
+        &mut self,
+        from: usize,
+        to: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         self.flush_growth()?;
-        self.growth = Some(Event::TableGrow { granted: true });
-        Ok(true)
+        let granted = self.room.table(from, to);
+        self.growth = Some(Event::TableGrow { granted });
+        Ok(granted)
     }
 
-    fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
+    fn table_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        if was_not_asked(&error) {
+            self.flush_growth()?;
+        } else {
+            self.room.table_failed();
+        }
         self.growth = Some(Event::TableGrow { granted: false });
         Ok(())
     }
@@ -283,6 +303,7 @@ pub fn record(
     let rewritten = rewrite(bytes, program, probes, &rewriting)?;
     let entries = entry_points(program, command)?;
     check_imports(program, &options.functions)?;
+    let room = Room::of_module(bytes)?;
 
     let mut meta = meta(bytes, command, options);
     meta.extra
@@ -308,6 +329,7 @@ pub fn record(
         rewritten: &rewritten,
         plan: the_plan.as_ref(),
         entries,
+        room,
         out,
     };
     let guest = |paths| on_guest_thread(options.stack, || run.run(&module, interrupt, log, paths));
@@ -430,6 +452,7 @@ struct Run<'a> {
     rewritten: &'a Rewritten,
     plan: Option<&'a Plan>,
     entries: Vec<(FuncId, String, Vec<RawValue>)>,
+    room: Room,
     out: &'a TraceWriter,
 }
 
@@ -645,6 +668,7 @@ impl Run<'_> {
             targets: Vec::new(),
             spans: Vec::new(),
             growth: None,
+            room: self.room,
             paths,
         })
     }

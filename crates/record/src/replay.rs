@@ -17,6 +17,7 @@ use crate::ending::{Outcome, classify};
 use crate::engine::REPLAY_STACK;
 use crate::live::Stopped;
 use crate::paths::{HasPaths, PathHost, say_number};
+use crate::room::{Room, was_not_asked};
 use crate::values::{argument, raw, same_type, val, zero};
 use crate::{Cache, Interrupt, RecordError};
 
@@ -55,6 +56,7 @@ struct Host {
     calls: Vec<u64>,
     entered: Vec<FuncId>,
     progress: Progress,
+    room: Room,
     paths: Option<PathHost>,
 }
 
@@ -81,10 +83,21 @@ impl Host {
         }
     }
 
-    fn growth(&mut self, memory: bool) -> Result<bool, RecordError> {
+    fn growth(&mut self, memory: bool, from: usize, to: usize) -> Result<bool, RecordError> {
         match self.next()? {
-            Some(Event::MemoryGrow { granted }) if memory => Ok(granted),
-            Some(Event::TableGrow { granted }) if !memory => Ok(granted),
+            Some(Event::MemoryGrow { granted: true }) if memory => match self.room.memory(from, to)
+            {
+                true => Ok(true),
+                false => Err(self.diverged("the guest's memories grow beyond the limit")),
+            },
+            Some(Event::TableGrow { granted: true }) if !memory => {
+                match self.room.table(from, to) {
+                    true => Ok(true),
+                    false => Err(self.diverged("the guest's tables grow beyond the limit")),
+                }
+            }
+            Some(Event::MemoryGrow { granted: false }) if memory => Ok(false),
+            Some(Event::TableGrow { granted: false }) if !memory => Ok(false),
             other => Err(self.diverged(format!(
                 "the guest grows a memory or table; the recording has {}",
                 name(other.as_ref())
@@ -94,20 +107,36 @@ impl Host {
 }
 
 impl ResourceLimiter for Host {
-    fn memory_growing(&mut self, _: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(self.growth(true)?)
+    fn memory_growing(
+        &mut self,
+        from: usize,
+        to: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(self.growth(true, from, to)?)
     }
 
-    fn memory_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
-        Ok(())
+    /// In the recording it did not.
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        let what = format!("a memory of the guest cannot grow as it did: {error}");
+        Err(self.diverged(what).into())
     }
 
-    fn table_growing(&mut self, _: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(self.growth(false)?)
+    fn table_growing(
+        &mut self,
+        from: usize,
+        to: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(self.growth(false, from, to)?)
     }
 
-    fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
-        Ok(())
+    fn table_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        if was_not_asked(&error) && !self.growth(false, 0, 0)? {
+            return Ok(());
+        }
+        let what = format!("a table of the guest cannot grow as it did: {error}");
+        Err(self.diverged(what).into())
     }
 }
 
@@ -161,6 +190,7 @@ pub(crate) fn replay(
         calls: vec![0; program.imports.len()],
         entered: Vec::new(),
         progress: Arc::clone(progress),
+        room: Room::of_module(&file.module()?)?,
         paths,
     };
     let mut store = Store::new(engine, host);

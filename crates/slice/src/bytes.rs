@@ -7,12 +7,35 @@ use crate::reach::Reach;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-type Page = Box<[Reach; PAGE as usize]>;
+/// How far the bytes of a page are to be followed.
+#[derive(Debug)]
+enum Page {
+    All(Reach),
+    Each(Box<[Reach; PAGE as usize]>),
+}
 
-/// How far each byte is to be followed. O(1) per byte that is looked at; pages without a wanted byte cost nothing but their place.
+impl Default for Page {
+    fn default() -> Self {
+        Self::All(Reach::NONE)
+    }
+}
+
+impl Page {
+    fn each(&mut self) -> &mut [Reach] {
+        if let Self::All(reach) = self {
+            *self = Self::Each(Box::new([*reach; PAGE as usize]));
+        }
+        match self {
+            Self::Each(bytes) => &mut bytes[..],
+            Self::All(_) => &mut [],
+        }
+    }
+}
+
+/// How far each byte is to be followed. O(1) per byte that is looked at; pages that are wanted as a whole, or not at all, cost nothing but their place.
 #[derive(Debug, Default)]
 pub(crate) struct ByteSet {
-    memories: Vec<Vec<Option<Page>>>,
+    memories: Vec<Vec<Page>>,
     count: u64,
 }
 
@@ -52,16 +75,16 @@ impl ByteSet {
         // Pages that are not there are passed at once.
         let parts = parts(range).take_while(|(page, ..)| *page < pages.len());
         for (page, from, count) in parts {
-            if let Some(page) = &pages[page] {
-                let bytes = &page[from..from + count];
-                let any = match bytes {
+            let any = match &pages[page] {
+                Page::All(reach) => reach.is_some(),
+                Page::Each(bytes) => match &bytes[from..from + count] {
                     [a, b, c, d] => a.max(b).max(c.max(d)).is_some(),
                     [byte] => byte.is_some(),
-                    _ => bytes.iter().fold(Reach::NONE, |a, b| a.max(*b)).is_some(),
-                };
-                if any {
-                    return true;
-                }
+                    bytes => bytes.iter().fold(Reach::NONE, |a, b| a.max(*b)).is_some(),
+                },
+            };
+            if any {
+                return true;
             }
         }
         false
@@ -79,10 +102,17 @@ impl ByteSet {
         let pages = &mut self.memories[memory];
         for (page, from, count) in parts(range) {
             if pages.len() <= page {
-                pages.resize_with(page + 1, || None);
+                pages.resize_with(page + 1, Page::default);
             }
-            let page = pages[page].get_or_insert_with(|| Box::new([Reach::NONE; PAGE as usize]));
-            let bytes = &mut page[from..from + count];
+            let page = &mut pages[page];
+            if let Page::All(before) = page
+                && (count as u64 == PAGE || *before >= reach)
+            {
+                self.count += if before.is_some() { 0 } else { count as u64 };
+                *before = reach.max(*before);
+                continue;
+            }
+            let bytes = &mut page.each()[from..from + count];
             self.count += count as u64 - wanted(bytes);
             bytes.iter_mut().for_each(|byte| *byte = reach.max(*byte));
         }
@@ -97,14 +127,20 @@ impl ByteSet {
         let mut farthest = Reach::NONE;
         let known = pages.len();
         for (page, from, count) in parts(range).take_while(|(page, ..)| *page < known) {
-            if let Some(page) = &mut pages[page] {
-                let bytes = &mut page[from..from + count];
-                let reach = bytes.iter().fold(Reach::NONE, |a, b| a.max(*b));
-                if reach.is_some() {
-                    farthest = farthest.max(reach);
-                    self.count -= wanted(bytes);
-                    bytes.fill(Reach::NONE);
-                }
+            let page = &mut pages[page];
+            if let Page::All(before) = page
+                && (count as u64 == PAGE || before.is_none())
+            {
+                self.count -= if before.is_some() { count as u64 } else { 0 };
+                farthest = farthest.max(std::mem::take(before));
+                continue;
+            }
+            let bytes = &mut page.each()[from..from + count];
+            let reach = bytes.iter().fold(Reach::NONE, |a, b| a.max(*b));
+            if reach.is_some() {
+                farthest = farthest.max(reach);
+                self.count -= wanted(bytes);
+                bytes.fill(Reach::NONE);
             }
         }
         farthest
@@ -117,14 +153,14 @@ impl ByteSet {
         let mut open: Option<(Range, Reach)> = None;
         for (page, from, count) in parts(range).take_while(|(page, ..)| *page < pages.len()) {
             let start = page as u64 * PAGE + from as u64;
-            let bytes = pages[page].as_ref().map(|page| &page[from..from + count]);
+            let (all, each) = match &pages[page] {
+                Page::All(reach) => (Some((count, *reach)), &[][..]),
+                Page::Each(bytes) => (None, &bytes[from..from + count]),
+            };
+            let each = each.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
             let mut at = start;
-            for run in bytes
-                .into_iter()
-                .flat_map(|bytes| bytes.chunk_by(|a, b| a == b))
-            {
-                let length = run.len() as u64;
-                let reach = run[0];
+            for (length, reach) in all.into_iter().chain(each) {
+                let length = length as u64;
                 match &mut open {
                     Some((before, of)) if *of == reach && before.address + before.length == at => {
                         before.length += length;

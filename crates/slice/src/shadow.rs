@@ -5,10 +5,16 @@ use afterimage_machine::Range;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// A label for each byte; pages whose bytes all have the default label cost nothing but their place, unless they had others before.
+/// A label for each byte; pages whose bytes have all got one label at once cost nothing but their place.
 #[derive(Debug)]
 pub(crate) struct Shadow<L> {
-    memories: Vec<Vec<Option<Box<[L]>>>>,
+    memories: Vec<Vec<Page<L>>>,
+}
+
+#[derive(Clone, Debug)]
+enum Page<L> {
+    All(L),
+    Each(Box<[L]>),
 }
 
 impl<L> Default for Shadow<L> {
@@ -58,14 +64,19 @@ impl<L: Copy + Default + PartialEq> Shadow<L> {
                 if none {
                     return;
                 }
-                pages.resize_with(page + 1, || None);
+                pages.resize_with(page + 1, || Page::All(L::default()));
             }
             let known = &mut pages[page];
-            if none && known.is_none() {
-                continue;
+            match known {
+                Page::All(all) if *all == label => {}
+                _ if count == PAGE as usize => *known = Page::All(label),
+                Page::All(all) => {
+                    let mut labels = vec![*all; PAGE as usize];
+                    labels[from..from + count].fill(label);
+                    *known = Page::Each(labels.into());
+                }
+                Page::Each(labels) => labels[from..from + count].fill(label),
             }
-            let fresh = || vec![L::default(); PAGE as usize].into();
-            known.get_or_insert_with(fresh)[from..from + count].fill(label);
         }
     }
 
@@ -79,8 +90,8 @@ impl<L: Copy + Default + PartialEq> Shadow<L> {
                 None => {
                     see(count as u64, L::default());
                 }
-                Some(None) => see(count as u64, L::default()),
-                Some(Some(labels)) => {
+                Some(Page::All(label)) => see(count as u64, *label),
+                Some(Page::Each(labels)) => {
                     for run in labels[from..from + count].chunk_by(|a, b| a == b) {
                         see(run.len() as u64, run[0]);
                     }
@@ -97,11 +108,14 @@ impl<L: Copy + Default + PartialEq> Shadow<L> {
         };
         let parts = parts(range).take_while(|(page, ..)| *page < pages.len());
         for (page, from, count) in parts {
-            if let Some(labels) = &pages[page]
-                && labels[from..from + count]
-                    .iter()
-                    .any(|label| *label != L::default())
-            {
+            let any = match &pages[page] {
+                Page::All(label) => *label != L::default(),
+                Page::Each(labels) => {
+                    let mut labels = labels[from..from + count].iter();
+                    labels.any(|label| *label != L::default())
+                }
+            };
+            if any {
                 return true;
             }
         }

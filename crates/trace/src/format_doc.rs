@@ -171,6 +171,9 @@ fn limits() {
         ("MAX_FUNCTIONS", limits::MAX_FUNCTIONS),
         ("MAX_EDGES", limits::MAX_EDGES),
         ("MAX_OPEN", limits::MAX_OPEN),
+        ("MAX_MEMORY", limits::MAX_MEMORY),
+        ("MAX_ELEMENTS", limits::MAX_ELEMENTS),
+        ("MAX_VARIABLES", limits::MAX_VARIABLES),
     ];
     for (name, value) in limits {
         assert_row(format!("`{name}`"), &value.to_string());

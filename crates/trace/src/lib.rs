@@ -42,6 +42,7 @@ pub use error::{Result, TraceError};
 pub use event::{Event, HostCallRef, HostRead, HostStop, HostWrite, HostWriteRef, RawValue};
 pub use file::{SectionInfo, TraceFile};
 pub use layout::{Kind, LABEL, VERSION_MAJOR, VERSION_MINOR};
+pub use limits::{MAX_ELEMENTS, MAX_MEMORY, MAX_VARIABLES};
 pub use log::{LogFlusher, LogPlace, LogReader, LogWriter};
 pub use meta::{Meta, Stdin};
 pub use place::{Writer, writer};

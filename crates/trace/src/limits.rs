@@ -23,6 +23,12 @@ pub(crate) const MAX_FUNCTIONS: u64 = 1_000_000;
 pub(crate) const MAX_EDGES: u64 = 1 << 27;
 /// Open blocks in COUNTS, of all functions together.
 pub(crate) const MAX_OPEN: u64 = 1 << 24;
+/// Bytes that all memories of a guest may have together.
+pub const MAX_MEMORY: u64 = 1 << 34;
+/// Elements that all tables of a guest may have together: as many as browsers allow for one.
+pub const MAX_ELEMENTS: u64 = 10_000_000;
+/// Variables that the open activations of a run may have together: locals, and places of the operand stack.
+pub const MAX_VARIABLES: u64 = 1 << 26;
 
 /// Refuses what exceeds a limit.
 pub(crate) fn check(what: &'static str, value: usize, limit: u64) -> Result<()> {

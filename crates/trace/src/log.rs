@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use crate::event::{self, HostCallRef};
 use crate::limits::{MAX_EVENT, check};
 use crate::wire::{Bytes, Fault, put_varint};
-use crate::{Event, Kind, Result, SectionReader, SectionWriter, TraceError};
+use crate::{Event, Kind, Result, SectionReader, SectionWriter, TraceError, TraceFile};
 
 /// A chunk is written when it holds this many bytes: what a kill can lose.
 const FLUSH: usize = 128 << 10;
@@ -272,6 +272,11 @@ impl LogReader {
             parts: Vec::new(),
             done: false,
         }
+    }
+
+    /// The file that the log is in.
+    pub fn file(&self) -> TraceFile {
+        self.section.file()
     }
 
     /// How many events were read.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::file::Inner;
 use crate::state::{ChunkEntry, Section};
 use crate::wire::Fault;
-use crate::{Kind, Result, TraceError, codec};
+use crate::{Kind, Result, TraceError, TraceFile, codec};
 
 /// Reads a section's chunks in order, one decoded chunk in memory at a time. Owns its share
 /// of the mapped file, so it can be moved to another thread or into an engine's store.
@@ -21,6 +21,13 @@ pub struct SectionReader {
 }
 
 impl SectionReader {
+    /// The file that it is in.
+    pub(crate) fn file(&self) -> TraceFile {
+        TraceFile {
+            inner: Arc::clone(&self.inner),
+        }
+    }
+
     pub(crate) fn new(inner: Arc<Inner>, position: usize) -> SectionReader {
         SectionReader {
             inner,

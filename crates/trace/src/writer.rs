@@ -18,7 +18,7 @@ use crate::limits::{MAX_COUNTS, MAX_END, MAX_META, MAX_MODULE, check};
 use crate::open::find_state;
 use crate::place::Place;
 use crate::state::ChunkEntry;
-use crate::{CountsLens, End, LogWriter, Meta, Result, TraceError, codec, counts, end};
+use crate::{CountsLens, End, LogWriter, Meta, Result, TraceError, TraceFile, codec, counts, end};
 
 /// Sections that are written at once are cut into chunks of this length.
 const CHUNK: usize = 1 << 20;
@@ -217,6 +217,32 @@ impl TraceWriter {
         };
         let chunk = [&header.encode()[..], payload].concat();
         lock(&self.core).append_chunk(header, &chunk)
+    }
+
+    /// Writes a trace file again without its sections of a kind: its last state, chunk by chunk. The new file takes the place of the old one when it is
+    /// complete; whoever ends this before leaves the old one as it was.
+    ///
+    /// # Errors
+    /// Those of [`TraceWriter::create`] and [`TraceFile::open`], [`TraceError::Write`].
+    pub fn rewrite_without(path: &Path, kind: Kind) -> Result<()> {
+        let out = TraceWriter::create(path, true)?;
+        match out.copy(path, kind) {
+            Ok(()) => out.commit(),
+            Err(error) => {
+                let _ = out.discard();
+                Err(error)
+            }
+        }
+    }
+
+    fn copy(&self, from: &Path, without: Kind) -> Result<()> {
+        let file = TraceFile::open(from)?;
+        let chunks = file.inner.state.chunks();
+        for chunk in chunks.iter().filter(|chunk| chunk.header.kind != without) {
+            let header = chunk.header;
+            self.copied(header, header.section, file.inner.payload(chunk)?)?;
+        }
+        Ok(())
     }
 
     fn begin(&self, kind: Kind, name: Option<&str>, level: i32) -> Result<SectionWriter> {

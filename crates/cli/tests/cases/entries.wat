@@ -30,9 +30,8 @@
 ;; | #0 start()  @0x60  t=1
 ;; |     the module has no debug information; compile it with -g
 ;; $ afterimage verify get.aft
-;; | sound: N, 20 chunks in 12 sections, 6 events
+;; | sound: N, 18 chunks in 11 sections, 6 events
 ;; | whole path: 7 executed blocks, 6 paths in 1 segment, compared with the end
-;; | path written live: the run is where that says, at 1 moment
 ;; | values of 3 executed statements from t=1 to t=7: the same when the run is followed again, without the engine
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record -o tail.aft --lens full --invoke tail FILE 8
@@ -60,7 +59,7 @@
 ;; |     ↑ loaded at @0x6c#1 in use ← stored at @0x55#2 in ctors
 ;; |   the constant 7                      @0x55#2 in ctors  t=5
 ;; $ afterimage verify crash.aft
-;; | sound: N, 20 chunks in 12 sections, 5 events
+;; | sound: N, 18 chunks in 11 sections, 5 events
 ;; | whole path: 8 executed blocks, 7 paths in 1 segment, compared with the end
 ;; | values of 4 executed statements from t=1 to t=8: the same when the run is followed again, without the engine
 ;; | re-executed: the same calls, the same results, the same ending

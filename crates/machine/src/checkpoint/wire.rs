@@ -40,10 +40,11 @@ impl Checkpoint {
             out.put(table.length);
             out.put(table.elements.len() as u64);
             let mut next = 0;
-            for &(position, element) in &table.elements {
+            for &(position, count, element) in &table.elements {
                 out.put(position - next);
+                out.put(count);
                 out.put(element);
-                next = position + 1;
+                next = position + count;
             }
         }
         for segments in [&self.data, &self.elements] {
@@ -95,10 +96,11 @@ impl Checkpoint {
         let tables = input.list(2, |input| {
             let length = input.take()?;
             let mut next = 0u64;
-            let elements = input.list(2, |input| {
+            let elements = input.list(3, |input| {
                 let position = next.checked_add(input.take()?)?;
-                next = position.checked_add(1)?;
-                Some((position, input.take()?))
+                let count = input.take()?;
+                next = position.checked_add(count)?;
+                Some((position, count, input.take()?))
             })?;
             Some(Changed { length, elements })
         })?;

@@ -3,8 +3,8 @@
 use afterimage_machine::Range;
 use rustc_hash::FxHashMap;
 
-/// Words of a page.
-const WORDS: usize = 1 << 14;
+/// Words of a page. Few for the tests, which have few words.
+const WORDS: usize = if cfg!(test) { 2 } else { 1 << 14 };
 /// Most statements that are kept of those that wrote what one reads.
 const KEPT: usize = 16;
 
@@ -12,25 +12,49 @@ const KEPT: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Written {
     /// One more than the statement; 0 for none.
-    pages: Vec<Option<Box<[u32]>>>,
+    pages: Vec<Page>,
     /// By statement what was seen last, and all that was seen.
     of: Vec<(u32, Vec<u32>)>,
 }
 
+#[derive(Debug)]
+enum Page {
+    /// All words have it.
+    All(u32),
+    Each(Box<[u32]>),
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self::All(0)
+    }
+}
+
 impl Written {
     fn word(&mut self, word: u64) -> &mut u32 {
-        let page = (word / WORDS as u64) as usize;
-        if page >= self.pages.len() {
-            self.pages.resize(page + 1, None);
+        let page = self.page((word / WORDS as u64) as usize);
+        if let Page::All(by) = page {
+            *page = Page::Each(vec![*by; WORDS].into());
         }
-        let page = self.pages[page].get_or_insert_with(|| vec![0; WORDS].into());
-        &mut page[(word % WORDS as u64) as usize]
+        match page {
+            Page::Each(words) => &mut words[(word % WORDS as u64) as usize],
+            Page::All(by) => by,
+        }
+    }
+
+    fn page(&mut self, page: usize) -> &mut Page {
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, Page::default);
+        }
+        &mut self.pages[page]
     }
 
     fn last(&self, word: u64) -> u32 {
-        let page = self.pages.get((word / WORDS as u64) as usize);
-        let page = page.and_then(Option::as_deref);
-        page.map_or(0, |page| page[(word % WORDS as u64) as usize])
+        match self.pages.get((word / WORDS as u64) as usize) {
+            Some(Page::Each(words)) => words[(word % WORDS as u64) as usize],
+            Some(Page::All(by)) => *by,
+            None => 0,
+        }
     }
 
     /// Somebody writes; `None` is the host.
@@ -40,8 +64,25 @@ impl Written {
             return;
         }
         let by = statement.map_or(0, |statement| statement + 1);
-        for word in range.address / 4..=(range.address + range.length - 1) / 4 {
-            *self.word(word) = by;
+        let (first, last) = (range.address / 4, (range.address + range.length - 1) / 4);
+        if last - first < WORDS as u64 {
+            (first..=last).for_each(|word| *self.word(word) = by);
+        } else {
+            self.write_many(first, last, by);
+        }
+    }
+
+    #[cold]
+    fn write_many(&mut self, first: u64, last: u64, by: u32) {
+        let mut word = first;
+        while word <= last {
+            if word.is_multiple_of(WORDS as u64) && last - word >= WORDS as u64 - 1 {
+                *self.page((word / WORDS as u64) as usize) = Page::All(by);
+                word += WORDS as u64;
+            } else {
+                *self.word(word) = by;
+                word += 1;
+            }
         }
     }
 
@@ -74,17 +115,43 @@ impl Written {
         if to.memory != 0 || to.length == 0 {
             return;
         }
-        let words = to.address / 4..=(to.address + to.length - 1) / 4;
+        let (first, last) = (to.address / 4, (to.address + to.length - 1) / 4);
         // The first byte of the word that is copied tells for all.
-        let mut one = |word: u64| {
+        let source = |word: u64| {
             let inside = (4 * word).max(to.address) - to.address;
-            let by = self.last((from.address + inside) / 4);
-            *self.word(word) = by;
+            (from.address + inside) / 4
+        };
+        let pages = first / WORDS as u64..=last / WORDS as u64;
+        let mut of_page = |page: u64| {
+            let start = first.max(page * WORDS as u64);
+            let end = last.min(page * WORDS as u64 + WORDS as u64 - 1);
+            if end - start == WORDS as u64 - 1
+                && let Some(by) = self.common(source(start), source(end))
+            {
+                *self.page(page as usize) = Page::All(by);
+                return;
+            }
+            let mut one = |word: u64| *self.word(word) = self.last(source(word));
+            match from.address < to.address {
+                true => (start..=end).rev().for_each(&mut one),
+                false => (start..=end).for_each(&mut one),
+            }
         };
         match from.address < to.address {
-            true => words.rev().for_each(&mut one),
-            false => words.for_each(&mut one),
+            true => pages.rev().for_each(&mut of_page),
+            false => pages.for_each(&mut of_page),
         }
+    }
+
+    /// Who wrote all words of a range last, if that was one and pages tell it.
+    fn common(&self, first: u64, last: u64) -> Option<u32> {
+        let of = |page: u64| match self.pages.get(page as usize) {
+            Some(Page::Each(_)) => None,
+            Some(Page::All(by)) => Some(*by),
+            None => Some(0),
+        };
+        let by = of(first / WORDS as u64)?;
+        (of(last / WORDS as u64)? == by).then_some(by)
     }
 
     /// By statement that read, those that wrote, both by other numbers.
@@ -126,7 +193,7 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Step> {
         // At the end of a page, too.
-        let at = || (0u64..160).prop_map(|byte| byte + 4 * (WORDS as u64 - 20));
+        let at = || (0u64..160).prop_map(|byte| byte + 4 * (WORDS as u64).saturating_sub(20));
         prop_oneof![
             (0u32..9, at(), 1u64..12).prop_map(|(by, at, length)| Step::Write(by, at, length)),
             (at(), 1u64..12).prop_map(|(at, length)| Step::Host(at, length)),

@@ -223,13 +223,15 @@ where
         for node in checkpoint.nodes() {
             self.compile(node)?;
         }
-        let first = &self.machine.state.memories;
+        let machine = &self.machine;
         let image = match self.image.take() {
             Some(image) => image,
-            None if self.machine.time() == 0 => Image::new(checkpoints, first),
+            None if machine.time() == 0 => {
+                Image::new(checkpoints, &machine.state.memories, machine.initial())
+            }
             None => {
-                let (first, _) = State::of_module(self.run.program, self.run.module)?;
-                Image::new(checkpoints, &first.memories)
+                let (first, initial) = State::of_module(self.run.program, self.run.module)?;
+                Image::new(checkpoints, &first.memories, &initial)
             }
         };
         let image = self.image.insert(image);

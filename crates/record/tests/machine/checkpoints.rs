@@ -197,7 +197,7 @@ pub fn go_on(recording: &Recording, path: &Path) {
         if tried.contains(&position) {
             let checkpoint = runner.machine.checkpoint().expect("a run that goes on");
             let memories = runner.machine.state.memories.iter();
-            let memories = Vec::from_iter(memories.map(|memory| memory.bytes.clone()));
+            let memories = Vec::from_iter(memories.map(|memory| memory.bytes.to_vec()));
             checkpoints.push((position, checkpoint.encode(), memories));
         }
         let digest = runner.step(position);
@@ -223,7 +223,7 @@ pub fn go_on(recording: &Recording, path: &Path) {
         let restored = runner.machine.restore(&checkpoint, |state| {
             for (memory, bytes) in state.memories.iter_mut().zip(memories) {
                 assert_eq!(memory.bytes.len(), bytes.len());
-                memory.bytes = bytes;
+                memory.bytes.copy_from_slice(&bytes);
             }
         });
         restored.expect("a checkpoint of this run");

@@ -269,8 +269,7 @@ impl<'a> Builder<'a> {
         let variables = node.of_function as usize;
         let innermost = self.activations.node(id, count, variables);
         for (input, &variable) in known.variables(node).iter().enumerate() {
-            let written = innermost.variables.get(variable as usize);
-            let written = written.copied().unwrap_or_default();
+            let written = innermost.written(variable);
             let number = node.inputs + input as u32;
             if innermost.last.step - written.step > NEAR {
                 let by = (

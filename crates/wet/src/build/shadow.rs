@@ -12,15 +12,41 @@ const PAGE_BITS: u32 = 12;
 /// Bytes of a word.
 const WORD: usize = 4;
 
+/// Most parts that a page has before it has entries of words.
+const FEW: usize = 16;
+
 /// Per byte of a memory, who wrote it last, and how much work it is to compute what was written.
 ///
-/// Kept are entries of words, and where not all bytes of a word come from one write in order, of its bytes.
+/// A page that one write filled has one entry, one that few writes touched has their parts. Of others are kept entries of words, and where not all
+/// bytes of a word come from one write in order, of its bytes.
 #[derive(Default)]
 pub(super) struct Shadow {
-    pages: Vec<Option<Box<Page>>>,
+    pages: Vec<Page>,
 }
 
-struct Page {
+enum Page {
+    /// One write filled it, with no value; or nobody wrote it.
+    Whole(Entry),
+    /// The first begins with the page, and each ends where the next one begins.
+    Few(Vec<Part>),
+    Each(Box<Each>),
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self::Whole(Entry::default())
+    }
+}
+
+/// Bytes of a page that were written together. The entry is that of the first.
+#[derive(Clone, Copy)]
+struct Part {
+    start: u16,
+    cost: u8,
+    def: Def,
+}
+
+struct Each {
     defs: [u64; PAGE / WORD],
     costs: [u8; PAGE / WORD],
     /// The bytes of words that are [`APART`].
@@ -62,7 +88,78 @@ impl Answer {
     }
 }
 
+impl Part {
+    fn new(start: usize, Entry { def, cost }: Entry) -> Self {
+        let start = start as u16;
+        Self { start, cost, def }
+    }
+
+    /// The entry of a byte of it.
+    fn at(&self, within: usize) -> Entry {
+        Entry {
+            def: self.def.at((within - usize::from(self.start)) as u64),
+            cost: self.cost,
+        }
+    }
+}
+
 impl Page {
+    /// The entry of a byte, and how many bytes from it on were written together, as far as that is known at once.
+    #[inline]
+    fn piece(&self, within: usize) -> (Entry, usize) {
+        match self {
+            Self::Whole(entry) => (*entry, PAGE - within),
+            Self::Few(parts) => {
+                let next = parts.partition_point(|part| usize::from(part.start) <= within);
+                let end = parts.get(next).map_or(PAGE, |part| part.start.into());
+                (parts[next - 1].at(within), end - within)
+            }
+            Self::Each(page) => (page.byte(within), 1),
+        }
+    }
+
+    /// Some bytes were written, not beyond the page. `entry` is the first one's.
+    fn write(&mut self, within: usize, length: usize, entry: Entry) {
+        match self {
+            Self::Each(page) if length < PAGE || entry.def.is_value() => {
+                return page.write(within, length, entry.def, entry.cost);
+            }
+            _ if length == PAGE => {
+                *self = Self::Whole(entry);
+                return;
+            }
+            Self::Whole(before) => *self = Self::Few(vec![Part::new(0, *before)]),
+            _ => {}
+        }
+        let Self::Few(parts) = self else { return };
+        put(parts, within, within + length, entry);
+        if parts.len() > FEW {
+            let mut page = Each::new();
+            let ends = parts.iter().skip(1).map(|part| usize::from(part.start));
+            for (part, end) in parts.iter().zip(ends.chain([PAGE])) {
+                let start = usize::from(part.start);
+                page.write(start, end - start, part.def, part.cost);
+            }
+            *self = Self::Each(page);
+        }
+    }
+}
+
+/// Puts a part in the place of what is there.
+fn put(parts: &mut Vec<Part>, start: usize, end: usize, entry: Entry) {
+    let first = parts.partition_point(|part| usize::from(part.start) < start);
+    let behind = parts.partition_point(|part| usize::from(part.start) < end);
+    // What is cut in two goes on behind it.
+    let goes_on = end < PAGE
+        && parts
+            .get(behind)
+            .is_none_or(|part| usize::from(part.start) > end);
+    let rest = goes_on.then(|| Part::new(end, parts[behind - 1].at(end)));
+    let new = Part::new(start, entry);
+    parts.splice(first..behind, [new].into_iter().chain(rest));
+}
+
+impl Each {
     fn new() -> Box<Self> {
         Box::new(Self {
             defs: [0; PAGE / WORD],
@@ -129,19 +226,27 @@ impl Page {
 
 impl Shadow {
     #[inline(always)]
-    fn at(&self, address: u64) -> Option<&Page> {
+    fn at(&self, address: u64) -> Option<&Each> {
         match self.pages.get((address >> PAGE_BITS) as usize) {
-            Some(Some(page)) => Some(page),
+            Some(Page::Each(page)) => Some(page),
             _ => None,
+        }
+    }
+
+    /// The entry of one byte, and how many bytes from it on were written together, as far as that is known at once.
+    #[inline]
+    fn piece(&self, address: u64) -> (Entry, usize) {
+        let within = address as usize % PAGE;
+        match self.pages.get((address >> PAGE_BITS) as usize) {
+            Some(page) => page.piece(within),
+            None => (Entry::default(), PAGE - within),
         }
     }
 
     /// The entry of one byte.
     #[inline]
     pub(super) fn byte(&self, address: u64) -> Entry {
-        let within = address as usize % PAGE;
-        self.at(address)
-            .map_or(Entry::default(), |page| page.byte(within))
+        self.piece(address).0
     }
 
     /// The entry of all bytes of a range, if they were written by one write and lie as it wrote them.
@@ -201,7 +306,7 @@ impl Shadow {
         let within = address as usize % PAGE;
         let word = within / WORD;
         if within.is_multiple_of(WORD)
-            && let Some(Some(page)) = self.pages.get_mut((address >> PAGE_BITS) as usize)
+            && let Some(Page::Each(page)) = self.pages.get_mut((address >> PAGE_BITS) as usize)
         {
             if length == WORD as u64 {
                 page.defs[word] = entry.def.0;
@@ -226,27 +331,35 @@ impl Shadow {
             let at = address.wrapping_add(done);
             let within = at as usize % PAGE;
             let count = (length - done).min((PAGE - within) as u64) as usize;
+            let (def, cost) = (entry.def.at(done), entry.cost);
             let page = self.page((at >> PAGE_BITS) as usize);
-            page.write(within, count, entry.def.at(done), entry.cost);
+            page.write(within, count, Entry { def, cost });
             done += count as u64;
         }
     }
 
     /// What was written is not to be computed any more.
     pub(super) fn keep(&mut self) {
-        for page in self.pages.iter_mut().flatten() {
-            page.costs.fill(KEPT as u8);
-            if let Some(bytes) = &mut page.bytes {
-                bytes.costs.fill(KEPT as u8);
+        for page in &mut self.pages {
+            match page {
+                Page::Whole(entry) if *entry == Entry::default() => {}
+                Page::Whole(entry) => entry.cost = KEPT as u8,
+                Page::Few(parts) => parts.iter_mut().for_each(|part| part.cost = KEPT as u8),
+                Page::Each(page) => {
+                    page.costs.fill(KEPT as u8);
+                    if let Some(bytes) = &mut page.bytes {
+                        bytes.costs.fill(KEPT as u8);
+                    }
+                }
             }
         }
     }
 
     fn page(&mut self, page: usize) -> &mut Page {
         if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, || None);
+            self.pages.resize_with(page + 1, Page::default);
         }
-        self.pages[page].get_or_insert_with(Page::new)
+        &mut self.pages[page]
     }
 }
 
@@ -261,11 +374,18 @@ impl Shadow {
             let first = self.byte(range.address + at);
             dearest = dearest.max(u32::from(first.cost));
             let mut length = 1;
-            while at + length < range.length
-                && first.def.fits(length + 1)
-                && self.byte(range.address + at + length).def == first.def.at(length)
-            {
-                length += 1;
+            while at + length < range.length && first.def.fits(length + 1) {
+                let (next, together) = self.piece(range.address + at + length);
+                if next.def != first.def.at(length) {
+                    break;
+                }
+                // Of a value the next byte may be beyond its end.
+                let together = if first.def.is_value() {
+                    1
+                } else {
+                    together as u64
+                };
+                length += together.min(range.length - at - length);
             }
             at += length;
             let (place, execution) = (first.def.place(), first.def.execution());

@@ -1,6 +1,7 @@
 //! Who wrote the variables of the open activations last.
 
-use afterimage_ids::{EntityRef, NodeId};
+use afterimage_ids::NodeId;
+use afterimage_machine::lengthened;
 
 use super::KEPT;
 
@@ -15,15 +16,35 @@ pub(super) struct Written {
     pub step: u64,
     /// What its value costs.
     pub cost: u32,
+    /// The number of the activation: what another one left is as if nothing had been written.
+    of: u64,
 }
 
 impl Default for Written {
     fn default() -> Self {
+        Self::unpack([0; 4])
+    }
+}
+
+/// What is kept of a [`Written`]: its number of the activation, execution, step, and node and cost. Numbers only, because a list of zeros takes no memory
+/// before it is written, and most variables of a deep stack never are.
+type Packed = [u64; 4];
+
+impl Written {
+    #[inline(always)]
+    fn pack(self) -> Packed {
+        let node = u64::from(self.node.as_u32()) << 32 | u64::from(self.cost);
+        [self.of, self.execution, self.step, node]
+    }
+
+    #[inline(always)]
+    fn unpack([of, execution, step, node]: Packed) -> Self {
         Self {
-            node: NodeId::new(0),
-            execution: 0,
-            step: 0,
-            cost: 0,
+            node: NodeId::from_u32((node >> 32) as u32),
+            execution,
+            step,
+            cost: node as u32,
+            of,
         }
     }
 }
@@ -34,17 +55,19 @@ struct Frame {
     base: usize,
     /// How many it has; known once its first node begins.
     variables: usize,
-    /// How many nodes it has executed.
-    step: u64,
-    /// The last of them, and which execution of it.
-    last: (NodeId, u64),
+    /// The last node that it executed, and how many it has.
+    last: Written,
+    /// What variables are that nothing wrote since it began.
+    begins: Written,
 }
 
 /// The open activations.
 #[derive(Debug, Default)]
 pub(super) struct Activations {
     frames: Vec<Frame>,
-    variables: Vec<Written>,
+    variables: Vec<Packed>,
+    /// How many activations have begun.
+    begun: u64,
     /// What the arguments of a call, or the results of a return, cost.
     pub given: Vec<u32>,
 }
@@ -53,11 +76,16 @@ impl Activations {
     /// One begins. What `given` has are the costs of its arguments.
     pub(super) fn enter(&mut self) {
         let base = self.frames.last().map_or(0, |f| f.base + f.variables);
+        self.begun += 1;
+        let begins = Written {
+            of: self.begun,
+            ..Written::default()
+        };
         self.frames.push(Frame {
             base,
             variables: 0,
-            step: 0,
-            last: (NodeId::new(0), 0),
+            last: begins,
+            begins,
         });
     }
 
@@ -68,8 +96,16 @@ impl Activations {
 
     /// What was written is not to be computed any more.
     pub(super) fn keep(&mut self) {
-        for variable in &mut self.variables {
-            variable.cost = KEPT;
+        for frame in &mut self.frames {
+            frame.begins.cost = KEPT;
+            let of = frame.begins.of;
+            for variable in &mut self.variables[frame.base..frame.base + frame.variables] {
+                let written = Written::unpack(*variable);
+                if written.of == of {
+                    let cost = KEPT;
+                    *variable = Written { cost, ..written }.pack();
+                }
+            }
         }
         self.given.fill(KEPT);
     }
@@ -80,25 +116,25 @@ impl Activations {
         let Some(frame) = self.frames.last_mut() else {
             return Innermost::default();
         };
-        frame.step += 1;
-        frame.last = (node, execution);
-        if frame.step == 1 {
+        frame.last.node = node;
+        frame.last.execution = execution;
+        frame.last.step += 1;
+        if frame.last.step == 1 {
             frame.variables = variables;
             let end = frame.base + variables;
             if self.variables.len() < end {
-                self.variables.resize(2 * end, Written::default());
+                self.variables = lengthened(&self.variables, 2 * end);
             }
             // Before the first of its nodes: so far back it has to be looked for.
-            let begins = Written {
-                node,
-                execution,
-                step: 0,
-                cost: 0,
-            };
+            frame.begins.node = node;
+            frame.begins.execution = execution;
             let variables = &mut self.variables[frame.base..end];
-            variables.fill(begins);
             for (variable, &cost) in variables.iter_mut().zip(&self.given) {
-                variable.cost = cost;
+                *variable = Written {
+                    cost,
+                    ..frame.begins
+                }
+                .pack();
             }
         }
         self.innermost()
@@ -110,30 +146,25 @@ impl Activations {
         let Some(frame) = self.frames.last() else {
             return Innermost::default();
         };
-        let (node, execution) = frame.last;
         Innermost {
             variables: &mut self.variables[frame.base..frame.base + frame.variables],
-            last: Written {
-                node,
-                execution,
-                step: frame.step,
-                cost: 0,
-            },
+            begins: frame.begins,
+            last: frame.last,
         }
     }
 
     /// The last node of the innermost one, if there is one.
     pub(super) fn last(&self) -> Option<NodeId> {
-        self.frames.last().map(|frame| frame.last.0)
+        self.frames.last().map(|frame| frame.last.node)
     }
 
     /// The innermost one returns these variables.
     pub(super) fn give(&mut self, variables: std::ops::Range<u32>) {
-        let base = self.frames.last().map_or(0, |frame| frame.base);
-        let place = base + variables.start as usize..base + variables.end as usize;
-        let costs = self.variables[place].iter().map(|variable| variable.cost);
-        self.given.clear();
-        self.given.extend(costs);
+        let mut given = std::mem::take(&mut self.given);
+        given.clear();
+        let innermost = self.innermost();
+        given.extend(variables.map(|variable| innermost.written(variable).cost));
+        self.given = given;
     }
 
     /// The last node of the innermost one wrote a variable with what its call gave.
@@ -145,18 +176,27 @@ impl Activations {
 /// The innermost activation.
 #[derive(Default)]
 pub(super) struct Innermost<'a> {
-    /// Who wrote its variables last.
-    pub variables: &'a mut [Written],
+    variables: &'a mut [Packed],
+    begins: Written,
     /// Its last node.
     pub last: Written,
 }
 
 impl Innermost<'_> {
+    /// Who wrote a variable last.
+    #[inline(always)]
+    pub(super) fn written(&self, variable: u32) -> Written {
+        match self.variables.get(variable as usize) {
+            Some(known) if known[0] == self.begins.of => Written::unpack(*known),
+            _ => self.begins,
+        }
+    }
+
     /// The last node wrote a variable.
     #[inline(always)]
     pub(super) fn set(&mut self, variable: u32, cost: u32) {
         if let Some(written) = self.variables.get_mut(variable as usize) {
-            *written = Written { cost, ..self.last };
+            *written = Written { cost, ..self.last }.pack();
         }
     }
 }

@@ -24,7 +24,7 @@ const LARGEST: u64 = 1 << 30;
 /// Most levels.
 const LEVELS: u32 = 16;
 /// The form of the index.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Why checkpoints cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use afterimage_streams::Stream;
 
 use super::cache::Room;
-use super::set::Set;
+use super::set::{Set, Span, decode, encode as put_spans, sweep};
 use super::sites::{Lists, Site};
-use super::touched::{Line, bits};
+use super::touched::{Lines, Told, bits};
 use super::{Key, LINE, WORD};
 use crate::epoch::wire::{put, take};
 
@@ -23,7 +23,7 @@ pub(super) struct Recorded {
     pub after: u64,
     /// The checkpoint at its end; empty if the run ends there.
     pub state: Vec<u8>,
-    pub lines: Vec<Line>,
+    pub lines: Vec<Lines>,
     /// When words were written last, less the time at the interval's beginning.
     pub times: Vec<u64>,
     /// Which sites wrote each word.
@@ -33,18 +33,32 @@ pub(super) struct Recorded {
 impl Recorded {
     /// What was written, and what was read.
     pub fn sets(&self) -> Sets {
-        let (mut written, mut read) = (Set::default(), Set::default());
-        for line in &self.lines {
-            written.push(line.key, line.written);
-            read.push(line.key, line.read);
+        Sets {
+            written: self.lines.iter().map(Lines::written).collect(),
+            read: self.lines.iter().map(Lines::read).collect(),
         }
-        Sets { written, read }
+    }
+
+    /// What was written, each as it was told.
+    fn written(&self) -> impl Iterator<Item = &Lines> + Clone {
+        self.lines.iter().filter(|lines| lines.written != 0)
     }
 
     /// How many words are kept: those that the host did not write last.
     fn kept(&self) -> u64 {
-        let kept = self.lines.iter().map(Line::kept);
-        kept.map(|mask| u64::from(mask.count_ones())).sum()
+        let kept = self
+            .written()
+            .map(|lines| kept_of(&lines.written(), lines.by_host, lines.told));
+        kept.sum()
+    }
+}
+
+/// How many words are kept of some written lines.
+fn kept_of(lines: &Span, by_host: u16, told: Told) -> u64 {
+    let mask = lines.mask & !by_host;
+    match told {
+        Told::Same => u64::from(mask != 0),
+        _ => u64::from(mask.count_ones()) * u64::from(lines.count),
     }
 }
 
@@ -96,10 +110,11 @@ pub(super) fn encode(before: u64, intervals: &[Recorded], lists: &[u8]) -> (Vec<
             break;
         };
         let start = unit.len();
-        interval.sets().encode(unit);
-        let written = || interval.lines.iter().filter(|line| line.written != 0);
-        sparse(unit, written().map(|line| line.by_host));
-        sparse(unit, written().map(|line| line.mixed));
+        put_spans(interval.written().map(Lines::written), unit);
+        interval.sets().read.encode(unit);
+        sparse(unit, interval.written().map(|lines| lines.by_host));
+        sparse(unit, interval.written().map(|lines| lines.mixed));
+        sparse(unit, interval.written().map(|lines| lines.told as u16));
         let sets = unit.len();
         afterimage_streams::encode(&interval.times, unit);
         let times = unit.len();
@@ -189,24 +204,62 @@ pub(super) struct Interval {
 #[derive(Debug)]
 pub(super) struct Parts {
     pub sets: Rc<Sets>,
-    /// By written line.
-    pub by_host: Vec<u16>,
-    mixed: Vec<u16>,
-    /// By written line.
-    first: Vec<Before>,
+    /// What was written, ascending.
+    written: Vec<Written>,
     times: Vec<u8>,
     lists: Vec<u8>,
     words: u64,
     count: u64,
 }
 
+/// Some lines that were written.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    lines: Span,
+    by_host: u16,
+    mixed: u16,
+    told: Told,
+    before: Before,
+}
+
 /// What there is of lines before.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Before {
     times: u64,
     words: u64,
     /// Words that are kept.
     kept: u64,
+}
+
+impl Before {
+    /// What there is with some more lines. `None` if these cannot be.
+    fn with(
+        self,
+        Written {
+            lines,
+            by_host,
+            mixed,
+            told,
+            ..
+        }: Written,
+    ) -> Option<Self> {
+        let (times, words) = match told {
+            Told::Each if lines.count == 1 => {
+                (times_of(lines.mask, mixed), lines.mask.count_ones().into())
+            }
+            Told::Once | Told::Same
+                if lines.mask == u16::MAX && mixed == 0 && matches!(by_host, 0 | u16::MAX) =>
+            {
+                (1, 1)
+            }
+            _ => return None,
+        };
+        Some(Self {
+            times: self.times + times,
+            words: self.words + words,
+            kept: self.kept.checked_add(kept_of(&lines, by_host, told))?,
+        })
+    }
 }
 
 impl Group {
@@ -288,27 +341,40 @@ impl Interval {
     /// What is known of its words, of which these are the bytes of its unit. `None` if they are damaged.
     pub fn parts(&self, unit: &[u8]) -> Option<Parts> {
         let mut input = unit.get(self.sets.clone())?;
-        let sets = Sets::decode(&mut input)?;
-        let lines = sets.written.keys.len();
-        let by_host = dense(&mut input, lines)?;
-        let mixed = dense(&mut input, lines)?;
-        let mut first = Vec::with_capacity(lines);
+        let spans = decode(&mut input)?;
+        let read = Set::decode(&mut input)?;
+        let mut masks = || dense(&mut input, spans.len());
+        let (by_host, mixed, told) = (masks()?, masks()?, masks()?);
+        let mut written = Vec::with_capacity(spans.len());
         let mut before = Before::default();
-        for ((&mask, &mixed), &by_host) in sets.written.masks.iter().zip(&mixed).zip(&by_host) {
-            first.push(before);
-            before.times += times_of(mask, mixed);
-            before.words += u64::from(mask.count_ones());
-            before.kept += u64::from((mask & !by_host).count_ones());
+        for (i, &lines) in spans.iter().enumerate() {
+            let told = match told[i] {
+                0 => Told::Each,
+                1 => Told::Once,
+                2 => Told::Same,
+                _ => return None,
+            };
+            let lines = Written {
+                lines,
+                by_host: by_host[i],
+                mixed: mixed[i],
+                told,
+                before,
+            };
+            written.push(lines);
+            before = before.with(lines)?;
         }
         let Before { times, words, kept } = before;
         if !input.is_empty() || (times, words, kept) != (self.count, self.words, self.kept) {
             return None;
         }
+        let sets = Sets {
+            written: spans.into_iter().collect(),
+            read,
+        };
         Some(Parts {
             sets: Rc::new(sets),
-            by_host,
-            mixed,
-            first,
+            written,
             times: unit.get(self.times.clone())?.to_vec(),
             lists: unit.get(self.lists.clone())?.to_vec(),
             words,
@@ -318,48 +384,106 @@ impl Interval {
 }
 
 impl Parts {
-    /// A written word: its line, by position, its place in the mask, and the words of the line before it. `None` if it was not written.
-    fn word(&self, key: Key, address: u64) -> Option<(usize, u16, u16)> {
-        let line = self.sets.written.keys.binary_search(&key).ok()?;
+    /// The written lines that a line is of.
+    fn line(&self, key: Key) -> Option<&Written> {
+        let at = self.written.partition_point(|of| of.lines.end() <= key);
+        self.written.get(at).filter(|of| of.lines.first <= key)
+    }
+
+    /// A written word: its lines, its place in the mask, and the words of the line before it. `None` if it was not written.
+    fn word(&self, key: Key, address: u64) -> Option<(&Written, u16, u16)> {
+        let of = self.line(key)?;
         let word = 1u16 << (address % LINE / WORD);
-        let mask = self.sets.written.masks[line];
-        (mask & word != 0).then_some((line, word, mask & (word - 1)))
+        let mask = of.lines.mask;
+        (mask & word != 0).then_some((of, word, mask & (word - 1)))
+    }
+
+    /// Whether the host wrote the word of a byte last.
+    pub fn is_by_host(&self, key: Key, address: u64) -> bool {
+        let found = self.word(key, address);
+        found.is_some_and(|(of, word, _)| of.by_host & word != 0)
     }
 
     /// When a byte of a line was written last, less the time at the interval's beginning: 0 if it was not. `None` if that is damaged.
     pub fn written(&self, key: Key, address: u64) -> Option<u64> {
-        let Some((line, word, before)) = self.word(key, address) else {
+        let Some((of, word, before)) = self.word(key, address) else {
             return Some(0);
         };
-        let mixed = self.mixed[line];
-        let within = match mixed & word {
-            0 => 0,
-            _ => address % WORD,
+        let within = match (of.told, of.mixed & word) {
+            (Told::Each, 0) => times_of(before, of.mixed & before),
+            (Told::Each, _) => times_of(before, of.mixed & before) + address % WORD,
+            _ => 0,
         };
         let stream = Stream::open(&self.times, self.count).ok()?;
-        let at = self.first[line].times + times_of(before, mixed & before) + within;
-        stream.cursor().get(at).ok()
+        stream.cursor().get(of.before.times + within).ok()
     }
 
-    /// Those of some words of a line that are kept, one after the other, and how many of the interval are kept before each.
-    pub fn kept(&self, key: Key, mask: u16) -> impl Iterator<Item = (u16, u64)> {
-        let line = self.sets.written.keys.binary_search(&key).ok();
-        let kept = line.map_or(0, |line| {
-            self.sets.written.masks[line] & !self.by_host[line]
-        });
-        let first = line.map_or(0, |line| self.first[line].kept);
-        bits(kept & mask).map(move |word| {
-            let word = 1u16 << word;
-            (word, first + u64::from((kept & (word - 1)).count_ones()))
-        })
+    /// Tells of some words that were written, in stretches of lines: which lines, those words of them that the host wrote last, and where the others are
+    /// kept.
+    pub fn kept(&self, words: &Set, mut tell: impl FnMut(Span, u16, Kept)) {
+        let first = words.spans().first().map_or(0, |span| span.first);
+        let end = words.spans().last().map_or(0, Span::end);
+        let from = self.written.partition_point(|of| of.lines.end() <= first);
+        let own = self.written[from..].iter();
+        let mut rest = words.spans();
+        for of in own.take_while(|of| of.lines.first < end) {
+            rest = &rest[rest.partition_point(|span| span.end() <= of.lines.first)..];
+            let near = &rest[..rest.partition_point(|span| span.first < of.lines.end())];
+            sweep(&[of.lines], near, |first, count, (mask, wanted)| {
+                let mask = mask & wanted;
+                if mask != 0 {
+                    let kept = Kept {
+                        lines: of.lines,
+                        mask: of.lines.mask & !of.by_host,
+                        told: of.told,
+                        before: of.before.kept,
+                    };
+                    tell(Span { first, count, mask }, mask & of.by_host, kept);
+                }
+            });
+        }
     }
 
     /// Which sites wrote the word of a byte that was written: a list of the group. `None` if that is damaged.
     pub fn list(&self, key: Key, address: u64) -> Option<u64> {
-        let (line, _, before) = self.word(key, address)?;
+        let (of, _, before) = self.word(key, address)?;
+        let within = match of.told {
+            Told::Each => before.count_ones(),
+            _ => 0,
+        };
         let stream = Stream::open(&self.lists, self.words).ok()?;
-        let at = self.first[line].words + u64::from(before.count_ones());
-        stream.cursor().get(at).ok()
+        stream
+            .cursor()
+            .get(of.before.words + u64::from(within))
+            .ok()
+    }
+}
+
+/// Where the bytes of some written lines are kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    lines: Span,
+    /// Which words of each line are kept.
+    mask: u16,
+    told: Told,
+    /// How many words of the interval are kept before.
+    before: u64,
+}
+
+impl Kept {
+    /// Whether all words have the same bytes.
+    pub fn is_same(&self) -> bool {
+        self.told == Told::Same
+    }
+
+    /// How many words of the interval are kept before one of a line's that is kept.
+    pub fn position(&self, key: Key, word: usize) -> u64 {
+        let of_line = u64::from(self.mask.count_ones());
+        let within = u64::from((self.mask & ((1 << word) - 1)).count_ones());
+        match self.told {
+            Told::Same => self.before,
+            _ => self.before + (key - self.lines.first) * of_line + within,
+        }
     }
 }
 
@@ -374,8 +498,8 @@ impl Room for Group {
 
 impl Room for Parts {
     fn bytes(&self) -> usize {
-        let lines = self.first.len() * (size_of::<Before>() + 2 * size_of::<u16>());
-        self.sets.bytes() + lines + self.times.len() + self.lists.len()
+        let written = self.written.len() * size_of::<Written>();
+        self.sets.bytes() + written + self.times.len() + self.lists.len()
     }
 }
 

@@ -1,21 +1,22 @@
 //! Memories as they were, as far as they are needed.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
 
-use afterimage_machine::{Checkpoint, Machine, MachineError, Memory, State};
+use afterimage_machine::{Checkpoint, Initial, Machine, MachineError, Memory, State};
 use afterimage_trace::{Event, HostWrite};
 
 use super::group::bytes_of;
-use super::set::Set;
+use super::set::{Set, Span};
 use super::sites::Site;
-use super::tree::{What, Words, first_from, last_before, newest};
-use super::{CheckpointError, FileCheckpoints, Key, LINE, WORD, lines, place_of};
+use super::touched::bits;
+use super::tree::{What, first_from, last_before, newest};
+use super::{CheckpointError, FileCheckpoints, Key, LINE, WORD, key_of, place_of, spans, words};
 
-/// Lines of which words are brought in at once.
-const AT_ONCE: usize = 1 << 16;
+/// Bytes of a page of what the memories begin with.
+const PAGE: u64 = 4096;
 /// For so many intervals at most words are brought in before they are asked for.
 const MOST: u64 = 32;
 
@@ -24,8 +25,8 @@ const MOST: u64 = 32;
 #[derive(Debug)]
 pub struct Image<'c> {
     checkpoints: &'c FileCheckpoints,
-    /// Memories before the run.
-    first: Vec<Vec<u8>>,
+    /// What the memories have before the run where segments are, by memory and page; elsewhere they are zeros.
+    first: BTreeMap<(u32, u64), Box<[u8]>>,
     /// The words that are there, by memory and line.
     there: Vec<Vec<u16>>,
     /// The interval in which the machine is.
@@ -63,11 +64,27 @@ impl Lines for HashMap<Key, Vec<u8>> {
 }
 
 impl<'c> Image<'c> {
-    /// Before anything is restored; `first` are the memories before the run.
-    pub fn new(checkpoints: &'c FileCheckpoints, first: &[Memory]) -> Self {
+    /// Before anything is restored. `memories` are those before the run, and `initial` tells what is in them. O(bytes of segments).
+    pub fn new(checkpoints: &'c FileCheckpoints, memories: &[Memory], initial: &[Initial]) -> Self {
+        let mut first = BTreeMap::new();
+        for segment in initial.iter().filter(|segment| segment.length > 0) {
+            let Some(memory) = memories.get(segment.memory as usize) else {
+                continue;
+            };
+            let last = segment.address.saturating_add(segment.length - 1);
+            for page in segment.address / PAGE..=last / PAGE {
+                let bytes = memory
+                    .range(page * PAGE, PAGE)
+                    .map(|range| &memory.bytes[range]);
+                if let Ok(bytes) = bytes {
+                    let known = first.entry((segment.memory, page));
+                    known.or_insert_with(|| bytes.into());
+                }
+            }
+        }
         Self {
             checkpoints,
-            first: first.iter().map(|memory| memory.bytes.clone()).collect(),
+            first,
             there: Vec::new(),
             interval: 0,
             after: u64::MAX,
@@ -142,7 +159,7 @@ impl<'c> Image<'c> {
             all.add(&parts.sets.written);
             all.add(&parts.sets.read);
         }
-        self.load(all.keys.into_iter().zip(all.masks).collect(), state)
+        self.load(&all, state)
     }
 
     /// Brings in some bytes of a memory, as far as it has them, so that they can be looked at.
@@ -162,11 +179,7 @@ impl<'c> Image<'c> {
         let size = known.bytes.len() as u64;
         let first = address.min(size);
         let end = address.saturating_add(length).min(size);
-        let mut words = lines(memory, first, end - first).peekable();
-        while words.peek().is_some() {
-            self.load(words.by_ref().take(AT_ONCE).collect(), state)?;
-        }
-        Ok(())
+        self.load(&spans(memory, first, end - first), state)
     }
 
     /// Brings in all that is missing.
@@ -203,13 +216,19 @@ impl<'c> Image<'c> {
         if self.whole {
             return Ok(true);
         }
-        let keys = lines(memory, address, into.len() as u64).map(|(key, _)| key);
-        let missing = keys.map(|key| (key, self.lacks(key)));
-        let missing = Vec::from_iter(missing.filter(|&(_, mask)| mask != 0));
+        let wanted = spans(memory, address, into.len() as u64);
+        let lines = wanted.spans().iter().flat_map(|span| span.lines());
+        let lines = lines.map(|(key, _)| (key, self.lacks(key)));
+        let missing = Vec::from_iter(lines.filter(|&(_, mask)| mask != 0));
         let mut seen = self.seen.borrow_mut();
-        let is_new = |(key, _): &Words| !seen.contains_key(key);
-        let new = Vec::from_iter(missing.iter().copied().filter(is_new));
-        seen.extend(new.iter().map(|&(key, _)| (key, vec![0; LINE as usize])));
+        let mut new = Set::default();
+        for &(first, mask) in &missing {
+            seen.entry(first).or_insert_with(|| {
+                let count = 1;
+                new.push(Span { first, count, mask });
+                vec![0; LINE as usize]
+            });
+        }
         self.fetch(new, &mut *seen)?;
         for (key, mask) in missing {
             let (_, start) = place_of(key);
@@ -225,24 +244,35 @@ impl<'c> Image<'c> {
         Ok(true)
     }
 
-    /// Brings in those of some words, which ascend, that are missing.
-    fn load(&mut self, mut words: Vec<Words>, state: &mut State) -> Result<(), CheckpointError> {
-        words.retain_mut(|(key, mask)| {
-            *mask = self.add((*key, *mask));
-            *mask != 0
-        });
-        self.fetch(words, state)
+    /// Brings in those of some words that are missing.
+    fn load(&mut self, wanted: &Set, state: &mut State) -> Result<(), CheckpointError> {
+        let mut missing = Set::default();
+        for span in wanted.spans() {
+            let (memory, address) = place_of(span.first);
+            // Those that the memory has.
+            let there = self.there.get_mut(memory as usize).map(Vec::as_mut_slice);
+            let there = there.and_then(|lines| lines.get_mut((address / LINE) as usize..));
+            let there = there.into_iter().flatten();
+            for (first, there) in (span.first..span.end()).zip(there) {
+                missing.push(Span {
+                    first,
+                    count: 1,
+                    mask: span.mask & !*there,
+                });
+                *there |= span.mask;
+            }
+        }
+        self.fetch(missing, state)
     }
 
-    /// Brings words, which ascend, to somewhere as they are at the interval's beginning: nothing has written them since.
-    fn fetch(&self, words: Vec<Words>, into: &mut impl Lines) -> Result<(), CheckpointError> {
-        let mut found = newest(self.checkpoints, &words, self.interval)?;
-        found.sort_unstable();
-        for of_one in found.chunk_by(|a, b| a.0 == b.0) {
-            let words = of_one.iter().map(|&(_, words)| words);
-            match of_one[0].0 {
-                Some(interval) => self.load_written(interval, words, into)?,
-                None => words.for_each(|words| self.load_first(words, into)),
+    /// Brings words to somewhere as they are at the interval's beginning: nothing has written them since.
+    fn fetch(&self, words: Set, into: &mut impl Lines) -> Result<(), CheckpointError> {
+        let mut found = newest(self.checkpoints, words, self.interval)?;
+        found.sort_unstable_by_key(|(interval, _)| *interval);
+        for (interval, words) in found {
+            match interval {
+                Some(interval) => self.load_written(interval, &words, into)?,
+                None => self.load_first(&words, into),
             }
         }
         Ok(())
@@ -256,27 +286,25 @@ impl<'c> Image<'c> {
         there.map_or(0, |there| !there)
     }
 
-    /// Marks words as there. Which of them are in a memory and were not.
-    fn add(&mut self, (key, mask): Words) -> u16 {
-        let (memory, address) = place_of(key);
-        let lines = self.there.get_mut(memory as usize);
-        let Some(there) = lines.and_then(|lines| lines.get_mut((address / LINE) as usize)) else {
-            return 0;
-        };
-        let new = mask & !*there;
-        *there |= mask;
-        new
-    }
-
-    /// Brings in words that nobody has written.
-    fn load_first(&self, (key, mask): Words, into: &mut impl Lines) {
-        let (memory, address) = place_of(key);
-        let first = self.first.get(memory as usize);
-        let first = first.and_then(|first| first.get(address as usize..));
-        if let (Some(first), Some(place)) = (first, into.line(key)) {
-            for word in bytes_of(mask) {
-                if let Some(first) = first.get(word.clone()) {
-                    place[word].copy_from_slice(first);
+    /// Brings in words that nobody has written. What is zeros is so already.
+    fn load_first(&self, words: &Set, into: &mut impl Lines) {
+        for span in words.spans() {
+            let (memory, address) = place_of(span.first);
+            let behind = address + u64::from(span.count) * LINE;
+            let pages = (memory, address / PAGE)..(memory, behind.div_ceil(PAGE));
+            for (&(_, page), bytes) in self.first.range(pages) {
+                for line in (0..PAGE).step_by(LINE as usize) {
+                    let key = key_of(memory, page * PAGE + line);
+                    if !(span.first..span.end()).contains(&key) {
+                        continue;
+                    }
+                    let Some(place) = into.line(key) else {
+                        continue;
+                    };
+                    let first = &bytes[line as usize..];
+                    for word in bytes_of(span.mask) {
+                        place[word.clone()].copy_from_slice(&first[word]);
+                    }
                 }
             }
         }
@@ -286,34 +314,53 @@ impl<'c> Image<'c> {
     fn load_written(
         &self,
         interval: u64,
-        words: impl Iterator<Item = Words>,
+        wanted: &Set,
         into: &mut impl Lines,
     ) -> Result<(), CheckpointError> {
         let (group, within, parts) = self.checkpoints.parts(interval)?;
         let first = group.intervals[within].first_kept;
-        let mut by_host = HashMap::new();
-        for (key, mask) in words {
-            let mut others = mask;
-            for (word, position) in parts.kept(key, mask) {
-                others &= !word;
-                let found = self.checkpoints.word(interval, first + position)?;
-                if let Some(place) = into.line(key) {
-                    let start = word.trailing_zeros() as usize * WORD as usize;
-                    place[start..start + WORD as usize].copy_from_slice(&found);
+        let mut by_host = Set::default();
+        let mut done = Ok(());
+        parts.kept(wanted, |span, host, kept| {
+            by_host.push(Span { mask: host, ..span });
+            let mask = span.mask & !host;
+            let mut last = None;
+            for key in (span.first..span.end()).take_while(|_| mask != 0) {
+                let Some(place) = into.line(key) else {
+                    continue;
+                };
+                for word in bits(mask) {
+                    let found = match last {
+                        Some(found) if kept.is_same() => found,
+                        _ => {
+                            let position = first + kept.position(key, word);
+                            match self.checkpoints.word(interval, position) {
+                                Ok(found) => found,
+                                Err(error) => {
+                                    done = Err(error);
+                                    return;
+                                }
+                            }
+                        }
+                    };
+                    last = Some(found);
+                    let place = &mut place[word * WORD as usize..][..WORD as usize];
+                    // What is as it should be is not touched: pages of zeros take no memory.
+                    if place != found {
+                        place.copy_from_slice(&found);
+                    }
                 }
             }
-            if others != 0 {
-                by_host.insert(key, others);
-            }
-        }
+        });
+        done?;
         if by_host.is_empty() {
             return Ok(());
         }
         for write in self.checkpoints.host_writes(interval)?.iter() {
-            for (key, _) in lines(write.memory, write.address, write.bytes.len() as u64) {
-                if let Some(&mask) = by_host.get(&key) {
-                    put(into, key, mask, write);
-                }
+            let mut own = spans(write.memory, write.address, write.bytes.len() as u64);
+            for span in own.take(&by_host).spans() {
+                span.lines()
+                    .for_each(|(key, mask)| put(into, key, mask, write));
             }
         }
         Ok(())
@@ -387,11 +434,7 @@ impl FileCheckpoints {
         interval: u64,
     ) -> Result<Option<(u64, u64)>, CheckpointError> {
         let (_, _, parts) = self.parts(interval)?;
-        let key = super::key_of(memory, address);
-        let Ok(line) = parts.sets.written.keys.binary_search(&key) else {
-            return Ok(None);
-        };
-        if parts.by_host[line] & super::words(address, address) == 0 {
+        if !parts.is_by_host(key_of(memory, address), address) {
             return Ok(None);
         }
         let mut last = None;
@@ -416,10 +459,8 @@ impl FileCheckpoints {
         before: u64,
     ) -> Result<Option<(u64, u64)>, CheckpointError> {
         let mut before = before;
-        while let Some((key, mask)) = lines(memory, address, 1).next() {
-            let Some(interval) = last_before(self, What::Written, (key, mask), before)? else {
-                return Ok(None);
-            };
+        let word = (key_of(memory, address), words(address, address));
+        while let Some(interval) = last_before(self, What::Written, word, before)? {
             if let Some(time) = self.last_write_in(memory, address, interval)? {
                 return Ok(Some((interval, time)));
             }
@@ -441,7 +482,7 @@ impl FileCheckpoints {
     ) -> Result<Option<u64>, CheckpointError> {
         let damaged = || CheckpointError::Damaged("when something was written");
         let (group, within, parts) = self.parts(interval)?;
-        let key = super::key_of(memory, address);
+        let key = key_of(memory, address);
         let after = parts.written(key, address).ok_or_else(damaged)?;
         if after == 0 {
             return Ok(None);
@@ -462,7 +503,7 @@ impl FileCheckpoints {
     ) -> Result<Vec<Site>, CheckpointError> {
         let damaged = || CheckpointError::Damaged("who wrote something");
         let (group, _, parts) = self.parts(interval)?;
-        let list = parts.list(super::key_of(memory, address), address);
+        let list = parts.list(key_of(memory, address), address);
         group.sites(list.ok_or_else(damaged)?).ok_or_else(damaged)
     }
 
@@ -479,7 +520,8 @@ impl FileCheckpoints {
     ) -> Result<Option<u64>, CheckpointError> {
         let what = if reads { What::Read } else { What::Written };
         let mut first: Option<u64> = None;
-        for line in lines(memory, address, length) {
+        let touched = spans(memory, address, length);
+        for line in touched.spans().iter().flat_map(|span| span.lines()) {
             let found = first_from(self, what, line, from)?;
             first = match (first, found) {
                 (Some(a), Some(b)) => Some(a.min(b)),

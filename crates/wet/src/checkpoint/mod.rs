@@ -26,6 +26,7 @@ mod vertices;
 pub use file::{CheckpointError, CheckpointWriter, FileCheckpoints};
 pub use image::{Image, RestoreError};
 pub(crate) use recorder::{Intervals, Recorder};
+use set::{Set, Span};
 pub use sites::{Place, Site};
 pub use vertices::Vertex;
 pub(crate) use vertices::Vertices;
@@ -58,18 +59,26 @@ pub(crate) fn words(first: u64, last: u64) -> u16 {
     ((2u32 << last) - (1 << first)) as u16
 }
 
-/// The lines of a range of bytes, each with its words.
-pub(crate) fn lines(memory: u32, address: u64, length: u64) -> impl Iterator<Item = (Key, u16)> {
+/// The words that a range of bytes is in.
+pub(crate) fn spans(memory: u32, address: u64, length: u64) -> Set {
     let end = address + length;
-    let first = address / LINE;
-    let last = if length == 0 {
-        first
-    } else {
-        (end - 1) / LINE + 1
-    };
-    (first..last).map(move |line| {
-        let from = address.max(line * LINE);
-        let to = (end - 1).min(line * LINE + LINE - 1);
-        (key_of(memory, line * LINE), words(from, to))
-    })
+    let mut set = Set::default();
+    let mut at = address;
+    while at < end {
+        let line = at / LINE;
+        // Lines that are whole are one span.
+        let whole = (end / LINE).saturating_sub(line);
+        let (count, next) = match at.is_multiple_of(LINE) && whole > 0 {
+            true => (whole, (line + whole) * LINE),
+            false => (1, end.min((line + 1) * LINE)),
+        };
+        let mask = words(at, (next - 1).min(line * LINE + LINE - 1));
+        set.push(Span {
+            first: key_of(memory, at),
+            count: count as u32,
+            mask,
+        });
+        at = next;
+    }
+    set
 }

@@ -6,10 +6,10 @@ use afterimage_ids::NodeId;
 
 use super::group::{Recorded, bytes_of};
 use super::sites::Writers;
-use super::touched::{Line, Touched};
-use super::{CHILDREN, place_of};
+use super::touched::{Lines, PAGE, Told, Touched};
+use super::{CHILDREN, LINE, place_of};
 
-/// A group ends when it has so many bytes of words.
+/// A group ends when it has so many bytes of words and checkpoints.
 const LARGEST: usize = 64 << 20;
 /// An interval ends when it has so many blocks.
 const LONGEST: u64 = 1 << 30;
@@ -35,6 +35,8 @@ pub(crate) struct Recorder {
     now: u64,
     group: Vec<Recorded>,
     words: Vec<u8>,
+    /// Bytes of the group's checkpoints.
+    states: usize,
     done: Vec<Intervals>,
 }
 
@@ -52,6 +54,7 @@ impl Recorder {
             now: 0,
             group: Vec::new(),
             words: Vec::new(),
+            states: 0,
             done: Vec::new(),
         }
     }
@@ -61,7 +64,7 @@ impl Recorder {
     pub fn executed(&mut self, machine: &Machine<'_>) {
         self.now = machine.time();
         let blocks = self.now - self.before;
-        if self.steps >= self.interval || blocks >= LONGEST {
+        if self.steps >= self.interval || blocks >= LONGEST || self.touched.is_full() {
             self.cut(machine);
         }
         self.touched.now = (self.now - self.before + 1) as u32;
@@ -88,36 +91,50 @@ impl Recorder {
 
     /// The interval ends here.
     fn cut(&mut self, machine: &Machine<'_>) {
-        let lines = self.touched.lines();
+        let memories = &machine.state.memories;
+        let lines = self.touched.lines(|memory, address| {
+            let bytes = &memories[memory as usize].bytes[address as usize..];
+            the_word(bytes.first_chunk::<PAGE>()?)
+        });
         let (mut times, mut lists) = (Vec::new(), Vec::new());
-        for line in lines.iter().filter(|line| line.written != 0) {
-            self.touched.times(line, &mut times);
-            self.touched.lists(line, &mut lists);
-            self.keep(machine, line);
+        for lines in lines.iter().filter(|lines| lines.written != 0) {
+            self.touched.times(lines, &mut times);
+            self.touched.lists(lines, &mut lists);
+            self.keep(machine, lines);
         }
         self.touched.clear();
         let state = machine.checkpoint();
+        let state = state.map_or(Vec::new(), |state| state.encode());
+        self.states += state.len();
         self.group.push(Recorded {
             after: machine.time(),
-            state: state.map_or(Vec::new(), |state| state.encode()),
+            state,
             lines,
             times,
             lists,
         });
         self.steps = 0;
         self.before = machine.time();
-        if self.group.len() == CHILDREN || self.words.len() >= LARGEST {
+        if self.group.len() == CHILDREN || self.words.len() + self.states >= LARGEST {
             self.close_group(machine);
         }
     }
 
-    /// Keeps the bytes of a line's words, unless the host wrote them.
-    fn keep(&mut self, machine: &Machine<'_>, line: &Line) {
-        let (memory, address) = place_of(line.key);
-        let memory = &machine.state.memories[memory as usize].bytes;
-        for range in bytes_of(line.kept()) {
-            let word = address as usize + range.start..address as usize + range.end;
-            self.words.extend_from_slice(&memory[word]);
+    /// Keeps the bytes of the words of some lines, unless the host wrote them.
+    fn keep(&mut self, machine: &Machine<'_>, lines: &Lines) {
+        let (memory, address) = place_of(lines.first);
+        let memory = &machine.state.memories[memory as usize].bytes[address as usize..];
+        let bytes = match lines.told {
+            Told::Each => lines.kept(),
+            Told::Once if lines.kept() != 0 => {
+                let length = lines.count as usize * LINE as usize;
+                return self.words.extend_from_slice(&memory[..length]);
+            }
+            // The first word is like all others.
+            _ => lines.kept() & 1,
+        };
+        for range in bytes_of(bytes) {
+            self.words.extend_from_slice(&memory[range]);
         }
     }
 
@@ -125,6 +142,7 @@ impl Recorder {
         if self.group.is_empty() {
             return;
         }
+        self.states = 0;
         let mut intervals = std::mem::take(&mut self.group);
         let mut lists = Vec::new();
         let used = intervals.iter_mut().map(|interval| &mut interval.lists[..]);
@@ -135,6 +153,13 @@ impl Recorder {
             words: std::mem::take(&mut self.words),
         });
     }
+}
+
+/// The word that a page consists of, if it is always the same one.
+fn the_word(page: &[u8; PAGE]) -> Option<[u8; 4]> {
+    let word = page.first_chunk::<4>()?;
+    // What is the same four bytes further on everywhere.
+    (page[..PAGE - 4] == page[4..]).then_some(*word)
 }
 
 impl Observer for Recorder {

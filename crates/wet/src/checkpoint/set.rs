@@ -2,103 +2,196 @@
 
 use super::Key;
 use super::cache::Room;
-use crate::epoch::wire::{put, take};
+use crate::epoch::wire::{put, take, take_u32};
 
-/// A set of words: lines, ascending, each with at least one of its words.
+/// Some lines, one after the other, each with these of its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub first: Key,
+    /// How many lines.
+    pub count: u32,
+    pub mask: u16,
+}
+
+impl Span {
+    /// The line behind it.
+    pub fn end(&self) -> Key {
+        self.first.saturating_add(u64::from(self.count))
+    }
+
+    /// Its lines, each with its words.
+    pub fn lines(self) -> impl Iterator<Item = (Key, u16)> {
+        (self.first..self.end()).map(move |key| (key, self.mask))
+    }
+}
+
+/// A set of words: spans, ascending, as few as tell it. What was written at once takes no more room than one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Set {
-    pub keys: Vec<Key>,
-    pub masks: Vec<u16>,
+    spans: Vec<Span>,
 }
 
 impl Room for Set {
     fn bytes(&self) -> usize {
-        self.keys.len() * (size_of::<Key>() + size_of::<u16>())
+        self.spans.len() * size_of::<Span>()
+    }
+}
+
+impl FromIterator<Span> for Set {
+    fn from_iter<I: IntoIterator<Item = Span>>(spans: I) -> Self {
+        let mut set = Self::default();
+        spans.into_iter().for_each(|span| set.push(span));
+        set
     }
 }
 
 impl Set {
-    /// Adds a line behind all others, if it has a word.
-    pub fn push(&mut self, key: Key, mask: u16) {
-        if mask != 0 {
-            self.keys.push(key);
-            self.masks.push(mask);
+    /// Adds lines behind all others, if they have words.
+    pub fn push(&mut self, span: Span) {
+        if span.mask == 0 || span.count == 0 {
+            return;
         }
+        if let Some(last) = self.spans.last_mut()
+            && last.end() == span.first
+            && last.mask == span.mask
+            && let Some(count) = last.count.checked_add(span.count)
+        {
+            last.count = count;
+            return;
+        }
+        self.spans.push(span);
     }
 
-    /// Which of a line's words are in it. O(log lines).
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Which of a line's words are in it. O(log spans).
     pub fn get(&self, key: Key) -> u16 {
-        let found = self.keys.binary_search(&key);
-        found.map_or(0, |found| self.masks[found])
+        let at = self.spans.partition_point(|span| span.end() <= key);
+        let span = self.spans.get(at).filter(|span| span.first <= key);
+        span.map_or(0, |span| span.mask)
     }
 
-    /// Adds all words of another set. O(lines of both).
+    /// Adds all words of another set. O(spans of both).
     pub fn add(&mut self, other: &Set) {
-        if self.keys.is_empty() {
+        if self.spans.is_empty() {
             self.clone_from(other);
             return;
         }
         let mut all = Set {
-            keys: Vec::with_capacity(self.keys.len() + other.keys.len()),
-            masks: Vec::with_capacity(self.keys.len() + other.keys.len()),
+            spans: Vec::with_capacity(self.spans.len() + other.spans.len()),
         };
-        let (mut i, mut j) = (0, 0);
-        loop {
-            let (a, b) = (self.keys.get(i), other.keys.get(j));
-            let (key, mask) = match (a, b) {
-                (None, None) => break,
-                (Some(&a), Some(&b)) if a == b => (a, self.masks[i] | other.masks[j]),
-                (Some(&a), b) if b.is_none_or(|&b| a < b) => (a, self.masks[i]),
-                (_, Some(&b)) => (b, other.masks[j]),
-                (Some(&a), None) => (a, self.masks[i]),
-            };
-            i += usize::from(a == Some(&key));
-            j += usize::from(b == Some(&key));
-            all.push(key, mask);
-        }
+        sweep(&self.spans, &other.spans, |first, count, masks| {
+            let mask = masks.0 | masks.1;
+            all.push(Span { first, count, mask });
+        });
         *self = all;
+    }
+
+    /// Takes those words out that another set has. O(spans of this one · log spans of the other).
+    pub fn take(&mut self, other: &Set) -> Set {
+        let (mut taken, mut left) = (Set::default(), Set::default());
+        let mut rest = &other.spans[..];
+        for &span in &self.spans {
+            rest = &rest[rest.partition_point(|of| of.end() <= span.first)..];
+            let near = &rest[..rest.partition_point(|of| of.first < span.end())];
+            sweep(&[span], near, |first, count, (mask, of)| {
+                let piece = |mask| Span { first, count, mask };
+                taken.push(piece(mask & of));
+                left.push(piece(mask & !of));
+            });
+        }
+        *self = left;
+        taken
     }
 
     /// Gives back memory that it does not need.
     pub fn shrink(&mut self) {
-        self.keys.shrink_to_fit();
-        self.masks.shrink_to_fit();
+        self.spans.shrink_to_fit();
     }
 
-    /// Appends its bytes: how many lines; the differences between them; the lower halves of their masks, and the upper ones.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        put(out, self.keys.len() as u64);
-        let mut next = 0;
-        for &key in &self.keys {
-            put(out, key - next);
-            next = key + 1;
-        }
-        out.extend(self.masks.iter().map(|&mask| mask as u8));
-        out.extend(self.masks.iter().map(|&mask| (mask >> 8) as u8));
+        encode(self.spans.iter().copied(), out);
     }
 
     /// Takes a set off the front. `None` if there is none.
     pub fn decode(input: &mut &[u8]) -> Option<Self> {
-        let count = take(input)?;
-        if count > input.len() as u64 / 3 {
-            return None;
-        }
-        let count = count as usize;
-        let mut keys = Vec::with_capacity(count);
-        let mut next = 0u64;
-        for _ in 0..count {
-            let key = next.checked_add(take(input)?)?;
-            next = key.checked_add(1)?;
-            keys.push(key);
-        }
-        let (low, rest) = input.split_at_checked(count)?;
-        let (high, rest) = rest.split_at_checked(count)?;
-        *input = rest;
-        let masks = low.iter().zip(high);
-        let masks = Vec::from_iter(masks.map(|(&low, &high)| u16::from_le_bytes([low, high])));
-        masks
-            .iter()
-            .all(|&mask| mask != 0)
-            .then_some(Self { keys, masks })
+        Some(decode(input)?.into_iter().collect())
     }
+}
+
+/// Goes over two lists of ascending spans: tells of stretches of lines in which the masks of both are the same throughout, 0 for those that a list does
+/// not have.
+pub(super) fn sweep(a: &[Span], b: &[Span], mut tell: impl FnMut(Key, u32, (u16, u16))) {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let mut at = 0;
+    loop {
+        while a.next_if(|span| span.end() <= at).is_some() {}
+        while b.next_if(|span| span.end() <= at).is_some() {}
+        let firsts = [a.peek(), b.peek()].into_iter().flatten();
+        let Some(first) = firsts.map(|span| span.first).min() else {
+            return;
+        };
+        let start = first.max(at);
+        // Until where what is there, or is not there, goes on.
+        let until = |span: Option<&&Span>| match span {
+            Some(span) if span.first <= start => (span.mask, span.end()),
+            Some(span) => (0, span.first),
+            None => (0, Key::MAX),
+        };
+        let ((of_a, end_a), (of_b, end_b)) = (until(a.peek()), until(b.peek()));
+        // A span has fewer lines than 2³².
+        let end = end_a.min(end_b);
+        tell(start, (end - start) as u32, (of_a, of_b));
+        at = end;
+    }
+}
+
+/// Appends spans, which ascend: how many; how many lines are between them; how many lines each has, less 1; the lower halves of their masks, and the upper
+/// ones.
+pub(super) fn encode(spans: impl Iterator<Item = Span> + Clone, out: &mut Vec<u8>) {
+    put(out, spans.clone().count() as u64);
+    let mut next = 0;
+    for span in spans.clone() {
+        put(out, span.first - next);
+        next = span.end();
+    }
+    spans
+        .clone()
+        .for_each(|span| put(out, u64::from(span.count - 1)));
+    out.extend(spans.clone().map(|span| span.mask as u8));
+    out.extend(spans.map(|span| (span.mask >> 8) as u8));
+}
+
+/// Takes spans off the front. `None` if there are none, or one has no words or is beyond the last line.
+pub(super) fn decode(input: &mut &[u8]) -> Option<Vec<Span>> {
+    let count = take(input)?;
+    if count > input.len() as u64 / 4 {
+        return None;
+    }
+    let count = count as usize;
+    let gaps = (0..count)
+        .map(|_| take(input))
+        .collect::<Option<Vec<_>>>()?;
+    let mut spans = Vec::with_capacity(count);
+    let mut next = 0u64;
+    for gap in gaps {
+        let first = next.checked_add(gap)?;
+        let count = take_u32(input)?.checked_add(1)?;
+        next = first.checked_add(count.into())?;
+        let mask = 0;
+        spans.push(Span { first, count, mask });
+    }
+    let (low, rest) = input.split_at_checked(count)?;
+    let (high, rest) = rest.split_at_checked(count)?;
+    *input = rest;
+    for (span, (&low, &high)) in spans.iter_mut().zip(low.iter().zip(high)) {
+        span.mask = u16::from_le_bytes([low, high]);
+    }
+    spans.iter().all(|span| span.mask != 0).then_some(spans)
 }

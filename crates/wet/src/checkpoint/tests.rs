@@ -10,23 +10,39 @@ use afterimage_program::Program;
 use afterimage_testkit::modules::SplitMix64;
 
 use super::group::{Group, Parts, Recorded, Sets, encode};
-use super::set::Set;
+use super::set::{Set, Span};
 use super::sites::{Place, Site, Writers};
-use super::touched::{Line, Touched, bits};
+use super::touched::{Lines, Told, Touched, bits};
 use super::tree::{Tree, What, first_from, last_before, newest};
-use super::{CHILDREN, CheckpointError, LINE, WORD, key_of, lines, place_of, words};
+use super::{CHILDREN, CheckpointError, LINE, WORD, key_of, place_of, spans, words};
 
+/// Lines with words, some of them many with the same ones.
 fn set(random: &mut SplitMix64) -> (Set, BTreeMap<u64, u16>) {
     let mut naive = BTreeMap::new();
     for _ in 0..random.below(30) {
         let key = random.below(60) as u64 + ((random.below(3) as u64) << 32);
         naive.insert(key, 1 + random.below(0xffff) as u16);
     }
-    let mut set = Set::default();
-    for (&key, &mask) in &naive {
-        set.push(key, mask);
+    for _ in 0..random.below(3) {
+        let first = random.below(60) as u64;
+        let mask = [u16::MAX, 1][random.below(2)];
+        naive.extend((first..first + random.below(40) as u64).map(|key| (key, mask)));
     }
-    (set, naive)
+    (of_map(&naive), naive)
+}
+
+fn of_map(naive: &BTreeMap<u64, u16>) -> Set {
+    let spans = naive.iter().map(|(&first, &mask)| {
+        let count = 1;
+        Span { first, count, mask }
+    });
+    spans.collect()
+}
+
+/// The lines of a set, each with its words.
+fn all(set: &Set) -> BTreeMap<u64, u16> {
+    let lines = set.spans().iter().flat_map(|span| span.lines());
+    lines.collect()
 }
 
 #[test]
@@ -35,12 +51,25 @@ fn sets_are_those_of_a_map() {
     for _ in 0..300 {
         let (mut a, mut naive) = set(&mut random);
         let (b, other) = set(&mut random);
+        let mut left = a.clone();
+        let taken = left.take(&b);
+        let common = |(key, mask): (&u64, &u16)| (*key, mask & other.get(key).unwrap_or(&0));
+        let mut both: BTreeMap<u64, u16> = naive.iter().map(common).collect();
+        both.retain(|_, mask| *mask != 0);
+        assert_eq!(all(&taken), both);
+        let without = |(key, mask): (&u64, &u16)| (*key, mask & !other.get(key).unwrap_or(&0));
+        let mut rest: BTreeMap<u64, u16> = naive.iter().map(without).collect();
+        rest.retain(|_, mask| *mask != 0);
+        assert_eq!(all(&left), rest);
         for (key, mask) in other {
             *naive.entry(key).or_insert(0) |= mask;
         }
         a.add(&b);
-        let found = a.keys.iter().copied().zip(a.masks.iter().copied());
-        assert!(found.eq(naive.clone()));
+        assert_eq!(all(&a), naive);
+        let merged = |pair: &[Span]| pair[0].end() < pair[1].first || pair[0].mask != pair[1].mask;
+        for set in [&a, &left, &taken] {
+            assert!(set.spans().windows(2).all(merged), "not as few as tell it");
+        }
         assert!((0..200).all(|key| a.get(key) == naive.get(&key).copied().unwrap_or(0)));
         let mut bytes = Vec::new();
         a.encode(&mut bytes);
@@ -55,12 +84,14 @@ fn ranges_are_cut_into_lines_and_words() {
     let mut random = SplitMix64(2);
     for _ in 0..2000 {
         let (memory, address) = (random.below(3) as u32, random.below(300) as u64);
-        let length = random.below(200) as u64;
+        let length = random.below(400) as u64;
         let mut naive: BTreeMap<u64, u16> = BTreeMap::new();
         for byte in address..address + length {
             *naive.entry(key_of(memory, byte)).or_insert(0) |= 1 << (byte % LINE / WORD);
         }
-        assert!(lines(memory, address, length).eq(naive));
+        let found = spans(memory, address, length);
+        assert_eq!(all(&found), naive);
+        assert!(found.spans().len() <= 3);
         assert_eq!(
             place_of(key_of(memory, address)),
             (memory, address & !(LINE - 1))
@@ -89,7 +120,11 @@ fn groups_tell_of_every_byte() {
                 touched.now = now;
                 let aligned = random.below(2) == 0;
                 let mut address = 4000 + random.below(400) as u64;
-                let mut length = random.below(90) as u64;
+                let mut length = match random.below(6) {
+                    // Whole pages.
+                    0 => 8192 + random.below(9000) as u64,
+                    _ => random.below(90) as u64,
+                };
                 if aligned {
                     (address, length) = (address & !3, length & !3);
                 }
@@ -131,7 +166,8 @@ fn groups_tell_of_every_byte() {
                     }
                 }
             }
-            let lines = touched.lines();
+            let same = |_, page: u64| (page % 8192 == 0).then_some([1; 4]);
+            let lines = touched.lines(same);
             let (mut times, mut lists) = (Vec::new(), Vec::new());
             for line in lines.iter().filter(|line| line.written != 0) {
                 touched.times(line, &mut times);
@@ -162,9 +198,8 @@ fn groups_tell_of_every_byte() {
             assert_eq!(group.state(at), Some(&intervals[at].state[..]));
             let parts = parts_of(at);
             assert_eq!(*parts.sets, intervals[at].sets());
-            let of_interval = first_word;
             for memory in 0..2 {
-                for address in 3990..4500 {
+                for address in (3990..4500).chain((4500..22_000).step_by(61)) {
                     let key = key_of(memory, address);
                     let time = written.get(&(memory, address)).map_or(0, |found| found.0);
                     let found = parts.written(key, address);
@@ -176,21 +211,45 @@ fn groups_tell_of_every_byte() {
                     assert_eq!(sites.unwrap_or_default(), expected, "{memory} {address}");
                     let is_read = parts.sets.read.get(key) & bit != 0;
                     assert_eq!(is_read, read.contains(&(memory, address / WORD)));
-                    let line = parts.sets.written.keys.binary_search(&key);
-                    let by_host = line.is_ok_and(|line| parts.by_host[line] & bit != 0);
+                    let by_host = parts.is_by_host(key, address);
                     let first = address & !(WORD - 1);
                     let mut word = (first..first + WORD).map(|at| written.get(&(memory, at)));
                     let whole = word.all(|found| found.is_some_and(|found| found.1));
                     assert!(!by_host || whole, "the guest wrote it");
-                    if address % WORD == 0 && parts.sets.written.get(key) & bit != 0 && !by_host {
-                        assert_eq!(
-                            parts.kept(key, bit).next(),
-                            Some((bit, first_word - of_interval))
-                        );
-                        first_word += 1;
-                    }
                 }
             }
+            // Words are kept in order, those of pages of one word once.
+            let mut wanted = parts.sets.written.clone();
+            if random.below(2) == 0 {
+                wanted = wanted.take(&spans(0, 4100, random.below(9000) as u64));
+            }
+            let everything = wanted == parts.sets.written;
+            let (mut seen, mut positions) = (Set::default(), BTreeSet::new());
+            parts.kept(&wanted, |span, host, kept| {
+                seen.push(span);
+                for (key, mask) in span.lines() {
+                    for word in bits(mask) {
+                        let (_, start) = place_of(key);
+                        let by_host = parts.is_by_host(key, start + word as u64 * WORD);
+                        assert_eq!(host >> word & 1 == 1, by_host);
+                        let position = kept.position(key, word);
+                        if !by_host {
+                            let is_new = positions.insert(position);
+                            assert!(is_new || kept.is_same(), "two words at one place");
+                            assert!(!kept.is_same() || start / 4096 % 2 == 0);
+                        }
+                    }
+                }
+            });
+            assert_eq!(all(&seen), all(&wanted));
+            let count = match group.intervals.get(at + 1) {
+                Some(next) => Some(next.first_kept - first_word),
+                None => None,
+            };
+            if everything && let Some(count) = count {
+                assert!(positions.into_iter().eq(0..count));
+            }
+            first_word += count.unwrap_or(0);
         }
         damage((&bytes, &units), &mut random);
     }
@@ -400,9 +459,13 @@ fn the_nearest_interval_is_found() {
             let wanted: BTreeMap<u64, u16> = (0..20)
                 .map(|_| (random.below(70) as u64, 1 + random.below(0xffff) as u16))
                 .collect();
-            let found = newest(&tree, &Vec::from_iter(wanted.clone()), at as u64);
+            let found = newest(&tree, of_map(&wanted), at as u64).expect("sound");
+            let found = found.iter().flat_map(|(interval, words)| {
+                let lines = words.spans().iter().flat_map(|span| span.lines());
+                lines.map(|line| (*interval, line))
+            });
             let mut each = BTreeMap::new();
-            for (interval, (key, mask)) in found.expect("sound") {
+            for (interval, (key, mask)) in found {
                 for word in bits(mask) {
                     assert_eq!(each.insert((key, word), interval), None, "found twice");
                 }
@@ -424,5 +487,5 @@ fn the_nearest_interval_is_found() {
 fn masks_are_words() {
     assert!(bits(0b1010_0000_0000_0001).eq([0, 13, 15]));
     assert_eq!(words(4, 11), 0b110);
-    assert_eq!(Line::default().written, 0);
+    assert_eq!(Lines::default().told, Told::Each);
 }

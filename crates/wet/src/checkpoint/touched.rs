@@ -2,27 +2,51 @@
 
 use afterimage_machine::Range;
 
+use super::set::Span;
 use super::sites::{NOBODY, Writers};
 use super::{LINE, WORD, key_of, place_of, words};
 
 /// Bytes of a page.
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 /// Lines of a page.
 const LINES: usize = PAGE / LINE as usize;
 /// Words of a line.
 const WORDS: usize = (LINE / WORD) as usize;
 
+/// Most pages whose words are told apart in an interval, and most that stay for the next one: 25 MiB, 60 with times of bytes.
+const MOST: usize = 1 << 11;
+
 /// What happened to the memories in the interval at hand.
 #[derive(Default)]
 pub(super) struct Touched {
-    memories: Vec<Vec<Option<Box<Page>>>>,
+    memories: Vec<Vec<Page>>,
     /// The pages that something happened to.
     pages: Vec<(u32, u32)>,
+    /// How many pages tell words apart.
+    apart: usize,
     /// The time, less that of the interval's beginning; never 0.
     pub now: u32,
 }
 
-struct Page {
+#[derive(Default)]
+enum Page {
+    /// Nothing happened to it.
+    #[default]
+    Nothing,
+    Whole(Whole),
+    /// Words are told apart. If it is not listed nothing happened to it.
+    Each(Box<Each>),
+}
+
+/// What happened to all words of a page alike.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Whole {
+    read: bool,
+    written: Option<Writes>,
+    by_host: bool,
+}
+
+struct Each {
     listed: bool,
     read: [u16; LINES],
     written: [u16; LINES],
@@ -35,7 +59,7 @@ struct Page {
 }
 
 /// How a word was written in the interval.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Writes {
     /// When last, unless the page knows that of bytes.
     time: u32,
@@ -45,25 +69,67 @@ struct Writes {
     site: u32,
 }
 
-/// A line that something happened to.
+/// Lines that the same happened to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Line {
-    pub key: u64,
+pub(super) struct Lines {
+    pub first: u64,
+    pub count: u32,
     pub read: u16,
     pub written: u16,
     pub by_host: u16,
     /// The written words whose bytes were not all written last at the same time.
     pub mixed: u16,
+    pub told: Told,
 }
 
-impl Line {
+/// What is told of the written words of some lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Told {
+    /// It is one line: each word's time, sites and bytes.
+    #[default]
+    Each,
+    /// One time and one list of sites, of whole lines; each word's bytes.
+    Once,
+    /// As well the bytes once: all words have the same.
+    Same,
+}
+
+impl Lines {
     /// The words whose bytes are kept: those that the host did not write last.
     pub fn kept(&self) -> u16 {
         self.written & !self.by_host
     }
+
+    pub fn written(&self) -> Span {
+        Span {
+            first: self.first,
+            count: self.count,
+            mask: self.written,
+        }
+    }
+
+    pub fn read(&self) -> Span {
+        Span {
+            mask: self.read,
+            ..self.written()
+        }
+    }
 }
 
-impl Page {
+impl Writes {
+    /// A site writes again.
+    #[inline(always)]
+    fn again(&mut self, is_old: bool, now: u32, site: u32, writers: &mut Writers) {
+        self.time = now;
+        if !is_old || self.site != site {
+            let before = if is_old { self.list } else { NOBODY };
+            self.list = writers.then(before, site);
+            self.site = site;
+        }
+    }
+}
+
+impl Each {
     fn new() -> Box<Self> {
         Box::new(Self {
             listed: false,
@@ -73,6 +139,17 @@ impl Page {
             words: vec![Writes::default(); PAGE / WORD as usize].into(),
             times: None,
         })
+    }
+
+    fn of(whole: Whole) -> Box<Self> {
+        let mut page = Self::new();
+        page.listed = true;
+        let all = |is: bool| if is { [u16::MAX; LINES] } else { [0; LINES] };
+        page.read = all(whole.read);
+        page.written = all(whole.written.is_some());
+        page.by_host = all(whole.by_host);
+        page.words.fill(whole.written.unwrap_or_default());
+        page
     }
 
     /// From a time for each word to one for each byte.
@@ -93,13 +170,7 @@ impl Page {
     #[inline(always)]
     fn write_word(&mut self, word: usize, now: u32, site: u32, writers: &mut Writers) {
         let is_old = self.written[word / WORDS] >> (word % WORDS) & 1 == 1;
-        let writes = &mut self.words[word];
-        writes.time = now;
-        if !is_old || writes.site != site {
-            let before = if is_old { writes.list } else { NOBODY };
-            writes.list = writers.then(before, site);
-            writes.site = site;
-        }
+        self.words[word].again(is_old, now, site, writers);
     }
 
     /// One or two words were written, by an instruction: whether that was all.
@@ -171,14 +242,74 @@ impl Touched {
         }
         let pages = &mut memories[memory as usize];
         if pages.len() <= page {
-            pages.resize_with(page + 1, || None);
+            pages.resize_with(page + 1, Page::default);
         }
-        let known = pages[page].get_or_insert_with(Page::new);
-        if !known.listed {
-            known.listed = true;
+        &mut pages[page]
+    }
+
+    /// A page whose words are told apart.
+    #[inline]
+    fn each(&mut self, memory: u32, page: usize) -> &mut Each {
+        if !matches!(self.page(memory, page), Page::Each(known) if known.listed) {
+            self.tell_apart(memory, page);
+        }
+        match self.page(memory, page) {
+            Page::Each(known) => known,
+            _ => unreachable!("its words are told apart"),
+        }
+    }
+
+    #[cold]
+    fn tell_apart(&mut self, memory: u32, page: usize) {
+        let known = self.page(memory, page);
+        let (is_listed, is_new) = match known {
+            Page::Each(each) => (std::mem::replace(&mut each.listed, true), false),
+            Page::Whole(whole) => {
+                *known = Page::Each(Each::of(*whole));
+                (true, true)
+            }
+            Page::Nothing => {
+                let mut each = Each::new();
+                each.listed = true;
+                *known = Page::Each(each);
+                (false, true)
+            }
+        };
+        self.apart += usize::from(is_new);
+        if !is_listed {
             self.pages.push((memory, page as u32));
         }
-        known
+    }
+
+    /// A page of which all is read or written. `None` if its words are told apart.
+    fn whole(&mut self, memory: u32, page: usize) -> Option<&mut Whole> {
+        let known = self.page(memory, page);
+        let is_new = match known {
+            Page::Each(each) if each.listed => return None,
+            Page::Each(_) => {
+                *known = Page::Whole(Whole::default());
+                self.apart -= 1;
+                true
+            }
+            Page::Nothing => {
+                *known = Page::Whole(Whole::default());
+                true
+            }
+            Page::Whole(_) => false,
+        };
+        if is_new {
+            self.pages.push((memory, page as u32));
+        }
+        match self.page(memory, page) {
+            Page::Whole(whole) => Some(whole),
+            _ => None,
+        }
+    }
+
+    /// Whether the interval should end, because so much happened to the memories.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.pages.len() > MOST && self.apart > MOST
     }
 
     #[inline]
@@ -190,15 +321,29 @@ impl Touched {
         } = range;
         // Most are in one line.
         if length.wrapping_sub(1) < LINE && address % LINE + length <= LINE {
-            let page = self.page(memory, address as usize / PAGE);
+            let page = self.each(memory, address as usize / PAGE);
             page.read[address as usize % PAGE / LINE as usize] |=
                 words(address, address + length - 1);
             return;
         }
-        each_line(range, |address, length| {
-            let page = self.page(range.memory, address as usize / PAGE);
-            page.read[address as usize % PAGE / LINE as usize] |=
-                words(address, address + length - 1);
+        each_part(range, PAGE as u64, |address, length| {
+            let page = address as usize / PAGE;
+            if length == PAGE as u64
+                && let Some(whole) = self.whole(memory, page)
+            {
+                whole.read = true;
+                return;
+            }
+            let page = self.each(memory, page);
+            let range = Range {
+                memory,
+                address,
+                length,
+            };
+            each_part(range, LINE, |address, length| {
+                page.read[address as usize % PAGE / LINE as usize] |=
+                    words(address, address + length - 1);
+            });
         });
     }
 
@@ -206,64 +351,105 @@ impl Touched {
     #[inline]
     pub fn write(&mut self, range: Range, by: (u32, bool), writers: &mut Writers) {
         let now = self.now;
-        if !by.1 && range.length > 0 {
-            let (site, _) = by;
+        let (site, by_host) = by;
+        if !by_host && range.length > 0 {
             let page = self.page(range.memory, range.address as usize / PAGE);
-            if page.write_words(range.address, range.length, (now, site), writers) {
+            if let Page::Each(page) = page
+                && page.listed
+                && page.write_words(range.address, range.length, (now, site), writers)
+            {
                 return;
             }
         }
-        each_line(range, |address, length| {
-            let page = self.page(range.memory, address as usize / PAGE);
-            page.write((address, length), now, by, writers);
+        each_part(range, PAGE as u64, |address, length| {
+            let page = address as usize / PAGE;
+            if length == PAGE as u64
+                && let Some(whole) = self.whole(range.memory, page)
+            {
+                let is_old = whole.written.is_some();
+                let writes = whole.written.get_or_insert_default();
+                writes.again(is_old, now, site, writers);
+                whole.by_host = by_host;
+                return;
+            }
+            let page = self.each(range.memory, page);
+            let part = Range {
+                address,
+                length,
+                ..range
+            };
+            each_part(part, LINE, |address, length| {
+                page.write((address, length), now, by, writers);
+            });
         });
     }
 
-    /// The lines that something happened to, ascending.
-    pub fn lines(&mut self) -> Vec<Line> {
+    /// The lines that something happened to, ascending. `same` tells of a page the word that it consists of, if it is always the same one.
+    pub fn lines(&mut self, mut same: impl FnMut(u32, u64) -> Option<[u8; 4]>) -> Vec<Lines> {
         self.pages.sort_unstable();
-        let mut lines = Vec::new();
+        let mut all: Vec<Lines> = Vec::new();
+        // What the last ones are, if those are whole pages.
+        let mut last: Option<(Whole, Option<[u8; 4]>)> = None;
         for &(memory, number) in &self.pages {
-            let Some(page) = self.memories[memory as usize][number as usize].as_deref() else {
-                continue;
-            };
-            for line in 0..LINES {
-                let (read, written) = (page.read[line], page.written[line]);
-                if read | written == 0 {
-                    continue;
+            let address = u64::from(number) * PAGE as u64;
+            let first = key_of(memory, address);
+            match &self.memories[memory as usize][number as usize] {
+                Page::Nothing => {}
+                Page::Whole(whole) => {
+                    let is_kept = whole.written.is_some() && !whole.by_host;
+                    let word = is_kept.then(|| same(memory, address)).flatten();
+                    let this = Some((*whole, word));
+                    if let Some(before) = all.last_mut()
+                        && last == this
+                        && before.written().end() == first
+                    {
+                        before.count += LINES as u32;
+                        continue;
+                    }
+                    last = this;
+                    let mask = |is: bool| if is { u16::MAX } else { 0 };
+                    all.push(Lines {
+                        first,
+                        count: LINES as u32,
+                        read: mask(whole.read),
+                        written: mask(whole.written.is_some()),
+                        by_host: mask(whole.by_host),
+                        mixed: 0,
+                        told: match word {
+                            Some(_) => Told::Same,
+                            None => Told::Once,
+                        },
+                    });
                 }
-                let is_mixed = |word: &usize| {
-                    let times = page.times_of(line * LINE as usize + word * WORD as usize);
-                    times.iter().any(|time| *time != times[0])
-                };
-                let mixed = match page.times.is_some() {
-                    true => bits(written).filter(is_mixed).map(|word| 1 << word).sum(),
-                    false => 0,
-                };
-                lines.push(Line {
-                    key: key_of(memory, u64::from(number) * PAGE as u64 + line as u64 * LINE),
-                    read,
-                    written,
-                    by_host: page.by_host[line],
-                    mixed,
-                });
+                Page::Each(page) => {
+                    last = None;
+                    page.lines(first, &mut all);
+                }
             }
         }
-        lines
+        all
     }
 
-    /// When the written words of a line were written last, each once, or of a mixed one each byte: 0 for those that were not.
-    pub fn times(&self, line: &Line, times: &mut Vec<u64>) {
-        let (memory, address) = place_of(line.key);
-        let page = self.memories[memory as usize].get(address as usize / PAGE);
-        let Some(Some(page)) = page else {
-            return;
+    fn found(&self, lines: &Lines) -> (&Page, usize) {
+        let (memory, address) = place_of(lines.first);
+        let page = &self.memories[memory as usize][address as usize / PAGE];
+        (page, address as usize % PAGE)
+    }
+
+    /// When the written words of some lines were written last, each once, or of a mixed one each byte: 0 for those that were not.
+    pub fn times(&self, lines: &Lines, times: &mut Vec<u64>) {
+        let (page, first) = match self.found(lines) {
+            (Page::Each(page), first) => (page, first),
+            (Page::Whole(whole), _) => {
+                times.extend(whole.written.map(|writes| u64::from(writes.time)));
+                return;
+            }
+            (Page::Nothing, _) => return,
         };
-        let first = address as usize % PAGE;
-        for word in bits(line.written) {
+        for word in bits(lines.written) {
             let at = first + word * WORD as usize;
             let of_bytes = page.times_of(at);
-            let told = match line.mixed >> word & 1 {
+            let told = match lines.mixed >> word & 1 {
                 1 => of_bytes.len(),
                 _ => 1,
             };
@@ -271,26 +457,64 @@ impl Touched {
         }
     }
 
-    /// Which sites wrote the written words of a line, each once.
-    pub fn lists(&self, line: &Line, lists: &mut Vec<u32>) {
-        let (memory, address) = place_of(line.key);
-        let page = self.memories[memory as usize].get(address as usize / PAGE);
-        let Some(Some(page)) = page else {
-            return;
-        };
-        let first = address as usize % PAGE / WORD as usize;
-        lists.extend(bits(line.written).map(|word| page.words[first + word].list));
+    /// Which sites wrote the written words of some lines, each once.
+    pub fn lists(&self, lines: &Lines, lists: &mut Vec<u32>) {
+        match self.found(lines) {
+            (Page::Each(page), first) => {
+                let first = first / WORD as usize;
+                lists.extend(bits(lines.written).map(|word| page.words[first + word].list));
+            }
+            (Page::Whole(whole), _) => lists.extend(whole.written.map(|writes| writes.list)),
+            (Page::Nothing, _) => {}
+        }
     }
 
     /// The next interval begins.
     pub fn clear(&mut self) {
         for (memory, number) in self.pages.drain(..) {
-            if let Some(page) = &mut self.memories[memory as usize][number as usize] {
-                page.listed = false;
-                page.read = [0; LINES];
-                page.written = [0; LINES];
-                page.by_host = [0; LINES];
+            let page = &mut self.memories[memory as usize][number as usize];
+            match page {
+                Page::Each(each) if self.apart <= MOST => {
+                    each.listed = false;
+                    each.read = [0; LINES];
+                    each.written = [0; LINES];
+                    each.by_host = [0; LINES];
+                }
+                Page::Each(_) => {
+                    *page = Page::Nothing;
+                    self.apart -= 1;
+                }
+                _ => *page = Page::Nothing,
             }
+        }
+    }
+}
+
+impl Each {
+    /// Its lines that something happened to.
+    fn lines(&self, first: u64, all: &mut Vec<Lines>) {
+        for line in 0..LINES {
+            let (read, written) = (self.read[line], self.written[line]);
+            if read | written == 0 {
+                continue;
+            }
+            let is_mixed = |word: &usize| {
+                let times = self.times_of(line * LINE as usize + word * WORD as usize);
+                times.iter().any(|time| *time != times[0])
+            };
+            let mixed = match self.times.is_some() {
+                true => bits(written).filter(is_mixed).map(|word| 1 << word).sum(),
+                false => 0,
+            };
+            all.push(Lines {
+                first: first + line as u64,
+                count: 1,
+                read,
+                written,
+                by_host: self.by_host[line],
+                mixed,
+                told: Told::Each,
+            });
         }
     }
 }
@@ -300,16 +524,16 @@ pub(super) fn bits(mask: u16) -> impl Iterator<Item = usize> {
     (0..WORDS).filter(move |word| mask >> word & 1 == 1)
 }
 
-/// The parts of a range that are in one line each.
+/// The parts of a range that are each in one piece of so many bytes.
 #[inline]
-fn each_line(range: Range, mut part: impl FnMut(u64, u64)) {
+fn each_part(range: Range, piece: u64, mut part: impl FnMut(u64, u64)) {
     let Range {
         mut address,
         mut length,
         ..
     } = range;
     while length > 0 {
-        let count = length.min(LINE - address % LINE);
+        let count = length.min(piece - address % piece);
         part(address, count);
         address += count;
         length -= count;

@@ -160,15 +160,15 @@ fn next_sibling<T: Tree>(tree: &T, level: usize, number: u64) -> (usize, u64) {
     (level, number)
 }
 
-/// For these words of lines, which ascend, the last interval before one that wrote them: those of a line may be in several, and `None` has
-/// those that nobody wrote. O((lines + those of the sets) · children · levels).
+/// For these words, the last interval before one that wrote them: those of a line may be in several, and `None` has
+/// those that nobody wrote. O(spans · children · levels) looks at sets.
 pub(crate) fn newest<T: Tree>(
     tree: &T,
-    words: &[Words],
+    words: Set,
     before: u64,
-) -> Result<Vec<(Option<u64>, Words)>, CheckpointError> {
-    let mut found = Vec::with_capacity(words.len());
-    let mut missing = words.to_vec();
+) -> Result<Vec<(Option<u64>, Set)>, CheckpointError> {
+    let mut found = Vec::new();
+    let mut missing = words;
     let (mut level, mut end) = (0, before);
     while let Some(last) = end.checked_sub(1) {
         let (start, parent) = before_siblings(tree, level, last);
@@ -176,57 +176,36 @@ pub(crate) fn newest<T: Tree>(
             if missing.is_empty() {
                 return Ok(found);
             }
-            let inside = split(tree, &mut missing, level, number)?;
+            let inside = missing.take(&tree.sets(level, number)?.written);
             descend(tree, inside, (level, number), &mut found)?;
         }
         level += 1;
         end = parent;
     }
-    found.extend(missing.into_iter().map(|words| (None, words)));
+    found.push((None, missing));
     Ok(found)
-}
-
-/// Takes those out of `missing` that a vertex wrote.
-fn split<T: Tree>(
-    tree: &T,
-    missing: &mut Vec<Words>,
-    level: usize,
-    number: u64,
-) -> Result<Vec<Words>, CheckpointError> {
-    let sets = tree.sets(level, number)?;
-    let Set { keys, masks } = &sets.written;
-    let mut written = keys.iter().zip(masks).peekable();
-    let mut inside = Vec::new();
-    missing.retain_mut(|(key, mask)| {
-        while written.next_if(|(other, _)| *other < key).is_some() {}
-        if let Some((_, of)) = written.peek().filter(|(other, _)| *other == key)
-            && **of & *mask != 0
-        {
-            inside.push((*key, **of & *mask));
-            *mask &= !**of;
-        }
-        *mask != 0
-    });
-    Ok(inside)
 }
 
 fn descend<T: Tree>(
     tree: &T,
-    inside: Vec<Words>,
+    inside: Set,
     (level, number): (usize, u64),
-    found: &mut Vec<(Option<u64>, Words)>,
+    found: &mut Vec<(Option<u64>, Set)>,
 ) -> Result<(), CheckpointError> {
     let mut open = vec![(level, number, inside)];
     while let Some((level, number, mut inside)) = open.pop() {
+        if inside.is_empty() {
+            continue;
+        }
         if level == 0 {
-            found.extend(inside.into_iter().map(|words| (Some(number), words)));
+            found.push((Some(number), inside));
             continue;
         }
         for child in tree.children(level, number).rev() {
             if inside.is_empty() {
                 break;
             }
-            let below = split(tree, &mut inside, level - 1, child)?;
+            let below = inside.take(&tree.sets(level - 1, child)?.written);
             open.push((level - 1, child, below));
         }
         if !inside.is_empty() {
