@@ -3,20 +3,20 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use afterimage_placement::block_counts;
+use afterimage_placement::{Mode, PlanOptions, block_counts};
 use afterimage_present::grouped;
 use afterimage_query::paths::{PathReport, verify_path};
-use afterimage_query::simulate::verify_simulations;
+use afterimage_query::simulate::{verify_followed, verify_simulations};
 use afterimage_query::slices::verify_slices;
 use afterimage_query::values::verify_values;
-use afterimage_record::{Cache, RecordError, check, verify_words};
-use afterimage_trace::{Rule, TraceError, repair};
+use afterimage_record::{Cache, RecordError, check, count, verify_words};
+use afterimage_trace::{Rule, TraceError, TraceFile, repair};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::info::LEFT_OVER;
-use crate::input;
+use crate::input::{self, Loaded};
 use crate::output::{harmless, say, write};
 use crate::progress::Bar;
 use crate::record::counted;
@@ -247,6 +247,18 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
                 slices = Some(rows.collect());
             }
         }
+        let is_followed = values.is_some() || simulations.is_some();
+        if is_path_sound && !arguments.no_execute && !is_followed {
+            let bar = Bar::start("following the path", path.as_ref().map(|path| path.blocks));
+            let progress = bar.progress();
+            let found = verify_followed(&file, &loaded.program, &loaded.bytes, &|time| {
+                progress(time)
+            });
+            drop(bar);
+            if let Some(Err(error)) = found {
+                findings.push(format!("Path: {error}"));
+            }
+        }
         if report.ended && !arguments.no_execute {
             let bar = Bar::of_events("re-executing", report.events);
             let outcome = check(
@@ -258,7 +270,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
             );
             drop(bar);
             match outcome {
-                Ok(()) => repeats = Some(true),
+                Ok(()) => {
+                    repeats = Some(true);
+                    findings.extend(recounted(&file, &loaded)?);
+                }
                 Err(error @ RecordError::NoClock(_)) => obstacle = Some(error.to_string()),
                 // These say something about this machine, and nothing about the recording.
                 Err(
@@ -309,6 +324,40 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
         Exit::Success
     } else {
         Exit::Unsound
+    })
+}
+
+/// What is wrong with the counts in a file: they are made again.
+fn recounted(file: &TraceFile, loaded: &Loaded) -> Result<Option<String>> {
+    let name = || loaded.path.display().to_string();
+    let Some(kept) = file.counts().with_context(name)? else {
+        return Ok(None);
+    };
+    let mode = match kept.mode.as_str() {
+        "quick" => Mode::Quick,
+        _ => Mode::Program,
+    };
+    let events = file.end().with_context(name)?.map_or(0, |end| end.events);
+    let bar = Bar::of_events("counting", events);
+    let again = count(
+        file,
+        &loaded.bytes,
+        &loaded.program,
+        &PlanOptions::new(mode),
+        &Cache::of_user(),
+        &bar.progress(),
+    );
+    drop(bar);
+    Ok(match again {
+        Ok(again) if again.counts != kept.counts => {
+            Some("Counts: they are not what running the recording again gives".into())
+        }
+        // By the same plan, so do the costs have to agree.
+        Ok(again) if again.mode == kept.mode && again != kept => {
+            Some("Counts: the numbers of counters and increments are not those of the plan".into())
+        }
+        Ok(_) => None,
+        Err(error) => Some(format!("Counts: {error}")),
     })
 }
 

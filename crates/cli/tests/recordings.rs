@@ -280,3 +280,54 @@ fn what_an_interrupted_addition_left_is_removed_aloud() {
     );
     assert_eq!(sandbox.read("torn.aft"), more);
 }
+
+/// Native code in the cache of which a bit is another is compiled again, and foreign files there stay.
+#[test]
+fn cached_code_that_is_damaged_is_not_executed() {
+    let sandbox = Sandbox::new();
+    let body = (0..2500).map(|i| format!(
+        "(func $f{i} (param i32) (result i32) (i32.add (i32.mul (local.get 0) (i32.const {i})) (i32.load (i32.and (i32.rotl (local.get 0) (i32.const 3)) (i32.const 255)))))"
+    ));
+    let calls = (0..2500).map(|i| format!("(local.set 0 (call $f{i} (local.get 0)))"));
+    sandbox.wasm(
+        "big.wasm",
+        &format!(
+            "(module (memory 1) {} (func (export \"f\") (result i32) (local i32) {} (local.get 0)))",
+            body.collect::<String>(),
+            calls.collect::<String>()
+        ),
+    );
+    let record = "record --invoke f --force -o big.aft big.wasm";
+    let right = sandbox.ok(record);
+    sandbox.write("cache/thesis.txt", "mine");
+    let kept = || {
+        let files = std::fs::read_dir(sandbox.path("cache/code")).unwrap();
+        Vec::from_iter(files.map(|file| file.unwrap().path()))
+    };
+    let files = kept();
+    assert_eq!(
+        files.len(),
+        1,
+        "it takes long enough to compile that it is kept"
+    );
+    let sound = std::fs::read(&files[0]).unwrap();
+    for times in 1..=20usize {
+        let mut damaged = sound.clone();
+        for bit in 0..12 {
+            let at = (times * 7919 + bit * 104_729) * 131 % damaged.len();
+            damaged[at] ^= 1 << (bit % 8);
+        }
+        std::fs::write(&files[0], &damaged).unwrap();
+        let ran = sandbox.ok(record);
+        assert_eq!(
+            (ran.stdout, ran.stderr),
+            (right.stdout.clone(), right.stderr.clone())
+        );
+        assert!(
+            kept()
+                .iter()
+                .all(|file| std::fs::read(file).unwrap() != damaged)
+        );
+    }
+    assert_eq!(sandbox.read("cache/thesis.txt"), b"mine");
+}

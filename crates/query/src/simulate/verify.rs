@@ -58,6 +58,45 @@ pub fn verify_simulations(
     Some(report)
 }
 
+/// Follows a run along the path in the file, comparing every branch with the path and every call of the host with the log, if nothing that is kept in the file makes others do so. What
+/// does not hold, if anything; `None` if there is no path, or only one of a part of the run.
+pub fn verify_followed(
+    file: &TraceFile,
+    program: &Program,
+    module: &[u8],
+    progress: &dyn Fn(u64),
+) -> Option<Result<(), String>> {
+    let path = recorded_path(file, program).ok()??;
+    if path.nodes().iter().any(|(_, node)| node.left_out > 0) {
+        return None;
+    }
+    let follow = || {
+        let end = file.end().map_err(|error| error.to_string())?;
+        let index = OperatorIndex::new(program, module);
+        let at_end = end.as_ref().map(|end| stops(program, &index, end));
+        let at_end = at_end.transpose().map_err(|error| error.to_string())?;
+        let run = Run {
+            program,
+            module,
+            path: &path,
+            continuations: &path.segments().directory().continuations,
+            stopped: end.and_then(|end| stopped_before(program, module, &end)),
+            checkpoints: None,
+            progress,
+        };
+        let log = file.log().map_err(|error| error.to_string())?;
+        let followed = simulate(
+            run,
+            log,
+            &at_end.unwrap_or_default(),
+            &[],
+            &mut |_, _, _| Ok(()),
+        );
+        followed.map(|_| ()).map_err(|error| error.to_string())
+    };
+    Some(follow())
+}
+
 fn check(
     stored: &StoredSimulation,
     file: &TraceFile,
