@@ -185,7 +185,7 @@ pub(crate) fn variable(
         Err(
             PathError::NoVariable { .. }
             | PathError::NotInScope { .. }
-            | PathError::Unavailable(Unavailable::NoFrame),
+            | PathError::Unavailable(Unavailable::NoFrame { .. }),
         ) => bail!(
             "--var {name} at the end of the run: there is no such global variable, and no function is executed any more then: for what is in one name a place in it"
         ),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use afterimage_ids::OrigOffset;
 use gimli::{
@@ -11,6 +11,7 @@ use gimli::{
 };
 
 use crate::DebugError;
+use crate::prologue::Prologue;
 use crate::sections::Sections;
 
 mod units;
@@ -44,6 +45,8 @@ pub(crate) struct Debug<'a> {
     in_info: usize,
     /// Type units.
     signatures: HashMap<u64, EntryId>,
+    /// Of functions that were asked about, by where their bodies begin.
+    prologues: Mutex<HashMap<OrigOffset, Arc<Prologue>>>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -79,6 +82,12 @@ impl<'a> Debug<'a> {
         self.units[unit as usize].unit_ref(&self.dwarf)
     }
 
+    /// The first entry of a unit.
+    pub(crate) fn first(&self, unit: u32) -> Option<Entry<'a>> {
+        let offset = self.unit(unit).entries().next_dfs().ok()??.offset();
+        self.entry(EntryId { unit, offset }).ok()
+    }
+
     /// How many bytes the sections have that entries, their ranges and their names are in. What is made of
     /// them takes memory in proportion to this.
     pub(crate) fn size(&self) -> usize {
@@ -93,6 +102,17 @@ impl<'a> Debug<'a> {
             .iter()
             .map(|name| self.sections.custom(name).len())
             .sum()
+    }
+
+    /// What the function around an offset does first.
+    pub(crate) fn prologue(&self, at: OrigOffset) -> Option<Arc<Prologue>> {
+        let body = self.sections.body_at(at)?;
+        let mut known = self.prologues.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.entry(body.start).or_insert_with(|| {
+            let code = self.sections.code(body);
+            Arc::new(Prologue::read(code, body.start))
+        });
+        Some(Arc::clone(found))
     }
 
     /// The entry's offset in `.debug_info`.

@@ -13,6 +13,27 @@ pub enum DebugError {
     /// The module has no `.debug_info`.
     #[error("the module has no debug information; compile it with -g")]
     None,
+    /// The debug information is in another file.
+    #[error("the module's debug information is in another file, {file}, which is not read; keep it in the module (without a separate file for DWARF)")]
+    Separate {
+        /// The file, as the module names it.
+        file: String,
+    },
+    /// There is a source map, which does not describe variables.
+    #[error("the module has a source map, {url}, which is not read, and no DWARF; compile it with -g")]
+    SourceMap {
+        /// Where that is, as the module names it.
+        url: String,
+    },
+    /// The entries of the function's unit are in another file.
+    #[error("what describes the variables is in another file, {file}, which is not read; compile without -gsplit-dwarf")]
+    Split {
+        /// The file, as the unit names it.
+        file: String,
+    },
+    /// The function was compiled with lines only.
+    #[error("the debug information has lines, but no variables (as -gline-tables-only or -g1 makes it); compile it with -g")]
+    OnlyLines,
     /// The module defines no such function.
     #[error("{0} is not a function that the module defines")]
     NoFunction(FuncId),
@@ -73,8 +94,11 @@ pub enum Unavailable {
     #[error("removed by the linker")]
     Removed,
     /// The function has not set up its stack frame yet.
-    #[error("not set yet: the function has no stack frame here")]
-    NoFrame,
+    #[error("not set yet: the function has no stack frame here{}", from(*behind))]
+    NoFrame {
+        /// Where it has one, if that is known.
+        behind: Option<OrigOffset>,
+    },
     /// The moment of the run does not have a place's value.
     #[error("the value of {0} is not known")]
     Unknown(Place),
@@ -180,11 +204,19 @@ pub enum PathError {
     /// A discriminant that chooses none of the variants: the enumeration was not set yet, or not any more.
     #[error("the discriminant chooses no variant")]
     NoVariant,
-    /// The size of a type is not known: it is declared, but not defined, or an array whose length the program computes.
+    /// The size of a type is not known: it is declared, but not defined, or an array whose length nobody says.
     #[error("the debug information does not say how large {type_name} is")]
     Incomplete {
         /// The type.
         type_name: String,
+    },
+    /// The length of an array that the program computes is not known at the moment.
+    #[error("the length of {type_name} is not known here: {why}")]
+    Length {
+        /// The type.
+        type_name: String,
+        /// Why the length is not known.
+        why: Unavailable,
     },
     /// What is not in memory has no address.
     #[error("it has no address: it is not in memory")]
@@ -206,6 +238,10 @@ impl From<DebugError> for PathError {
     fn from(error: DebugError) -> Self {
         Self::Unavailable(error.into())
     }
+}
+
+fn from(behind: Option<OrigOffset>) -> String {
+    behind.map_or_else(String::new, |at| format!("; it has one from @{at} on"))
 }
 
 fn named_parts(parts: &[String]) -> String {

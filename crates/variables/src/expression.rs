@@ -12,6 +12,7 @@ use gimli::{Expression, Operation};
 
 use crate::debug::{Debug, EntryId, Slice};
 use crate::place::{Machine, Piece, Place, Word};
+use crate::prologue::Held;
 use crate::scalar::{Binary, Kind, Scalar, binary};
 use crate::{Unavailable, location};
 
@@ -56,6 +57,7 @@ impl<'a> Context<'_, 'a> {
         object: Option<u64>,
         bytes: u64,
     ) -> Result<Vec<Piece>, Unavailable> {
+        let expression = self.without_threads(unit, expression);
         let mut run = Run::new(self, unit);
         let kind = Kind::Word(run.address_bits);
         run.stack
@@ -70,6 +72,76 @@ impl<'a> Context<'_, 'a> {
             return Err(Unavailable::Broken("a part without a size"));
         }
         Ok(run.pieces)
+    }
+
+    /// The number that an expression comes to.
+    pub(crate) fn value(
+        self,
+        unit: u32,
+        expression: Expression<Slice<'a>>,
+    ) -> Result<u64, Unavailable> {
+        let mut run = Run::new(self, unit);
+        run.all(expression)?;
+        let item = match run.simple.take() {
+            Some(Simple::Value(item)) => Some(item),
+            Some(_) => None,
+            None => run.stack.pop(),
+        };
+        let value = run.read(item.ok_or(Unavailable::Broken("an expression without a value"))?)?;
+        Ok(value.bits)
+    }
+
+    /// A thread's variable in a program that has no threads: the linker gives its address, and no global to count it from.
+    fn without_threads(
+        self,
+        unit: u32,
+        expression: Expression<Slice<'a>>,
+    ) -> Expression<Slice<'a>> {
+        let encoding = self.debug.unit(unit).encoding();
+        let whole = expression.0;
+        let mut rest = whole;
+        let mut next = || Operation::parse(&mut rest, encoding).ok();
+        let Some(Operation::WasmGlobal { index: u32::MAX }) = next() else {
+            return expression;
+        };
+        let (Some(Operation::Address { .. }), Some(Operation::Plus), true) =
+            (next(), next(), rest.is_empty())
+        else {
+            return expression;
+        };
+        let address = 1 + usize::from(encoding.address_size);
+        Expression(whole.range(whole.len() - 1 - address..whole.len() - 1))
+    }
+
+    /// The arguments that hold a parameter of so many bytes, if it is going to be in the function's frame and is not there yet.
+    pub(crate) fn argument(
+        self,
+        unit: u32,
+        expression: Expression<Slice<'a>>,
+        bytes: u64,
+    ) -> Option<Vec<Held>> {
+        let (mut rest, encoding) = (expression.0, self.debug.unit(unit).encoding());
+        let Ok(Operation::FrameOffset { offset }) = Operation::parse(&mut rest, encoding) else {
+            return None;
+        };
+        let (_, at) = self.frame.filter(|_| rest.is_empty())?;
+        let frame = self.frame_local()?;
+        let prologue = self.debug.prologue(at)?;
+        prologue.held(at, frame, offset, bytes)
+    }
+
+    /// The local that points to the function's frame.
+    fn frame_local(self) -> Option<u32> {
+        let (function, at) = self.frame?;
+        let base = location::select(self.debug, function, gimli::DW_AT_frame_base, Some(at));
+        let Ok(location::Found::Expression(unit, base)) = base else {
+            return None;
+        };
+        let (mut rest, encoding) = (base.0, self.debug.unit(unit).encoding());
+        match Operation::parse(&mut rest, encoding) {
+            Ok(Operation::WasmLocal { index }) => Some(index),
+            _ => None,
+        }
     }
 
     /// The address that a function's frame base is.
@@ -97,7 +169,11 @@ impl<'a> Context<'_, 'a> {
         let base = run.read(item.ok_or(Unavailable::Broken("an empty frame base"))?)?;
         // The stack grows down to 0, so nothing lies there: the local was not set yet.
         if base.bits == 0 {
-            Err(Unavailable::NoFrame)
+            let local = self.frame_local();
+            let behind = local.and_then(|local| self.debug.prologue(at)?.set(local));
+            Err(Unavailable::NoFrame {
+                behind: behind.filter(|behind| *behind > at),
+            })
         } else {
             Ok(base)
         }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::debug::EntryId;
 use crate::index::GlobalEntry;
 use crate::nearest::nearest;
+use crate::place::Piece;
 use crate::types::TypeRef;
 use crate::variable::{Variable, VariableKind};
 use crate::{DebugError, PathError, Variables};
@@ -152,6 +153,14 @@ impl Variables<'_> {
         match found[..] {
             [one] => Ok(self.global_variable(one)?),
             [] => {
+                if let (None, Some(found)) = (unit, self.find_static(query, own, &spaces)?) {
+                    return Ok(found);
+                }
+                let split = (0..self.debug.units()).find_map(|unit| self.debug.separate(unit));
+                let split = split.map(|file| DebugError::Split { file });
+                if let Some(missing) = split.or_else(|| self.debug.missing_everywhere()) {
+                    return Err(missing.into());
+                }
                 let names = globals.iter().map(|global| global.name.as_str());
                 Err(PathError::NoVariable {
                     name: query.into(),
@@ -162,6 +171,60 @@ impl Variables<'_> {
                 let describe = |global: &&Global| {
                     let unit = self.unit_name(global).unwrap_or_default();
                     Ok(format!("{} ({unit})", self.full_name(global)?))
+                };
+                let candidates = found.iter().take(10).map(describe);
+                Err(PathError::Ambiguous {
+                    name: query.into(),
+                    candidates: candidates.collect::<Result<_, DebugError>>()?,
+                })
+            }
+        }
+    }
+
+    /// The static variable of a function that a name means, possibly with the function's: `calls`, `note::calls`.
+    fn find_static(
+        &self,
+        query: &str,
+        own: &str,
+        spaces: &[&str],
+    ) -> Result<Option<Variable>, PathError> {
+        let mut found: Vec<(EntryId, EntryId, Option<Vec<Piece>>)> = Vec::new();
+        // Which namespaces a function is in is not known here.
+        if spaces.len() > 1 {
+            return Ok(None);
+        }
+        for &(entry, function) in &self.index().statics {
+            if self.debug.name(entry)?.as_deref() != Some(own) {
+                continue;
+            }
+            let function_name = self.debug.name(function)?;
+            if spaces.first().is_some_and(|space| Some(*space) != function_name.as_deref()) {
+                continue;
+            }
+            // Each instance of a function may describe it.
+            let place = self.locate_statically(&entry);
+            if !found.iter().any(|(_, _, known)| *known == place) {
+                found.push((entry, function, place));
+            }
+        }
+        match found[..] {
+            [] => Ok(None),
+            [(entry, ..)] => Ok(Some(Variable {
+                name: own.to_owned(),
+                type_ref: TypeRef::new(self.debug.type_of(entry)?),
+                kind: VariableKind::Global,
+                inlined: 0,
+                function: None,
+                scope: [].into(),
+                shadowed: false,
+                line: self.line(entry)?,
+                entry,
+                frame: None,
+            })),
+            _ => {
+                let describe = |(_, function, _): &(EntryId, EntryId, _)| {
+                    let function = self.debug.name(*function)?.unwrap_or_default();
+                    Ok(format!("{function}::{own}"))
                 };
                 let candidates = found.iter().take(10).map(describe);
                 Err(PathError::Ambiguous {

@@ -7,7 +7,7 @@ use afterimage_ids::OrigOffset;
 use gimli::DwTag;
 
 use crate::DebugError;
-use crate::debug::{Debug, EntryId, Next};
+use crate::debug::{Debug, Entry, EntryId, Next};
 
 /// The functions and global variables of a module.
 #[derive(Debug, Default)]
@@ -19,6 +19,10 @@ pub(crate) struct Index {
     pub(crate) spaces: Vec<Space>,
     /// In which space the declarations of static members are.
     declarations: HashMap<EntryId, u32>,
+    /// Static variables of functions, each with its function's entry, in the order of the entries.
+    pub(crate) statics: Vec<(EntryId, EntryId)>,
+    /// Which of them are a function's, by its entry.
+    statics_of: HashMap<EntryId, Vec<EntryId>>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -59,6 +63,10 @@ impl Index {
         });
         functions.dedup_by_key(|(range, _)| range.start);
         index.functions = functions;
+        for (variable, function) in &index.statics {
+            let all = index.statics_of.entry(*function).or_default();
+            all.push(*variable);
+        }
         index
     }
 
@@ -71,20 +79,37 @@ impl Index {
     ) -> Result<(), DebugError> {
         // The open spaces with their depths; and how deep the open function is.
         let mut open: Vec<(isize, u32)> = Vec::new();
-        let mut function = None;
+        let mut function: Option<isize> = None;
+        // The open functions, and where in the source all of them are; and static variables whose function nobody names.
+        let mut inside: Vec<(isize, EntryId)> = Vec::new();
+        let (mut declared, mut orphans) = (Vec::new(), Vec::new());
+        let encoding = debug.unit(unit).encoding();
         debug.walk(unit, None, interesting, |depth, entry| {
             while open.pop_if(|(own, _)| *own >= depth).is_some() {}
+            while inside.pop_if(|(own, _)| *own >= depth).is_some() {}
             function = function.filter(|own| *own < depth);
             let space = open.last().map_or(NO_SPACE, |(_, space)| *space);
             match entry.tag {
                 gimli::DW_TAG_subprogram => {
+                    inside.push((depth, entry.id));
+                    if let Some(place) = declaration(&entry) {
+                        declared.push((place, entry.id));
+                    }
                     let code = debug.code(&entry)?.unwrap_or_default();
                     let left = ranges.checked_sub(code.len());
                     *ranges = left.ok_or(DebugError::TooMuch { what: "ranges" })?;
                     functions.extend(code.iter().map(|range| (range.clone(), entry.id)));
                     function = function.or(Some(depth));
                 }
-                // What is in a function is found with its scopes.
+                gimli::DW_TAG_variable if function.is_some() => {
+                    if let (true, Some((_, function))) =
+                        (is_static(&entry, encoding), inside.last())
+                    {
+                        self.statics.push((entry.id, *function));
+                        orphans.extend(declaration(&entry).map(|place| (place, self.statics.len() - 1)));
+                    }
+                }
+                // What else is in a function is found with its scopes.
                 _ if function.is_some() => {}
                 gimli::DW_TAG_variable | gimli::DW_TAG_member => {
                     let declared = entry.flag(gimli::DW_AT_declaration);
@@ -112,7 +137,29 @@ impl Index {
             }
             Ok(Next::Into)
         })?;
+        // LLVM puts static variables of what is inlined everywhere into a function without anything else. It is
+        // the one that is declared last before them in the file.
+        declared.sort_unstable();
+        for ((file, line), position) in orphans {
+            let (_, function) = &mut self.statics[position];
+            let holder = debug.entry(*function)?;
+            if debug.name(*function)?.is_some() || holder.value(gimli::DW_AT_low_pc).is_some() {
+                continue;
+            }
+            let before = declared.partition_point(|(place, _)| *place <= (file, line));
+            if let Some(((own, _), found)) = declared[..before].last()
+                && *own == file
+            {
+                *function = *found;
+            }
+        }
         Ok(())
+    }
+
+    /// The static variables of the functions with these entries.
+    pub(crate) fn statics_of(&self, functions: &[EntryId]) -> impl Iterator<Item = EntryId> {
+        let each = functions.iter().filter_map(|id| self.statics_of.get(id));
+        each.flatten().copied()
     }
 
     /// The function that an offset is in.
@@ -160,6 +207,29 @@ impl Index {
         }
         Ok(found)
     }
+}
+
+/// The file and the line of a declaration.
+fn declaration(entry: &Entry<'_>) -> Option<(u64, u64)> {
+    let file = match entry.value(gimli::DW_AT_decl_file)? {
+        gimli::AttributeValue::FileIndex(file) => file,
+        other => other.udata_value()?,
+    };
+    Some((file, entry.number(gimli::DW_AT_decl_line)?))
+}
+
+/// Whether a variable of a function is in one place for all of the run.
+fn is_static(entry: &Entry<'_>, encoding: gimli::Encoding) -> bool {
+    let Some(gimli::AttributeValue::Exprloc(location)) = entry.value(gimli::DW_AT_location) else {
+        return false;
+    };
+    let mut rest = location.0;
+    matches!(
+        gimli::Operation::parse(&mut rest, encoding),
+        Ok(gimli::Operation::Address { .. }
+            | gimli::Operation::AddressIndex { .. }
+            | gimli::Operation::WasmGlobal { .. })
+    )
 }
 
 fn interesting(tag: DwTag) -> bool {

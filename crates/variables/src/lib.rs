@@ -28,7 +28,8 @@
 //! hold. gimli reads the encodings; expressions are evaluated here, because gimli's evaluation does not know
 //! `DW_OP_WASM_location`.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
 mod abbreviations;
 mod debug;
@@ -38,10 +39,12 @@ mod globals;
 mod index;
 mod locate;
 mod location;
+mod missing;
 mod nearest;
 mod object;
 mod path;
 mod place;
+mod prologue;
 mod render;
 mod scalar;
 mod scopes;
@@ -55,7 +58,7 @@ pub use globals::Global;
 pub use object::Object;
 pub use path::Path;
 pub use place::{Machine, Nothing, Piece, Place, Word};
-pub use render::{Limits, Number, Rank, Rendered, Shape};
+pub use render::{Limits, Number, Rank, Rendered, Shape, quoted};
 pub use scopes::FunctionScopes;
 pub use types::{
     BitField, ComputedOffset, Encoding, Member, MemberOffset, Record, RecordKind, Type, TypeKind,
@@ -72,6 +75,8 @@ pub struct Variables<'a> {
     debug: Debug<'a>,
     index: OnceLock<Index>,
     types: Types,
+    /// By unit.
+    missing: Mutex<HashMap<u32, Option<DebugError>>>,
 }
 
 impl<'a> Variables<'a> {
@@ -86,6 +91,7 @@ impl<'a> Variables<'a> {
             debug: Debug::open(module)?,
             index: OnceLock::new(),
             types: Types::default(),
+            missing: Mutex::default(),
         })
     }
 

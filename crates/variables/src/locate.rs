@@ -7,15 +7,17 @@ use crate::expression::Context;
 use crate::location::{Found, select};
 use crate::object::Object;
 use crate::place::{Machine, Nothing, Piece, Place};
+use crate::prologue::Held;
 use crate::scalar::Scalar;
-use crate::variable::Variable;
+use crate::variable::{Variable, VariableKind};
 use crate::{Unavailable, Variables};
 
 impl Variables<'_> {
     /// Where a variable is at an offset, which global variables do not need.
     ///
-    /// Unoptimised code keeps variables in its stack frame, and DWARF says so for the whole function: before the
-    /// function has set up the frame and stored its arguments there, the place is right but the value is not set yet.
+    /// Unoptimised code keeps variables in its stack frame, and DWARF says so for the whole function. Before the function has stored
+    /// its arguments there, a parameter is in the local that the function was called with. Of other variables the place is right then, but the value is
+    /// not set yet.
     ///
     /// # Errors
     /// Why it is nowhere.
@@ -25,7 +27,8 @@ impl Variables<'_> {
         at: Option<OrigOffset>,
         machine: &dyn Machine,
     ) -> Result<Object, Unavailable> {
-        let bytes = self.size(variable.type_ref)?;
+        let type_ref = self.with_lengths(variable, at, machine);
+        let bytes = self.size(type_ref)?;
         let pieces = match select(&self.debug, variable.entry, gimli::DW_AT_location, at)? {
             Found::Nothing => return Err(Unavailable::OptimisedOut),
             Found::Constant(value) => vec![self.constant(value, bytes)?],
@@ -35,7 +38,16 @@ impl Variables<'_> {
                     machine,
                     frame: variable.frame.zip(at),
                 };
-                context.pieces(unit, expression, None, bytes.unwrap_or(0))?
+                let held = match (variable.kind, variable.inlined, bytes) {
+                    (VariableKind::Parameter, 0, Some(bytes)) => {
+                        context.argument(unit, expression, bytes)
+                    }
+                    _ => None,
+                };
+                match held {
+                    Some(held) => held.iter().map(|held| arguments(held, machine)).collect(),
+                    None => context.pieces(unit, expression, None, bytes.unwrap_or(0))?,
+                }
             }
         };
         if pieces
@@ -45,7 +57,7 @@ impl Variables<'_> {
             return Err(Unavailable::OptimisedOut);
         }
         Ok(Object {
-            type_ref: variable.type_ref,
+            type_ref,
             pieces,
             bits: None,
         })
@@ -103,5 +115,27 @@ impl Variables<'_> {
             offset: 0,
             bytes,
         })
+    }
+}
+
+/// The part of a parameter that an argument holds.
+fn arguments(held: &Held, machine: &dyn Machine) -> Piece {
+    let place = Place::Local(held.argument.local);
+    let bytes = held.bytes;
+    let all = u64::MAX >> (64 - 8 * bytes.clamp(1, 8));
+    let word = place.word(machine).ok();
+    let cleared = word.is_some_and(|word| word.bits & u128::from(all & !held.argument.mask) != 0);
+    let place = match word {
+        // Not all that the local holds is stored.
+        Some(word) if cleared => {
+            let bits = word.bits & u128::from(held.argument.mask);
+            Place::Value(bits.to_le_bytes()[..bytes as usize].into())
+        }
+        _ => place,
+    };
+    Piece {
+        place,
+        offset: 0,
+        bytes,
     }
 }

@@ -55,20 +55,27 @@ impl Variables<'_> {
         bytes: u64,
         machine: &dyn Machine,
     ) -> Result<u128, Unavailable> {
-        let mut held = [0; NUMBER as usize];
+        // A bit-field of 128 bits may begin within a byte.
+        let mut held = [0; NUMBER as usize + 1];
         let wanted = match object.bits {
             Some(bits) => u64::from(bits.first + bits.count).div_ceil(8),
             None => bytes,
         };
+        let most = NUMBER + u64::from(object.bits.is_some());
         let into = usize::try_from(wanted)
             .ok()
+            .filter(|_| wanted <= most)
             .and_then(|wanted| held.get_mut(..wanted));
         let into = into.ok_or(Unavailable::Unsupported("a number of more than 16 bytes"))?;
         read(&object.pieces, into, machine)?;
-        let all = u128::from_le_bytes(held);
+        let [low @ .., high] = held;
+        let low = u128::from_le_bytes(low);
         Ok(match object.bits {
-            Some(bits) => (all >> bits.first) & (u128::MAX >> (128 - bits.count)),
-            None => all,
+            Some(bits) => {
+                let above = u128::from(high).checked_shl(128 - bits.first).unwrap_or(0);
+                (low >> bits.first | above) & (u128::MAX >> (128 - bits.count))
+            }
+            None => low,
         })
     }
 
@@ -181,9 +188,7 @@ impl Variables<'_> {
     pub(crate) fn sized(&self, of: TypeRef) -> Result<u64, PathError> {
         match self.size(of)? {
             Some(bytes) => Ok(bytes),
-            None => Err(PathError::Incomplete {
-                type_name: self.type_name(of)?,
-            }),
+            None => Err(self.incomplete(of)?),
         }
     }
 
@@ -220,11 +225,7 @@ impl Variables<'_> {
             (None, 0) if matches!(self.describe(self.plain(to)?)?.kind, TypeKind::Array { .. }) => {
                 0
             }
-            (None, _) => {
-                return Err(PathError::Incomplete {
-                    type_name: self.type_name(to)?,
-                });
-            }
+            (None, _) => return Err(self.incomplete(to)?),
         };
         // Addresses wrap around, as they do when the program computes them.
         let distance = i128::from(count).wrapping_mul(i128::from(bytes)) as u64;

@@ -15,6 +15,7 @@ mod tree;
 
 pub use single::{Number, Rank};
 use string::Characters;
+pub use string::quoted;
 pub use tree::{Limits, Rendered, Shape};
 
 impl Variables<'_> {
@@ -240,9 +241,7 @@ impl Renderer<'_, '_> {
         into.shape = Shape::Sequence;
         // An array of unknown length has no elements to show; a path can still index it.
         let Some(count) = count else {
-            return Err(PathError::Incomplete {
-                type_name: into.type_name.clone(),
-            });
+            return Err(self.variables.incomplete(plain)?);
         };
         let element = self.variables.describe(self.variables.plain(of)?)?;
         if self.limits.string > 0 && count > 0 && string::is_character(&element) {

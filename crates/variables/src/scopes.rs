@@ -30,6 +30,8 @@ pub(crate) struct Scope {
     pub(crate) inlined: u32,
     /// The entry of the inlined call, or of the function, that it is in.
     pub(crate) function: EntryId,
+    /// Whether it is all of that.
+    pub(crate) whole: bool,
     /// The scope that this one is an instance of: it may have variables that this one lacks.
     pub(crate) origin: Option<EntryId>,
     /// Its code, or that of the scope around it if it has none of its own.
@@ -133,6 +135,7 @@ fn scope<'a>(
         depth,
         inlined,
         function,
+        whole: call || parent.is_none(),
         origin: abstract_origin.and_then(|origin| debug.reference(entry.id.unit, origin)),
         code,
         own_code,

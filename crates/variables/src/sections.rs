@@ -8,6 +8,7 @@ use wasmparser::{Parser, Payload, TypeRef};
 /// The code section, the function bodies and the custom sections of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Sections<'a> {
+    module: &'a [u8],
     /// The code section's payload: DWARF counts addresses from its start.
     code: Range<u32>,
     /// The function bodies, ascending.
@@ -21,7 +22,10 @@ pub(crate) struct Sections<'a> {
 
 impl<'a> Sections<'a> {
     pub(crate) fn read(bytes: &'a [u8]) -> Self {
-        let mut sections = Self::default();
+        let mut sections = Self {
+            module: bytes,
+            ..Self::default()
+        };
         if let Err(error) = sections.collect(bytes) {
             sections.failure = Some(error.to_string());
         }
@@ -67,9 +71,23 @@ impl<'a> Sections<'a> {
         self.bodies.get(index as usize).cloned()
     }
 
+    /// The bytes of a body, its declarations of locals included.
+    pub(crate) fn code(&self, body: &Range<OrigOffset>) -> &'a [u8] {
+        let (start, end) = (body.start.0 as usize, body.end.0 as usize);
+        self.module.get(start..end).unwrap_or_default()
+    }
+
     /// The address that DWARF gives an offset. `None` before the code section.
     pub(crate) fn address(&self, offset: OrigOffset) -> Option<u64> {
         offset.0.checked_sub(self.code.start).map(u64::from)
+    }
+
+    /// The function that an offset lies in, with its body.
+    pub(crate) fn function_at(&self, at: OrigOffset) -> Option<(FuncId, Range<OrigOffset>)> {
+        let body = self.body_at(at)?;
+        let index = self.bodies.partition_point(|other| other.start < body.start);
+        let func = FuncId::from_u32(self.imported.checked_add(index as u32)?);
+        Some((func, body.clone()))
     }
 
     /// The code that a range of addresses means. `None` if it does not begin in a body: such addresses

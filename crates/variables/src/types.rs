@@ -9,6 +9,7 @@ use crate::debug::EntryId;
 
 mod constant;
 mod known;
+mod lengths;
 mod name;
 mod read;
 mod record;
@@ -27,6 +28,8 @@ pub struct TypeRef {
     pub(crate) dimensions: u32,
     /// How many pointers to that: `&v`.
     pub(crate) pointers: u32,
+    /// Which lengths its arrays have, for those that are computed: 0 for none, otherwise those that [`Types`] knows by this number.
+    pub(crate) lengths: u32,
 }
 
 impl TypeRef {
@@ -38,6 +41,7 @@ impl TypeRef {
             entry,
             dimensions: 0,
             pointers: 0,
+            lengths: 0,
         }
     }
 
@@ -196,7 +200,7 @@ pub struct ComputedOffset(pub(crate) EntryId);
 pub struct BitField {
     /// The first bit, from 0 at the least significant one.
     pub first: u32,
-    /// How many there are: 1 to 64.
+    /// How many there are: 1 to 128.
     pub count: u32,
 }
 

@@ -1,7 +1,7 @@
 //! Variables: which are in scope, and where they are.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use afterimage_ids::{FuncId, OrigOffset};
 
@@ -64,8 +64,22 @@ impl Variables<'_> {
         let entry = index
             .function_at(body.start)
             .or_else(|| index.function_in(&body));
+        let unit = match entry {
+            Some(entry) => Some(entry.unit),
+            None => self.debug.unit_at(body.start),
+        };
+        if let Some(missing) = unit.and_then(|unit| self.missing(unit)) {
+            return Err(missing);
+        }
         let entry = entry.ok_or(DebugError::NotDescribed(func))?;
         FunctionScopes::read(&self.debug, func, body, entry)
+    }
+
+    /// Why a unit describes no variables.
+    fn missing(&self, unit: u32) -> Option<DebugError> {
+        let mut known = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.entry(unit);
+        found.or_insert_with(|| self.debug.missing(unit)).clone()
     }
 
     /// The variables in scope at an offset: parameters and locals, those of inlined functions included; innermost
@@ -155,32 +169,63 @@ impl Variables<'_> {
         let mut origins = std::collections::HashSet::new();
         for &variable in &scope.variables {
             let entry = self.debug.entry(variable)?;
+            origins.insert(variable);
             origins.extend(self.debug.origin(&entry));
             add(variable, kind(entry.tag));
         }
-        let Some(origin) = scope.origin else {
-            return Ok(0);
-        };
-        let mut more = 0;
-        self.debug.walk(
-            origin.unit,
-            Some(origin.offset),
-            |_| true,
-            |depth, entry| {
-                let variable = matches!(
-                    entry.tag,
-                    gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter
-                );
-                if depth == 1 && variable && !origins.contains(&entry.id) {
-                    more += 1;
-                    if more > IN_SCOPE {
-                        return Err(DebugError::TooMuch { what: "variables" });
+        let mut read = 0;
+        if let Some(origin) = scope.origin {
+            let mut more = 0;
+            read = self.debug.walk(
+                origin.unit,
+                Some(origin.offset),
+                |_| true,
+                |depth, entry| {
+                    let variable = matches!(
+                        entry.tag,
+                        gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter
+                    );
+                    if depth == 1 && variable && origins.insert(entry.id) {
+                        more += 1;
+                        if more > IN_SCOPE {
+                            return Err(DebugError::TooMuch { what: "variables" });
+                        }
+                        add(entry.id, kind(entry.tag));
                     }
-                    add(entry.id, kind(entry.tag));
-                }
-                Ok(if depth == 0 { Next::Into } else { Next::Over })
-            },
-        )
+                    Ok(if depth == 0 { Next::Into } else { Next::Over })
+                },
+            )?;
+        }
+        for variable in self.other_statics(function, scope)? {
+            if origins.insert(variable) {
+                add(variable, VariableKind::Local);
+            }
+        }
+        Ok(read)
+    }
+
+    /// The static variables of a function that none of its scopes has: the compiler leaves the blocks out that they are in, and lists those
+    /// of inlined functions elsewhere.
+    fn other_statics(
+        &self,
+        function: &FunctionScopes,
+        scope: &Scope,
+    ) -> Result<Vec<EntryId>, DebugError> {
+        if !scope.whole {
+            return Ok(Vec::new());
+        }
+        let mut own: Vec<EntryId> = Vec::from_iter([scope.function]);
+        own.extend(scope.origin);
+        let mut statics: Vec<EntryId> = self.index().statics_of(&own).collect();
+        if !statics.is_empty() {
+            let mut listed = std::collections::HashSet::new();
+            for &variable in function.scopes.iter().flat_map(|scope| &scope.variables) {
+                listed.insert(variable);
+                listed.extend(self.debug.origin(&self.debug.entry(variable)?));
+            }
+            statics.retain(|variable| !listed.contains(variable));
+        }
+        Ok(statics)
     }
 
     pub(crate) fn line(&self, entry: EntryId) -> Result<Option<u32>, DebugError> {

@@ -603,7 +603,7 @@ fn vectors_of_rust_are_their_elements() {
     // It begins at the third element, and the last one is in front of that.
     assert_eq!(show("r", &moment), "{ -1, 100, 97 }");
     assert_eq!(show("r[2]", &moment), "97");
-    assert_eq!(show("s", &moment), r#""a\0b""#);
+    assert_eq!(show("s", &moment), r#""a\000b""#);
     assert_eq!(show("other", &moment), "{ len = 4 }");
     let few = Limits {
         elements: 2,

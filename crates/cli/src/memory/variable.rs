@@ -200,7 +200,7 @@ fn seen<'a>(
         let is_early = matches!(
             row.value,
             Err(
-                PathError::Unavailable(Unavailable::NoFrame | Unavailable::NotHere { .. })
+                PathError::Unavailable(Unavailable::NoFrame { .. } | Unavailable::NotHere { .. })
                     | PathError::NotInScope { .. }
             )
         );

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_query::diff::{CallPlace, OutputDifference, Written};
+use afterimage_query::state::quoted;
 use afterimage_query::steps::{Step, What};
 
 use super::replaced::alike_text;
@@ -323,37 +324,4 @@ fn line_counts(
         writeln!(out, "… and {more} more: --top N")?;
     }
     Ok(())
-}
-
-/// Bytes as text between quotation marks.
-pub(super) fn quoted(bytes: &[u8]) -> String {
-    let mut text = String::from("\"");
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '"' | '\\' => text.extend(['\\', c]),
-                '\n' | '\t' | '\r' => text.extend(c.escape_default()),
-                c if c.is_control() => text.push_str(&format!("\\x{:02x}", u32::from(c))),
-                c => text.push(c),
-            }
-        }
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    text.push('"');
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn bytes_are_told_without_driving_a_terminal() {
-        assert_eq!(
-            quoted(b"a\"\x1b[1m\n\xff\xc3\xa9"),
-            "\"a\\\"\\x1b[1m\\n\\xffé\""
-        );
-    }
 }

@@ -57,7 +57,7 @@ mod written;
 pub use activation::{Activation, Bodies};
 pub use afterimage_variables::{
     BitField, DebugError, FunctionScopes, Limits, Machine, Nothing, Number, Object, Path,
-    PathError, Piece, Place, Rank, Rendered, Shape, Unavailable, VariableKind, Variables, Word,
+    PathError, Piece, Place, Rank, Rendered, Shape, Unavailable, VariableKind, Variables, Word, quoted,
 };
 pub use error::StateError;
 pub use follow::{Halt, follow_to};

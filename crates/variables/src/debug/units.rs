@@ -14,7 +14,7 @@ impl<'a> Debug<'a> {
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, DebugError> {
         let sections = Sections::read(bytes);
         if sections.custom(".debug_info").is_empty() {
-            return Err(DebugError::None);
+            return Err(crate::missing::without(&sections));
         }
         let section = |id: gimli::SectionId| {
             let data = EndianSlice::new(sections.custom(id.name()), LittleEndian);
@@ -28,6 +28,7 @@ impl<'a> Debug<'a> {
             units: Vec::new(),
             in_info: 0,
             signatures: HashMap::new(),
+            prologues: Default::default(),
             warnings,
         };
         debug.read_units();

@@ -112,19 +112,31 @@ impl Characters {
     }
 }
 
-/// Text in quotation marks; what is not UTF-8 and what cannot be seen is escaped as in C.
-fn quoted(bytes: &[u8]) -> String {
+/// Text in quotation marks; what is not UTF-8 and what cannot be seen is escaped as in C, which reads it back as these bytes.
+pub fn quoted(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
+    let mut questions = 0;
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
+            // Two question marks and one of these are another character.
+            if questions > 1 && "=/'()!<>-".contains(c) {
+                text.insert(text.len() - 1, '\\');
+            }
+            questions = if c == '?' { questions + 1 } else { 0 };
             escape(c, '"', &mut text);
         }
         for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
+            octal(*byte, &mut text);
+            questions = 0;
         }
     }
     text.push('"');
     text
+}
+
+/// Always with three digits: C takes up to three, and for `\x` all that follow.
+fn octal(byte: u8, text: &mut String) {
+    text.push_str(&format!("\\{byte:03o}"));
 }
 
 /// A character in quotation marks.
@@ -138,7 +150,6 @@ pub(super) fn quoted_character(c: char) -> String {
 /// Writes a character as in C between these quotation marks.
 fn escape(c: char, quotation: char, text: &mut String) {
     let known = match c {
-        '\0' => Some("\\0"),
         '\x07' => Some("\\a"),
         '\x08' => Some("\\b"),
         '\t' => Some("\\t"),
@@ -153,7 +164,14 @@ fn escape(c: char, quotation: char, text: &mut String) {
     match known {
         Some(known) => text.push_str(known),
         None if c == quotation => text.extend(['\\', c]),
-        None if c.is_ascii_control() => text.push_str(&format!("\\x{code:02x}")),
+        // C gives these no other name.
+        None if code < 0xa0 && c.is_control() && quotation == '\'' => octal(code as u8, text),
+        None if code < 0xa0 && c.is_control() => {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                octal(byte, text);
+            }
+        }
         // Quotation marks of the other kind are themselves.
         None if c.is_ascii() || c.escape_debug().eq([c]) => text.push(c),
         None if code <= 0xffff => text.push_str(&format!("\\u{code:04x}")),
@@ -167,15 +185,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_escaped_as_in_c() {
-        assert_eq!(quoted(b"a'\"\\\n\x01\x7f\0"), r#""a'\"\\\n\x01\x7f\0""#);
+        assert_eq!(quoted(b"a'\"\\\n\x01\x7f\0"), r#""a'\"\\\n\001\177\000""#);
         assert_eq!(
             quoted("é\u{301}\u{e0001}\u{200b}😀".as_bytes()),
             r#""é\u0301\U000e0001\u200b😀""#
         );
-        assert_eq!(quoted(b"\xff\xc3"), r#""\xff\xc3""#);
+        assert_eq!(quoted(b"\xff\xc3"), r#""\377\303""#);
         let all = ['\'', '"', '\x04', '\x1b', '\x07', 'é'];
         let all = Vec::from_iter(all.map(quoted_character));
-        assert_eq!(all, [r"'\''", "'\"'", r"'\x04'", r"'\x1b'", r"'\a'", "'é'"]);
+        assert_eq!(all, [r"'\''", "'\"'", r"'\004'", r"'\033'", r"'\a'", "'é'"]);
     }
 
     #[test]
@@ -192,9 +210,9 @@ mod tests {
         assert_eq!(text(b"ab", true).as_deref(), Some(r#""ab"…"#));
         assert_eq!(text("é".as_bytes(), false).as_deref(), Some(r#""é""#));
         // Cut in the middle of a character, or broken.
-        assert_eq!(text(b"a\xc3", true).as_deref(), Some(r#""a\xc3"…"#));
+        assert_eq!(text(b"a\xc3", true).as_deref(), Some(r#""a\303"…"#));
         // A buffer that held something longer before.
-        assert_eq!(text(b"a\0\xff\0", false).as_deref(), Some(r#""a\0\xff""#));
+        assert_eq!(text(b"a\0\xff\0", false).as_deref(), Some(r#""a\000\377""#));
         for bytes in [&b"a\xc3"[..], b"a\xff", b"\0b", b"\x7fELF", b"\x01"] {
             assert_eq!(text(bytes, false), None, "{bytes:?}");
         }

@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::lengths::Lengths;
 use super::read::{Reader, Spent};
 use super::{Type, TypeKind, TypeRef};
 use crate::DebugError;
@@ -19,11 +20,69 @@ pub(crate) struct Types {
 struct Known {
     types: HashMap<EntryId, Arc<Type>>,
     spent: Spent,
+    /// Those that a [`TypeRef`] names, from 1.
+    lengths: Vec<Arc<Lengths>>,
 }
 
 impl Types {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A type with the lengths that its arrays have at a moment.
+    pub(crate) fn of_moment(&self, type_ref: TypeRef, lengths: Lengths) -> TypeRef {
+        let mut known = self.known();
+        // Mostly they are those of the moment before.
+        if known.lengths.last().is_none_or(|last| **last != lengths) {
+            known.lengths.push(Arc::new(lengths));
+        }
+        TypeRef {
+            lengths: u32::try_from(known.lengths.len()).unwrap_or(0),
+            ..type_ref
+        }
+    }
+
+    /// The lengths that a type names.
+    pub(crate) fn lengths(&self, type_ref: TypeRef) -> Option<Arc<Lengths>> {
+        let number = (type_ref.lengths as usize).checked_sub(1)?;
+        self.known().lengths.get(number).cloned()
+    }
+
     /// What a type is.
     pub(crate) fn describe(
+        &self,
+        debug: &Debug<'_>,
+        type_ref: TypeRef,
+    ) -> Result<Arc<Type>, DebugError> {
+        let found = self.without_lengths(debug, type_ref)?;
+        let Some(lengths) = self.lengths(type_ref) else {
+            return Ok(found);
+        };
+        let inside = |of: TypeRef| TypeRef {
+            lengths: type_ref.lengths,
+            ..of
+        };
+        let mut found = Type::clone(&found);
+        match &mut found.kind {
+            TypeKind::Alias { of, .. } => *of = inside(*of),
+            TypeKind::Pointer { to, .. } => *to = inside(*to),
+            TypeKind::Array {
+                element,
+                dimensions,
+            } => {
+                *element = inside(*element);
+                let computed = type_ref.entry.and_then(|array| lengths.of(array));
+                let computed = computed.and_then(|all| all.get(type_ref.dimensions as usize..));
+                if let Some(computed) = computed.filter(|all| type_ref.pointers == 0 && !all.is_empty()) {
+                    *dimensions = computed.to_vec();
+                }
+            }
+            _ => {}
+        }
+        Ok(Arc::new(found))
+    }
+
+    fn without_lengths(
         &self,
         debug: &Debug<'_>,
         type_ref: TypeRef,
@@ -81,16 +140,15 @@ impl Types {
     }
 
     fn entry(&self, debug: &Debug<'_>, id: EntryId) -> Result<Arc<Type>, DebugError> {
-        let known = || self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known().types.get(&id) {
+        if let Some(found) = self.known().types.get(&id) {
             return Ok(found.clone());
         }
         let reader = Reader {
             debug,
-            spent: Cell::new(known().spent),
+            spent: Cell::new(self.known().spent),
         };
         let read = Arc::new(reader.read(id)?);
-        let mut known = known();
+        let mut known = self.known();
         known.spent = reader.spent.get();
         known.types.insert(id, read.clone());
         Ok(read)

@@ -11,7 +11,7 @@ use super::{
     VariantPart,
 };
 use crate::DebugError;
-use crate::debug::{Entry, Next};
+use crate::debug::{Entry, Next, Slice};
 
 impl<'a> Reader<'_, 'a> {
     pub(super) fn record(
@@ -95,7 +95,10 @@ impl<'a> Reader<'_, 'a> {
         let place = entry.value(gimli::DW_AT_data_member_location);
         let mut offset = match &place {
             None => MemberOffset::Bytes(0),
-            Some(AttributeValue::Exprloc(_)) => MemberOffset::Computed(ComputedOffset(entry.id)),
+            Some(AttributeValue::Exprloc(place)) => match self.plain_offset(entry, place) {
+                Some(bytes) => MemberOffset::Bytes(bytes),
+                None => MemberOffset::Computed(ComputedOffset(entry.id)),
+            },
             Some(value) => MemberOffset::Bytes(value.udata_value().ok_or(DebugError::NoPlace {
                 at: self.debug.at(entry.id),
             })?),
@@ -108,7 +111,7 @@ impl<'a> Reader<'_, 'a> {
                 (None, MemberOffset::Computed(_)) => None,
             };
             let fits = first.and_then(|first| first.checked_add(count)).is_some()
-                && (1..=64).contains(&count);
+                && (1..=128).contains(&count);
             let (Some(first), true) = (first, fits) else {
                 return Err(DebugError::NoPlace {
                     at: self.debug.at(entry.id),
@@ -131,26 +134,40 @@ impl<'a> Reader<'_, 'a> {
         }))
     }
 
-    /// The first bit of a bit-field as DWARF 2 and 3 give it: from the most significant bit of the integer that holds it.
+    /// How many bytes after its record a member begins, if its location says no more than that: DWARF 2 has no other form.
+    fn plain_offset(&self, entry: &Entry<'a>, place: &gimli::Expression<Slice<'a>>) -> Option<u64> {
+        let encoding = self.debug.unit(entry.id.unit).encoding();
+        let mut rest = place.0;
+        match gimli::Operation::parse(&mut rest, encoding) {
+            Ok(gimli::Operation::PlusConstant { value }) if rest.is_empty() => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The first bit of a bit-field as DWARF 2 and 3 give it: from the most significant bit of the integer that holds it. A packed one that
+    /// goes on behind that integer begins at less than 0.
     fn old_bit_offset(
         &self,
         entry: &Entry<'a>,
         count: u64,
         bytes: u64,
     ) -> Result<Option<u64>, DebugError> {
-        let Some(from_top) = entry.number(gimli::DW_AT_bit_offset) else {
-            return Ok(bytes.checked_mul(8));
+        let from_top = match entry.value(gimli::DW_AT_bit_offset) {
+            None => return Ok(bytes.checked_mul(8)),
+            Some(value) => match value.udata_value() {
+                Some(below) => i64::try_from(below).ok(),
+                None => value.sdata_value(),
+            },
         };
         let storage = match entry.number(gimli::DW_AT_byte_size) {
             Some(size) => Some(size),
             None => super::size(&Types::default(), self.debug, self.target(entry))?,
         };
         let first = || {
-            let above = storage?
-                .checked_mul(8)?
-                .checked_sub(from_top)?
-                .checked_sub(count)?;
-            bytes.checked_mul(8)?.checked_add(above)
+            let bits = i64::try_from(storage?.checked_mul(8)?).ok()?;
+            let above = bits.checked_sub(from_top?)?;
+            let above = above.checked_sub(i64::try_from(count).ok()?)?;
+            bytes.checked_mul(8)?.checked_add_signed(above)
         };
         Ok(first())
     }

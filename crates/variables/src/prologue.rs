@@ -1,0 +1,297 @@
+//! What a function does before its first branch, loop or call: where it makes its stack frame, and where it stores the arguments
+//! that it was called with.
+//!
+//! Unoptimised code has its parameters in the frame, and DWARF says so from the function's first instruction on. Until the
+//! argument is stored there, the parameter is what the argument's local holds. Nobody says where that ends: the line
+//! table's `prologue_end` may be the function's first instruction (LLVM, if a check that UBSan makes comes before any line). So the
+//! stores are looked for in the code, by executing it with what is known: constants, arguments, and what globals held at the entry.
+//! Code that is not understood ends the search, so what is found is certain.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use afterimage_ids::OrigOffset;
+use wasmparser::{BinaryReader, FunctionBody, MemArg, Operator};
+
+/// What a function's first code does.
+#[derive(Debug, Default)]
+pub(crate) struct Prologue {
+    /// The writes to locals, in order; each with where the code goes on.
+    sets: Vec<(u32, Value, OrigOffset)>,
+    stores: Vec<Store>,
+}
+
+/// An argument that is stored.
+#[derive(Clone, Copy, Debug)]
+struct Store {
+    at: OrigOffset,
+    address: Sum,
+    bytes: u64,
+    argument: Argument,
+}
+
+/// An argument that was called with, or some of its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Argument {
+    pub(crate) local: u32,
+    /// Those that are not 0 for certain.
+    pub(crate) mask: u64,
+}
+
+/// What a part of a function's prologue left at a certain distance, modulo the size of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sum {
+    /// Which unknown value.
+    of: u32,
+    plus: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Constant(u64),
+    Argument(Argument),
+    Sum(Sum),
+    Unknown,
+}
+
+/// A part of a parameter that an argument still holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) argument: Argument,
+    pub(crate) bytes: u64,
+}
+
+/// No function stores so many arguments; each is looked at for each parameter.
+const STORES: usize = 1 << 10;
+
+impl Prologue {
+    /// Reads the beginning of a body that starts at an offset of the module. O(operators before the first branch or call).
+    pub(crate) fn read(code: &[u8], start: OrigOffset) -> Self {
+        let mut reading = Reading::default();
+        // Broken code ends it as any other that is not understood.
+        let _ = reading.all(code, start);
+        reading.found
+    }
+
+    /// Where the code goes on behind the first write to a local that is not 0.
+    pub(crate) fn set(&self, local: u32) -> Option<OrigOffset> {
+        let mut sets = self.sets.iter();
+        let zero = Value::Constant(0);
+        let (_, _, behind) = sets.find(|(set, value, _)| *set == local && *value != zero)?;
+        Some(*behind)
+    }
+
+    /// The arguments that hold the bytes at a distance from the frame that a local points to, because at an offset they are not all stored there yet.
+    /// `None` if they are, or that is not known.
+    pub(crate) fn held(
+        &self,
+        at: OrigOffset,
+        frame: u32,
+        distance: i64,
+        bytes: u64,
+    ) -> Option<Vec<Held>> {
+        let mut sets = self.sets.iter();
+        let base = sets.find_map(|(local, value, _)| match value {
+            Value::Sum(base) if *local == frame => Some(*base),
+            _ => None,
+        })?;
+        let first = base.plus.wrapping_add_signed(distance);
+        let (mut held, mut done, mut last) = (Vec::new(), 0, OrigOffset(0));
+        while done < bytes {
+            let place = Sum {
+                plus: first.wrapping_add(done),
+                ..base
+            };
+            // Addresses of 32 bits wrap around.
+            let is_there = |store: &&Store| {
+                store.address.of == place.of && store.address.plus as u32 == place.plus as u32
+            };
+            let store = self.stores.iter().find(is_there)?;
+            let Argument { local, .. } = store.argument;
+            let mut sets = self.sets.iter();
+            if sets.any(|(set, _, behind)| *set == local && *behind <= at) {
+                return None;
+            }
+            held.push(Held {
+                argument: store.argument,
+                bytes: store.bytes,
+            });
+            last = last.max(store.at);
+            done += store.bytes;
+        }
+        (done == bytes && at <= last).then_some(held)
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    found: Prologue,
+    stack: Vec<Value>,
+    locals: HashMap<u32, Value>,
+    globals: HashMap<u32, Value>,
+    unknown: u32,
+}
+
+impl Reading {
+    fn all(&mut self, code: &[u8], start: OrigOffset) -> wasmparser::Result<()> {
+        let body = FunctionBody::new(BinaryReader::new(code, start.0 as usize));
+        let mut operators = body.get_operators_reader()?;
+        while !operators.eof() {
+            let (operator, at) = operators.read_with_offset()?;
+            let behind = operators.original_position();
+            let [at, behind] = [at, behind].map(|at| OrigOffset(at as u32));
+            if self.step(&operator, at..behind).is_none() || self.found.stores.len() > STORES {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// `None` if it goes no further.
+    fn step(&mut self, operator: &Operator<'_>, here: Range<OrigOffset>) -> Option<()> {
+        use Operator as O;
+        match operator {
+            O::Nop => {}
+            O::LocalGet { local_index } => {
+                let value = self.locals.get(local_index).copied();
+                // Locals that were not written are arguments, or 0 and never asked about.
+                self.stack.push(value.unwrap_or(Value::Argument(Argument {
+                    local: *local_index,
+                    mask: u64::MAX,
+                })));
+            }
+            O::LocalSet { local_index } | O::LocalTee { local_index } => {
+                let value = self.stack.pop()?;
+                self.locals.insert(*local_index, value);
+                self.found.sets.push((*local_index, value, here.end));
+                if let O::LocalTee { .. } = operator {
+                    self.stack.push(value);
+                }
+            }
+            O::GlobalGet { global_index } => {
+                let value = match self.globals.get(global_index) {
+                    Some(value) => *value,
+                    None => {
+                        let value = self.new();
+                        self.globals.insert(*global_index, value);
+                        value
+                    }
+                };
+                self.stack.push(value);
+            }
+            O::GlobalSet { global_index } => {
+                let value = self.stack.pop()?;
+                self.globals.insert(*global_index, value);
+            }
+            O::I32Const { value } => self.stack.push(Value::Constant(*value as u32 as u64)),
+            O::I64Const { value } => self.stack.push(Value::Constant(*value as u64)),
+            O::F32Const { .. } | O::F64Const { .. } | O::V128Const { .. } => {
+                self.stack.push(Value::Unknown);
+            }
+            O::I32Add | O::I64Add => self.sum(u64::wrapping_add)?,
+            O::I32Sub | O::I64Sub => self.sum(u64::wrapping_sub)?,
+            O::I32And | O::I64And => {
+                let (right, left) = (self.stack.pop()?, self.stack.pop()?);
+                let value = match (left, right) {
+                    (Value::Argument(of), Value::Constant(mask))
+                    | (Value::Constant(mask), Value::Argument(of)) => Value::Argument(Argument {
+                        mask: of.mask & mask,
+                        ..of
+                    }),
+                    // A frame that is aligned.
+                    (Value::Sum(_), Value::Constant(_)) => self.new(),
+                    _ => Value::Unknown,
+                };
+                self.stack.push(value);
+            }
+            O::I32Load { .. }
+            | O::I32Load8S { .. }
+            | O::I32Load8U { .. }
+            | O::I32Load16S { .. }
+            | O::I32Load16U { .. }
+            | O::I64Load { .. }
+            | O::F32Load { .. }
+            | O::F64Load { .. }
+            | O::V128Load { .. }
+            | O::I32Eqz
+            | O::I64Eqz
+            | O::I32WrapI64
+            | O::I64ExtendI32U
+            | O::I64ExtendI32S => {
+                self.stack.pop()?;
+                self.stack.push(Value::Unknown);
+            }
+            O::I32Or
+            | O::I32Xor
+            | O::I32Shl
+            | O::I32ShrS
+            | O::I32ShrU
+            | O::I32Mul
+            | O::I32Eq
+            | O::I32Ne
+            | O::I64Or
+            | O::I64Shl
+            | O::I64ShrS
+            | O::I64ShrU => {
+                self.stack.pop()?;
+                self.stack.pop()?;
+                self.stack.push(Value::Unknown);
+            }
+            O::I32Store { memarg } | O::F32Store { memarg } | O::I64Store32 { memarg } => {
+                self.store(memarg, 4, here.start)?;
+            }
+            O::I64Store { memarg } | O::F64Store { memarg } => self.store(memarg, 8, here.start)?,
+            O::I32Store8 { memarg } | O::I64Store8 { memarg } => {
+                self.store(memarg, 1, here.start)?;
+            }
+            O::I32Store16 { memarg } | O::I64Store16 { memarg } => {
+                self.store(memarg, 2, here.start)?;
+            }
+            O::V128Store { memarg } => self.store(memarg, 16, here.start)?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// A value that is unlike any other, but can be counted from.
+    fn new(&mut self) -> Value {
+        self.unknown += 1;
+        Value::Sum(Sum {
+            of: self.unknown,
+            plus: 0,
+        })
+    }
+
+    fn sum(&mut self, operation: impl Fn(u64, u64) -> u64) -> Option<()> {
+        let (right, left) = (self.stack.pop()?, self.stack.pop()?);
+        let value = match (left, right) {
+            (Value::Sum(of), Value::Constant(by)) => Value::Sum(Sum {
+                plus: operation(of.plus, by),
+                ..of
+            }),
+            (Value::Constant(left), Value::Constant(right)) => {
+                Value::Constant(operation(left, right))
+            }
+            _ => Value::Unknown,
+        };
+        self.stack.push(value);
+        Some(())
+    }
+
+    fn store(&mut self, memarg: &MemArg, bytes: u64, at: OrigOffset) -> Option<()> {
+        let (value, address) = (self.stack.pop()?, self.stack.pop()?);
+        if let (Value::Argument(argument), Value::Sum(base), 0) = (value, address, memarg.memory) {
+            let address = Sum {
+                plus: base.plus.wrapping_add(memarg.offset),
+                ..base
+            };
+            self.found.stores.push(Store {
+                at,
+                address,
+                bytes,
+                argument,
+            });
+        }
+        Some(())
+    }
+}
