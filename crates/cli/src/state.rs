@@ -1,7 +1,5 @@
 //! `afterimage state`
 
-use std::cell::RefCell;
-
 use afterimage_ids::FuncId;
 use afterimage_present::{state_json, state_text};
 use afterimage_program::{Names, Program, SourceMap, demangle};
@@ -255,21 +253,11 @@ impl<'a> Scene<'_, 'a> {
             program: self.program,
             name: &name,
         };
-        let failed = RefCell::default();
-        let written = |local| {
-            let found = activation.written(self.values, self.bodies, call.entered, local);
-            found.unwrap_or_else(|error| {
-                failed.replace(Some(error));
-                None
-            })
-        };
+        let written = |local| activation.written(self.values, self.bodies, call.entered, local);
         let found = match &self.variables {
-            Ok(known) => variables(known, &moment, &Limits::default(), written),
+            Ok(known) => variables(known, &moment, &Limits::default(), written)?,
             Err(error) => Err(error.clone()),
         };
-        if let Some(error) = failed.into_inner() {
-            return Err(error.into());
-        }
         let shown = found.map_err(|error| error.to_string());
         let own = match shown {
             Ok(_) => Vec::new(),

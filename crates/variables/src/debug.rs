@@ -107,7 +107,10 @@ impl<'a> Debug<'a> {
     /// What the function around an offset does first.
     pub(crate) fn prologue(&self, at: OrigOffset) -> Option<Arc<Prologue>> {
         let body = self.sections.body_at(at)?;
-        let mut known = self.prologues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self
+            .prologues
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let found = known.entry(body.start).or_insert_with(|| {
             let code = self.sections.code(body);
             Arc::new(Prologue::read(code, body.start))

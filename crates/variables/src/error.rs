@@ -14,25 +14,33 @@ pub enum DebugError {
     #[error("the module has no debug information; compile it with -g")]
     None,
     /// The debug information is in another file.
-    #[error("the module's debug information is in another file, {file}, which is not read; keep it in the module (without a separate file for DWARF)")]
+    #[error(
+        "the module's debug information is in another file, {file}, which is not read; keep it in the module (without a separate file for DWARF)"
+    )]
     Separate {
         /// The file, as the module names it.
         file: String,
     },
     /// There is a source map, which does not describe variables.
-    #[error("the module has a source map, {url}, which is not read, and no DWARF; compile it with -g")]
+    #[error(
+        "the module has a source map, {url}, which is not read, and no DWARF; compile it with -g"
+    )]
     SourceMap {
         /// Where that is, as the module names it.
         url: String,
     },
     /// The entries of the function's unit are in another file.
-    #[error("what describes the variables is in another file, {file}, which is not read; compile without -gsplit-dwarf")]
+    #[error(
+        "what describes the variables is in another file, {file}, which is not read; compile without -gsplit-dwarf"
+    )]
     Split {
         /// The file, as the unit names it.
         file: String,
     },
     /// The function was compiled with lines only.
-    #[error("the debug information has lines, but no variables (as -gline-tables-only or -g1 makes it); compile it with -g")]
+    #[error(
+        "the debug information has lines, but no variables (as -gline-tables-only or -g1 makes it); compile it with -g"
+    )]
     OnlyLines,
     /// The module defines no such function.
     #[error("{0} is not a function that the module defines")]

@@ -198,7 +198,10 @@ impl Variables<'_> {
                 continue;
             }
             let function_name = self.debug.name(function)?;
-            if spaces.first().is_some_and(|space| Some(*space) != function_name.as_deref()) {
+            if spaces
+                .first()
+                .is_some_and(|space| Some(*space) != function_name.as_deref())
+            {
                 continue;
             }
             // Each instance of a function may describe it.

@@ -106,7 +106,9 @@ impl Index {
                         (is_static(&entry, encoding), inside.last())
                     {
                         self.statics.push((entry.id, *function));
-                        orphans.extend(declaration(&entry).map(|place| (place, self.statics.len() - 1)));
+                        orphans.extend(
+                            declaration(&entry).map(|place| (place, self.statics.len() - 1)),
+                        );
                     }
                 }
                 // What else is in a function is found with its scopes.

@@ -1,5 +1,7 @@
 //! Where a variable is.
 
+use std::ops::Range;
+
 use afterimage_ids::OrigOffset;
 
 use crate::debug::EntryId;
@@ -10,7 +12,7 @@ use crate::place::{Machine, Nothing, Piece, Place};
 use crate::prologue::Held;
 use crate::scalar::Scalar;
 use crate::variable::{Variable, VariableKind};
-use crate::{Unavailable, Variables};
+use crate::{Unavailable, Variables, location};
 
 impl Variables<'_> {
     /// Where a variable is at an offset, which global variables do not need.
@@ -61,6 +63,12 @@ impl Variables<'_> {
             pieces,
             bits: None,
         })
+    }
+
+    /// The code for which the debug information says that a variable is where it says at an offset. `None` if it says so for all of the variable's
+    /// scope, or the variable is nowhere there.
+    pub fn extent(&self, variable: &Variable, at: OrigOffset) -> Option<Range<OrigOffset>> {
+        location::extent(&self.debug, variable.entry, gimli::DW_AT_location, at)
     }
 
     /// Where a global variable is, if that can be said without a run.

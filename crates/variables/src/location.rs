@@ -75,6 +75,28 @@ pub(crate) fn select<'a>(
     }
 }
 
+/// The code for which an attribute gives the location that it gives at an offset. `None` if it gives one for all code, or none there.
+pub(crate) fn extent(
+    debug: &Debug<'_>,
+    id: EntryId,
+    attribute: DwAt,
+    at: OrigOffset,
+) -> Option<Range<OrigOffset>> {
+    let (unit, value) = debug.attribute(id, attribute).ok()??;
+    if let AttributeValue::Exprloc(_) = value {
+        return None;
+    }
+    let address = debug.sections.address(at)?;
+    let mut list = debug.unit(unit).attr_locations(value).ok()??;
+    while let Ok(Some(entry)) = list.next() {
+        let (begin, end) = (entry.range.begin, entry.range.end);
+        if (begin, end) != (0, u64::MAX) && (begin..end).contains(&address) {
+            return debug.sections.range(begin, end);
+        }
+    }
+    None
+}
+
 /// How far an offset is from a range.
 pub(crate) fn distance(range: &Range<OrigOffset>, at: OrigOffset) -> u32 {
     if at < range.start {

@@ -24,7 +24,11 @@ fn written(section: &[u8]) -> Option<String> {
     let text = reader.read_unlimited_string().ok()?;
     // It is another's, and goes into a message.
     let shown = text.chars().take(LONGEST).flat_map(char::escape_debug);
-    let more = if text.chars().count() > LONGEST { "…" } else { "" };
+    let more = if text.chars().count() > LONGEST {
+        "…"
+    } else {
+        ""
+    };
     Some(format!("{}{more}", shown.collect::<String>()))
 }
 

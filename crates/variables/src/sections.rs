@@ -85,7 +85,9 @@ impl<'a> Sections<'a> {
     /// The function that an offset lies in, with its body.
     pub(crate) fn function_at(&self, at: OrigOffset) -> Option<(FuncId, Range<OrigOffset>)> {
         let body = self.body_at(at)?;
-        let index = self.bodies.partition_point(|other| other.start < body.start);
+        let index = self
+            .bodies
+            .partition_point(|other| other.start < body.start);
         let func = FuncId::from_u32(self.imported.checked_add(index as u32)?);
         Some((func, body.clone()))
     }

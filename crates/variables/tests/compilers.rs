@@ -202,10 +202,15 @@ fn unoptimised_c_keeps_its_variables_in_the_frame() {
         let all = asked.variables.in_scope_of(&asked.function, asked.start);
         let all = all.unwrap();
         for (parameter, local) in (0..).zip(&all[1..4]).map(|(local, it)| (it, local)) {
-            let found = asked.variables.locate(parameter, Some(asked.start), &asked.moment);
+            let found = asked
+                .variables
+                .locate(parameter, Some(asked.start), &asked.moment);
             assert_eq!(found.unwrap().pieces[0].place, Place::Local(local));
         }
-        let frame = match asked.variables.locate(&all[4], Some(asked.start), &asked.moment) {
+        let frame = match asked
+            .variables
+            .locate(&all[4], Some(asked.start), &asked.moment)
+        {
             Err(Unavailable::Unknown(Place::Local(frame))) => frame,
             other => panic!("{other:?}"),
         };

@@ -41,7 +41,10 @@ fn a_frame_in_memory() {
     assert!(object.memory().eq(std::iter::once(0x10c..0x110)));
     // Before the frame exists, its local is zero.
     moment.locals.insert(5, Word::w32(0));
-    assert_eq!(place(&opened, &moment), Err(Unavailable::NoFrame { behind: None }));
+    assert_eq!(
+        place(&opened, &moment),
+        Err(Unavailable::NoFrame { behind: None })
+    );
     moment.locals.clear();
     assert_eq!(
         place(&opened, &moment),

@@ -35,7 +35,7 @@
 //!     program: &program,
 //!     name: &|function| names.function(function).to_owned(),
 //! };
-//! for variable in variables(&Variables::open(&module)?, &moment, &Limits::default(), |_| None)? {
+//! for variable in variables(&Variables::open(&module)?, &moment, &Limits::default(), |_| Ok(None))?? {
 //!     println!("{} = {:?}", variable.name, variable.value);
 //! }
 //! // If memory was asked for, too, follow the run to there with `follow_to`, and ask again.
@@ -57,7 +57,8 @@ mod written;
 pub use activation::{Activation, Bodies};
 pub use afterimage_variables::{
     BitField, DebugError, FunctionScopes, Limits, Machine, Nothing, Number, Object, Path,
-    PathError, Piece, Place, Rank, Rendered, Shape, Unavailable, VariableKind, Variables, Word, quoted,
+    PathError, Piece, Place, Rank, Rendered, Shape, Unavailable, VariableKind, Variables, Word,
+    quoted,
 };
 pub use error::StateError;
 pub use follow::{Halt, follow_to};

@@ -6,8 +6,8 @@ use afterimage_variables::{
 };
 use wasmparser::ValType;
 
-use super::written::parameters_local;
-use super::{Activation, Contents, Moment, Written};
+use super::written::doubt;
+use super::{Activation, Contents, Moment, StateError, Written};
 use crate::values::Bits;
 
 /// A variable of the source with what it holds.
@@ -27,7 +27,7 @@ pub struct Shown {
     pub line: Option<u32>,
     /// What it holds, as C would write it; or why that cannot be told.
     pub value: Result<String, String>,
-    /// If it is a parameter that the debug information has in one local in all of the function: the last write to that since the call began. What it holds then
+    /// If it is a parameter that locals tell: the last write to one of them since the call began, in code for which the debug information says so. What it holds then
     /// may be what the source assigned, or something else that the compiler keeps there.
     pub written: Option<Written>,
     /// What it holds in a few words, for a list of arguments: `…` for what has many parts, `?` if that cannot be told, and behind what may be something else.
@@ -41,27 +41,32 @@ const BRIEF_POINTER: usize = 64;
 /// The variables in scope at a moment, innermost scope first. `written` tells the last write to a local since the call began ([`Activation::written`]).
 ///
 /// # Errors
-/// If the debug information does not describe the function.
+/// If the debug information does not describe the function, which is the inner error; or as `written`.
 pub fn variables(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,
     limits: &Limits,
-    written: impl Fn(u32) -> Option<Written>,
-) -> Result<Vec<Shown>, DebugError> {
+    written: impl Fn(u32) -> Result<Option<Written>, StateError>,
+) -> Result<Result<Vec<Shown>, DebugError>, StateError> {
     let activation = moment.activation;
-    let scopes = known.function(activation.function)?;
-    let found = known.in_scope_of(&scopes, activation.offset)?;
+    let at = activation.offset;
+    let scopes = known.function(activation.function);
+    let found = match scopes.and_then(|scopes| known.in_scope_of(&scopes, at)) {
+        Ok(found) => found,
+        Err(error) => return Ok(Err(error)),
+    };
     let parameters = activation.parameters(moment.program);
     let shown = found.iter().map(|it| {
-        let local = parameters_local(known, it, parameters);
-        let written = local.and_then(&written);
         let mut shown = shown_of(known, it, moment, limits);
-        if written.is_some() {
+        if let (Ok(_), Some(doubt)) = (&shown.value, doubt(known, it, at, parameters)) {
+            shown.written = doubt.written(&written)?;
+        }
+        if shown.written.is_some() {
             shown.brief.push('?');
         }
-        Shown { written, ..shown }
+        Ok(shown)
     });
-    Ok(shown.collect())
+    shown.collect::<Result<_, _>>().map(Ok)
 }
 
 /// All global variables of the source that have a place, by name.
@@ -96,6 +101,10 @@ fn shown_of(
         _ => Some(moment.activation.offset),
     };
     let located = known.locate(variable, at, moment);
+    // The lengths of its arrays may be those of the moment.
+    let type_ref = located
+        .as_ref()
+        .map_or(variable.type_ref, |object| object.type_ref);
     let rendered = located.map(|object| known.render(&object, limits, moment));
     let (value, brief) = match rendered {
         Err(why) => (Err(why.to_string()), "?".to_owned()),
@@ -104,7 +113,7 @@ fn shown_of(
             _ => (Ok(rendered.to_string()), brief(&rendered)),
         },
     };
-    let type_name = known.type_name(variable.type_ref);
+    let type_name = known.type_name(type_ref);
     Shown {
         name: variable.name.clone(),
         type_name: type_name.unwrap_or_default(),

@@ -10,7 +10,7 @@ use afterimage_variables::{
     DebugError, FunctionScopes, Limits, Object, Path, PathError, Shape, Variables,
 };
 
-use super::written::parameters_local;
+use super::written::doubt;
 use super::{
     Activation, Bodies, Followed, Halt, Moment, Occasion, Recorded, StateError, Written, calls,
 };
@@ -39,7 +39,7 @@ pub struct Worth {
     pub type_name: String,
     /// Its value as C would write it.
     pub text: String,
-    /// It begins with a parameter, which the debug information has in one local in all of the function: the last write to that since the call began.
+    /// It begins with a parameter that locals tell: the last write to one of them since the call began, in code for which the debug information says so.
     pub written: Option<Written>,
 }
 
@@ -154,9 +154,11 @@ impl<'w, 'a> Watch<'w, 'a> {
             return Ok(None);
         };
         let parameters = activation.parameters(self.program);
-        let local = parameters_local(self.variables, &variable, parameters);
-        match local.zip(moment.entry) {
-            Some((local, entry)) => activation.written(self.values, self.bodies, entry.time, local),
+        let at = activation.offset;
+        let doubt = doubt(self.variables, &variable, at, parameters);
+        match doubt.zip(moment.entry) {
+            Some((doubt, entry)) => doubt
+                .written(|local| activation.written(self.values, self.bodies, entry.time, local)),
             None => Ok(None),
         }
     }

@@ -1,6 +1,7 @@
 //! Whether a parameter's local was written since the call began.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 
 use afterimage_ids::{FuncId, NodeId, OpId, OrigOffset};
@@ -23,7 +24,7 @@ pub struct Written {
     pub offset: OrigOffset,
 }
 
-/// Tells of any local that it is 0, and remembers which were asked about.
+/// Tells of all that a location reads that it is 0, and remembers which locals were asked about.
 #[derive(Default)]
 struct Probe(RefCell<Vec<u32>>);
 
@@ -34,38 +35,88 @@ impl Machine for Probe {
     }
 
     fn global(&self, _: u32) -> Option<Word> {
-        None
+        Some(Word::w32(0))
     }
 
     fn stack(&self, _: u32) -> Option<Word> {
-        None
+        Some(Word::w32(0))
     }
 
-    fn memory(&self, _: u64, _: &mut [u8]) -> bool {
-        false
+    fn memory(&self, _: u64, into: &mut [u8]) -> bool {
+        into.fill(0);
+        true
+    }
+
+    // That is kept, whatever is written to the local.
+    fn at_entry(&self, _: u32) -> Option<Word> {
+        Some(Word::w32(0))
     }
 }
 
-/// The local in which a parameter is in all of its function, or which points to where it is, if the debug information says so by one location instead of a list.
+/// The locals that tell a parameter, in whatever form: that hold it or parts of it, point to where it is, or are computed with; and for which code the debug
+/// information says so.
+pub(super) struct Doubt {
+    locals: Vec<u32>,
+    /// Where a write may have put something else there; all of the function if there is none.
+    within: Vec<Range<OrigOffset>>,
+}
+
+/// The doubt about a parameter at a moment. `None` if no local tells it.
 ///
-/// Optimised code may keep something else in that local later. The location is the same if it is the source's own assignment that wrote
-/// it: what the local holds after a write is told, and that it was written.
-pub(super) fn parameters_local(
+/// Optimised code may keep something else in a local while the debug information goes on to have the parameter there. It looks the same if it is the source's own
+/// assignment that wrote it: what the local holds after a write is told, and that it was written.
+pub(super) fn doubt(
     known: &Variables<'_>,
     variable: &Variable,
+    at: OrigOffset,
     parameters: usize,
-) -> Option<u32> {
-    if variable.kind != VariableKind::Parameter || variable.inlined != 0 {
+) -> Option<Doubt> {
+    if variable.kind != VariableKind::Parameter {
         return None;
     }
-    let probe = Probe::default();
-    let object = known.locate(variable, None, &probe).ok()?;
-    let local = match object.pieces.first()?.place {
-        Place::Local(local) => local,
-        Place::Memory(_) => *probe.0.borrow().first()?,
-        _ => return None,
+    let (at, within) = match known.extent(variable, at) {
+        // What is in the frame is in no local, so nothing is to be asked of the frame.
+        None if variable.inlined == 0 => (None, Vec::new()),
+        None => (None, variable.scope.to_vec()),
+        Some(range) => (Some(at), vec![range]),
     };
-    ((local as usize) < parameters).then_some(local)
+    let probe = Probe::default();
+    let located = known.locate(variable, at, &probe);
+    let mut locals = probe.0.into_inner();
+    let pieces = located.map_or(Vec::new(), |object| object.pieces);
+    locals.extend(pieces.iter().filter_map(|piece| match piece.place {
+        Place::Local(local) => Some(local),
+        _ => None,
+    }));
+    // Other locals were written before the parameter was there.
+    if within.is_empty() {
+        locals.retain(|local| (*local as usize) < parameters);
+    }
+    locals.sort_unstable();
+    locals.dedup();
+    (!locals.is_empty()).then_some(Doubt { locals, within })
+}
+
+impl Doubt {
+    /// The last write since the call that may have put something else there. `written` tells the last one to a local ([`Activation::written`]).
+    ///
+    /// # Errors
+    /// As `written`.
+    pub(super) fn written<E>(
+        &self,
+        written: impl Fn(u32) -> Result<Option<Written>, E>,
+    ) -> Result<Option<Written>, E> {
+        let mut last: Option<Written> = None;
+        for local in &self.locals {
+            let found = written(*local)?.filter(|write| {
+                let mut within = self.within.iter();
+                self.within.is_empty() || within.any(|range| range.contains(&write.offset))
+            });
+            let key = |write: &Written| (write.time, write.offset);
+            last = last.into_iter().chain(found).max_by_key(key);
+        }
+        Ok(last)
+    }
 }
 
 impl Bodies<'_> {

@@ -10,6 +10,16 @@ use super::{Type, TypeKind, TypeRef};
 use crate::DebugError;
 use crate::debug::{Debug, EntryId};
 
+/// The lengths that a [`TypeRef`] names, from 1. They are one's for all that is open: what was found with one reader of a module is shown with another.
+static LENGTHS: Mutex<Vec<Arc<Lengths>>> = Mutex::new(Vec::new());
+
+/// So many of the last lengths are compared with new ones: those of the activations that are open.
+const RECENT: usize = 16;
+
+fn all_lengths() -> MutexGuard<'static, Vec<Arc<Lengths>>> {
+    LENGTHS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The types that were read so far. Each takes memory in proportion to its entry and those below it.
 #[derive(Default)]
 pub(crate) struct Types {
@@ -20,8 +30,6 @@ pub(crate) struct Types {
 struct Known {
     types: HashMap<EntryId, Arc<Type>>,
     spent: Spent,
-    /// Those that a [`TypeRef`] names, from 1.
-    lengths: Vec<Arc<Lengths>>,
 }
 
 impl Types {
@@ -31,13 +39,17 @@ impl Types {
 
     /// A type with the lengths that its arrays have at a moment.
     pub(crate) fn of_moment(&self, type_ref: TypeRef, lengths: Lengths) -> TypeRef {
-        let mut known = self.known();
-        // Mostly they are those of the moment before.
-        if known.lengths.last().is_none_or(|last| **last != lengths) {
-            known.lengths.push(Arc::new(lengths));
-        }
+        let mut all = all_lengths();
+        let mut recent = all.iter().rev().take(RECENT);
+        let number = match recent.position(|known| **known == lengths) {
+            Some(before) => all.len() - before,
+            None => {
+                all.push(Arc::new(lengths));
+                all.len()
+            }
+        };
         TypeRef {
-            lengths: u32::try_from(known.lengths.len()).unwrap_or(0),
+            lengths: u32::try_from(number).unwrap_or(0),
             ..type_ref
         }
     }
@@ -45,7 +57,7 @@ impl Types {
     /// The lengths that a type names.
     pub(crate) fn lengths(&self, type_ref: TypeRef) -> Option<Arc<Lengths>> {
         let number = (type_ref.lengths as usize).checked_sub(1)?;
-        self.known().lengths.get(number).cloned()
+        all_lengths().get(number).cloned()
     }
 
     /// What a type is.
@@ -73,7 +85,9 @@ impl Types {
                 *element = inside(*element);
                 let computed = type_ref.entry.and_then(|array| lengths.of(array));
                 let computed = computed.and_then(|all| all.get(type_ref.dimensions as usize..));
-                if let Some(computed) = computed.filter(|all| type_ref.pointers == 0 && !all.is_empty()) {
+                if let Some(computed) =
+                    computed.filter(|all| type_ref.pointers == 0 && !all.is_empty())
+                {
                     *dimensions = computed.to_vec();
                 }
             }
