@@ -1,7 +1,7 @@
 //! Where a value came from, in words.
 
 use afterimage_present::{WhyEnd, grouped, value_text};
-use afterimage_query::state::{Nothing, Variables};
+use afterimage_query::state::{Nothing, Variables, quoted};
 use afterimage_query::steps::Range;
 use afterimage_query::values::Instance;
 use afterimage_query::why::{DataPart, End, Given, Spot, Stream, ValType, data_in, data_of};
@@ -260,8 +260,8 @@ fn given_end(given: &Given) -> WhyEnd {
             ..none(
                 "input",
                 format!(
-                    "byte {offset} of argument {number} of the program, {:?}",
-                    harmless(text)
+                    "byte {offset} of argument {number} of the program, {}",
+                    quoted(text)
                 ),
             )
         },
@@ -274,7 +274,7 @@ fn given_end(given: &Given) -> WhyEnd {
             bytes: Some(*bytes),
             ..none(
                 "input",
-                format!("byte {offset} of the environment's {:?}", harmless(text)),
+                format!("byte {offset} of the environment's {}", quoted(text)),
             )
         },
         Given::Other {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use afterimage_present::grouped;
 use afterimage_query::location::number;
+use afterimage_query::state::quoted;
 use afterimage_query::why::{Printed, Put, Stream};
 use anyhow::{Context, Error, Result, anyhow, bail};
 
@@ -158,16 +159,16 @@ fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<
     let begin = begin.map_or(0, |newline| newline + 1);
     let end = around[at..].iter().position(|byte| *byte == b'\n');
     let end = end.map_or(around.len(), |newline| at + newline);
-    let line = String::from_utf8_lossy(&around[begin..end]);
+    let line = &around[begin..end];
     let value = around[at];
     let shown = match value {
         b' '..=b'~' | b'\n' | b'\r' | b'\t' => format!("{:?}", char::from(value)),
         other => format!("0x{other:02x}"),
     };
     let what = format!("byte {} of {}, {shown}", grouped(byte), name(stream));
-    let what = match line.trim().is_empty() {
+    let what = match line.trim_ascii().is_empty() {
         true => what,
-        false => format!("{what} in {line:?}"),
+        false => format!("{what} in {}", quoted(line)),
     };
     Ok(Start {
         from: Some(Held::Put { put: held, range }),

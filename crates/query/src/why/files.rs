@@ -253,7 +253,9 @@ impl Named {
                     let instance = host.caller_of(*call)?;
                     let held = host.bytes(instance, &[*path])?;
                     let held = held.first().map_or(&[][..], |held| held);
-                    parts.push(String::from_utf8_lossy(held).into_owned());
+                    // What is no text is written as one.
+                    let name = str::from_utf8(held).map(str::to_owned);
+                    parts.push(name.unwrap_or_else(|_| afterimage_variables::quoted(held)));
                     next = folder.as_deref();
                 }
             }

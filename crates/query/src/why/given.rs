@@ -25,7 +25,7 @@ pub enum Given {
         /// Which one: 0 is the program's name.
         number: u64,
         /// All of it.
-        text: String,
+        text: Box<[u8]>,
         /// The first of the bytes, from 0: it ends with one more, which is 0.
         offset: u64,
         /// How many.
@@ -34,7 +34,7 @@ pub enum Given {
     /// Bytes of an environment variable, `NAME=VALUE`.
     Variable {
         /// All of it.
-        text: String,
+        text: Box<[u8]>,
         /// The first of the bytes, from 0.
         offset: u64,
         /// How many.
@@ -157,7 +157,7 @@ impl Files {
                     .rposition(|byte| *byte == 0)
                     .map_or(0, |at| at + 1);
                 let text = strings.bytes[first..].split(|byte| *byte == 0).next();
-                let text = String::from_utf8_lossy(text.unwrap_or_default()).into_owned();
+                let text = text.unwrap_or_default().into();
                 let (offset, bytes) = ((at - first) as u64, range.length);
                 Ok(match arguments {
                     true => Given::Argument {
