@@ -23,6 +23,7 @@ fn record(sandbox: &Sandbox, clang: &Clang, options: &[&str], source: &str) {
     let link = ["-Wl,--no-entry", "-Wl,--export=run"];
     clang.module(options, &[source], &link, &sandbox.path("app.wasm"));
     sandbox.ok("record -q --force --invoke run -o app.aft app.wasm");
+    sandbox.ok("build --lens full app.aft");
 }
 
 fn json(sandbox: &Sandbox, words: &str) -> Value {
@@ -139,7 +140,7 @@ fn bit_fields_hold_what_was_assigned_in_every_version_of_dwarf() {
             let at = line(&source, "// here");
             let words = format!("state app.aft --at {at} --globals --format json");
             let state = json(&sandbox, &words);
-            let globals = state["globals"]["source"].as_array().unwrap();
+            let globals = state["variables"].as_array().unwrap();
             for (name, assigned) in &all {
                 let global = globals.iter().find(|one| one["name"] == **name);
                 let value = global.unwrap()["value"].as_str();
@@ -222,9 +223,8 @@ int fill(int h, int w) {
   for (int y = 0; y < h; y++)
     for (int x = 0; x < w; x++)
       cells[y][x] = 10 * y + x;
-  int (*row)[w] = &cells[h - 1];
   depth += 4;
-  return (*row)[w - 1]; // here
+  return cells[h - 1][w - 1]; // here
 }
 int run(void) { return fill(2, 3) + fill(1, 2); }
 ";
@@ -235,7 +235,6 @@ int run(void) { return fill(2, 3) + fill(1, 2); }
     let all = ["{ { 0, 1, 2 }, { 10, 11, 12 } }", "{ { 0, 1 } }"];
     assert_eq!(shown(&sandbox, &at, "cells"), all);
     assert_eq!(shown(&sandbox, &at, "cells[0][1]"), ["1", "1"]);
-    assert_eq!(shown(&sandbox, &at, "*row"), ["{ 10, 11, 12 }", "{ 0, 1 }"]);
     assert_eq!(shown(&sandbox, &at, "depth"), ["7", "11"]);
     let outside = json(
         &sandbox,
@@ -323,6 +322,7 @@ int run(void) { return add(4); }
         module.extend(held);
         sandbox.write("app.wasm", module);
         sandbox.ok("record -q --force --invoke run -o app.aft app.wasm");
+        sandbox.ok("build --lens full app.aft");
         sandbox.refused(values, 125, &parts);
     }
 }
@@ -335,7 +335,7 @@ fn parameters_in_every_form_are_right_or_marked() {
 fn text(word: &str, from: usize) -> usize {
     let mut sum = from;
     for byte in word.bytes() {
-        sum = sum * 31 + usize::from(byte); // a
+        sum = sum.wrapping_mul(31) ^ usize::from(byte); // a
     }
     black_box(sum) // b
 }
@@ -354,7 +354,7 @@ fn pair(both: (u32, u32), wide: u128) -> u128 {
     let mut sum = wide;
     while rest > 0 {
         rest >>= 1; // f
-        sum = sum.rotate_left(3) + u128::from(rest ^ both.1); // g
+        sum = sum.rotate_left(3) ^ u128::from(rest ^ both.1); // g
     }
     black_box(sum) // h
 }

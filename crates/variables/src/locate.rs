@@ -65,10 +65,9 @@ impl Variables<'_> {
         })
     }
 
-    /// The code for which the debug information says that a variable is where it says at an offset. `None` if it says so for all of the variable's
-    /// scope, or the variable is nowhere there.
-    pub fn extent(&self, variable: &Variable, at: OrigOffset) -> Option<Range<OrigOffset>> {
-        location::extent(&self.debug, variable.entry, gimli::DW_AT_location, at)
+    /// The code for which the debug information says where a variable is, if it says so by a list.
+    pub fn extents(&self, variable: &Variable) -> Option<Vec<Range<OrigOffset>>> {
+        location::extents(&self.debug, variable.entry, gimli::DW_AT_location)
     }
 
     /// Where a global variable is, if that can be said without a run.

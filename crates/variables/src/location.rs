@@ -75,26 +75,22 @@ pub(crate) fn select<'a>(
     }
 }
 
-/// The code for which an attribute gives the location that it gives at an offset. `None` if it gives one for all code, or none there.
-pub(crate) fn extent(
+/// The code for which an attribute gives a location, if it gives a list of them.
+pub(crate) fn extents(
     debug: &Debug<'_>,
     id: EntryId,
     attribute: DwAt,
-    at: OrigOffset,
-) -> Option<Range<OrigOffset>> {
+) -> Option<Vec<Range<OrigOffset>>> {
     let (unit, value) = debug.attribute(id, attribute).ok()??;
     if let AttributeValue::Exprloc(_) = value {
         return None;
     }
-    let address = debug.sections.address(at)?;
     let mut list = debug.unit(unit).attr_locations(value).ok()??;
+    let mut found = Vec::new();
     while let Ok(Some(entry)) = list.next() {
-        let (begin, end) = (entry.range.begin, entry.range.end);
-        if (begin, end) != (0, u64::MAX) && (begin..end).contains(&address) {
-            return debug.sections.range(begin, end);
-        }
+        found.extend(debug.sections.range(entry.range.begin, entry.range.end));
     }
-    None
+    Some(found)
 }
 
 /// How far an offset is from a range.

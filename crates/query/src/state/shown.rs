@@ -27,7 +27,7 @@ pub struct Shown {
     pub line: Option<u32>,
     /// What it holds, as C would write it; or why that cannot be told.
     pub value: Result<String, String>,
-    /// If it is a parameter that locals tell: the last write to one of them since the call began, in code for which the debug information says so. What it holds then
+    /// If it is a parameter that locals tell: the last write to one of them since the call began, unless it is the one with which the debug information begins to have it there. What it holds then
     /// may be what the source assigned, or something else that the compiler keeps there.
     pub written: Option<Written>,
     /// What it holds in a few words, for a list of arguments: `…` for what has many parts, `?` if that cannot be told, and behind what may be something else.
@@ -55,10 +55,9 @@ pub fn variables(
         Ok(found) => found,
         Err(error) => return Ok(Err(error)),
     };
-    let parameters = activation.parameters(moment.program);
     let shown = found.iter().map(|it| {
         let mut shown = shown_of(known, it, moment, limits);
-        if let (Ok(_), Some(doubt)) = (&shown.value, doubt(known, it, at, parameters)) {
+        if let (Ok(_), Some(doubt)) = (&shown.value, doubt(known, it, at)) {
             shown.written = doubt.written(&written)?;
         }
         if shown.written.is_some() {

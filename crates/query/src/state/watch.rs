@@ -39,7 +39,7 @@ pub struct Worth {
     pub type_name: String,
     /// Its value as C would write it.
     pub text: String,
-    /// It begins with a parameter that locals tell: the last write to one of them since the call began, in code for which the debug information says so.
+    /// It begins with a parameter that locals tell: the last write to one of them since the call began, unless it is the one with which the debug information begins to have it there.
     pub written: Option<Written>,
 }
 
@@ -153,9 +153,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         let Ok(variable) = self.variables.find(&self.path.variable, place) else {
             return Ok(None);
         };
-        let parameters = activation.parameters(self.program);
         let at = activation.offset;
-        let doubt = doubt(self.variables, &variable, at, parameters);
+        let doubt = doubt(self.variables, &variable, at);
         match doubt.zip(moment.entry) {
             Some((doubt, entry)) => doubt
                 .written(|local| activation.written(self.values, self.bodies, entry.time, local)),

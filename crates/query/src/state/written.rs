@@ -1,7 +1,6 @@
 //! Whether a parameter's local was written since the call began.
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::rc::Rc;
 
 use afterimage_ids::{FuncId, NodeId, OpId, OrigOffset};
@@ -53,48 +52,45 @@ impl Machine for Probe {
     }
 }
 
-/// The locals that tell a parameter, in whatever form: that hold it or parts of it, point to where it is, or are computed with; and for which code the debug
-/// information says so.
+/// The locals that tell a parameter, in whatever form: that hold it or parts of it, point to where it is, or are computed with.
 pub(super) struct Doubt {
     locals: Vec<u32>,
-    /// Where a write may have put something else there; all of the function if there is none.
-    within: Vec<Range<OrigOffset>>,
+    /// Where the debug information begins to have the parameter there, unless that is where the function begins: a write right before is the parameter's own.
+    starts: Vec<OrigOffset>,
 }
 
 /// The doubt about a parameter at a moment. `None` if no local tells it.
 ///
-/// Optimised code may keep something else in a local while the debug information goes on to have the parameter there. It looks the same if it is the source's own
-/// assignment that wrote it: what the local holds after a write is told, and that it was written.
-pub(super) fn doubt(
-    known: &Variables<'_>,
-    variable: &Variable,
-    at: OrigOffset,
-    parameters: usize,
-) -> Option<Doubt> {
+/// Optimised code may keep something else in a local while the debug information goes on to have the parameter there, or has it there again later. It looks the same
+/// if it is the source's own assignment that wrote it: what the local holds after a write is told, and that it was written.
+pub(super) fn doubt(known: &Variables<'_>, variable: &Variable, at: OrigOffset) -> Option<Doubt> {
     if variable.kind != VariableKind::Parameter {
         return None;
     }
-    let (at, within) = match known.extent(variable, at) {
-        // What is in the frame is in no local, so nothing is to be asked of the frame.
-        None if variable.inlined == 0 => (None, Vec::new()),
-        None => (None, variable.scope.to_vec()),
-        Some(range) => (Some(at), vec![range]),
-    };
+    let listed = known.extents(variable);
+    let is_list = listed.is_some();
+    let code = listed.unwrap_or_else(|| match variable.inlined {
+        0 => Vec::new(),
+        _ => variable.scope.to_vec(),
+    });
+    let starts = code.into_iter().map(|range| range.start).collect();
     let probe = Probe::default();
-    let located = known.locate(variable, at, &probe);
+    // Without an offset nothing is in the frame: that is set by the function itself.
+    let located = known.locate(variable, is_list.then_some(at), &probe);
     let mut locals = probe.0.into_inner();
     let pieces = located.map_or(Vec::new(), |object| object.pieces);
     locals.extend(pieces.iter().filter_map(|piece| match piece.place {
         Place::Local(local) => Some(local),
         _ => None,
     }));
-    // Other locals were written before the parameter was there.
-    if within.is_empty() {
-        locals.retain(|local| (*local as usize) < parameters);
-    }
     locals.sort_unstable();
     locals.dedup();
-    (!locals.is_empty()).then_some(Doubt { locals, within })
+    (!locals.is_empty()).then_some(Doubt { locals, starts })
+}
+
+/// How many bytes `local.set` and `local.tee` take: the operator, and the local seven bits a byte.
+fn set_bytes(local: u32) -> u32 {
+    1 + (u32::BITS - local.leading_zeros()).div_ceil(7).max(1)
 }
 
 impl Doubt {
@@ -107,10 +103,10 @@ impl Doubt {
         written: impl Fn(u32) -> Result<Option<Written>, E>,
     ) -> Result<Option<Written>, E> {
         let mut last: Option<Written> = None;
-        for local in &self.locals {
-            let found = written(*local)?.filter(|write| {
-                let mut within = self.within.iter();
-                self.within.is_empty() || within.any(|range| range.contains(&write.offset))
+        for &local in &self.locals {
+            let found = written(local)?.filter(|write| {
+                let behind = OrigOffset(write.offset.0.saturating_add(set_bytes(local)));
+                !self.starts.contains(&behind)
             });
             let key = |write: &Written| (write.time, write.offset);
             last = last.into_iter().chain(found).max_by_key(key);
