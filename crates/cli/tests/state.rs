@@ -288,9 +288,10 @@ fn a_function_is_shown_behind_its_prologue() {
         let n = expected[call - 1].clone().ok();
         assert_eq!(held(&frame, "n"), n);
         assert_eq!(frame["line"], "mix.c:11");
-        // The first operator of all: there is no frame yet.
+        // The first operator of all: there is no frame yet, but what it was called with.
         let entry = innermost(&sandbox, &format!("tree+0#{call}"));
-        assert_eq!(held(&entry, "n"), None);
+        assert_eq!(held(&entry, "n"), n);
+        assert_eq!(held(&entry, "left"), None);
         assert!(entry["offset"].as_u64() < frame["offset"].as_u64());
         assert_eq!(entry["entered"], frame["entered"]);
     }
@@ -385,7 +386,7 @@ fn types_of_rust_look_like_what_they_are() {
     let line = TYPES.lines().position(|line| line.ends_with("// here"));
     let frame = innermost(&sandbox, &format!("app.rs:{}", line.unwrap() + 1));
     for (name, value) in [
-        ("text", r#""tab\t\x01""#),
+        ("text", r#""tab\t\001""#),
         ("owned", r#""owned""#),
         ("numbers", "{ 1, -2, 3 }"),
         ("slice", "{ 7, 8 }"),

@@ -27,7 +27,7 @@ pub struct Shown {
     pub line: Option<u32>,
     /// What it holds, as C would write it; or why that cannot be told.
     pub value: Result<String, String>,
-    /// If it is a parameter that locals tell: the last write to one of them since the call began, unless it is the one with which the debug information begins to have it there. What it holds then
+    /// If it is a parameter that locals tell: the last write to one of them since the call began, unless it is to a local that is no argument, and the debug information begins to have it there with this write. What it holds then
     /// may be what the source assigned, or something else that the compiler keeps there.
     pub written: Option<Written>,
     /// What it holds in a few words, for a list of arguments: `…` for what has many parts, `?` if that cannot be told, and behind what may be something else.
@@ -55,9 +55,10 @@ pub fn variables(
         Ok(found) => found,
         Err(error) => return Ok(Err(error)),
     };
+    let arguments = activation.parameters(moment.program);
     let shown = found.iter().map(|it| {
         let mut shown = shown_of(known, it, moment, limits);
-        if let (Ok(_), Some(doubt)) = (&shown.value, doubt(known, it, at)) {
+        if let (Ok(_), Some(doubt)) = (&shown.value, doubt(known, it, at, arguments)) {
             shown.written = doubt.written(&written)?;
         }
         if shown.written.is_some() {

@@ -39,7 +39,7 @@ pub struct Worth {
     pub type_name: String,
     /// Its value as C would write it.
     pub text: String,
-    /// It begins with a parameter that locals tell: the last write to one of them since the call began, unless it is the one with which the debug information begins to have it there.
+    /// It begins with a parameter that locals tell: the last write to one of them since the call began, unless it is to a local that is no argument, and the debug information begins to have it there with this write.
     pub written: Option<Written>,
 }
 
@@ -154,7 +154,8 @@ impl<'w, 'a> Watch<'w, 'a> {
             return Ok(None);
         };
         let at = activation.offset;
-        let doubt = doubt(self.variables, &variable, at);
+        let arguments = activation.parameters(self.program);
+        let doubt = doubt(self.variables, &variable, at, arguments);
         match doubt.zip(moment.entry) {
             Some((doubt, entry)) => doubt
                 .written(|local| activation.written(self.values, self.bodies, entry.time, local)),

@@ -55,7 +55,10 @@ impl Machine for Probe {
 /// The locals that tell a parameter, in whatever form: that hold it or parts of it, point to where it is, or are computed with.
 pub(super) struct Doubt {
     locals: Vec<u32>,
-    /// Where the debug information begins to have the parameter there, unless that is where the function begins: a write right before is the parameter's own.
+    /// How many of the function's locals are arguments.
+    arguments: usize,
+    /// Where the debug information begins to have the parameter there, unless that is where the function begins: a write of another local right before is
+    /// the parameter's own.
     starts: Vec<OrigOffset>,
 }
 
@@ -63,7 +66,12 @@ pub(super) struct Doubt {
 ///
 /// Optimised code may keep something else in a local while the debug information goes on to have the parameter there, or has it there again later. It looks the same
 /// if it is the source's own assignment that wrote it: what the local holds after a write is told, and that it was written.
-pub(super) fn doubt(known: &Variables<'_>, variable: &Variable, at: OrigOffset) -> Option<Doubt> {
+pub(super) fn doubt(
+    known: &Variables<'_>,
+    variable: &Variable,
+    at: OrigOffset,
+    arguments: usize,
+) -> Option<Doubt> {
     if variable.kind != VariableKind::Parameter {
         return None;
     }
@@ -85,7 +93,11 @@ pub(super) fn doubt(known: &Variables<'_>, variable: &Variable, at: OrigOffset) 
     }));
     locals.sort_unstable();
     locals.dedup();
-    (!locals.is_empty()).then_some(Doubt { locals, starts })
+    (!locals.is_empty()).then_some(Doubt {
+        locals,
+        arguments,
+        starts,
+    })
 }
 
 /// How many bytes `local.set` and `local.tee` take: the operator, and the local seven bits a byte.
@@ -106,7 +118,7 @@ impl Doubt {
         for &local in &self.locals {
             let found = written(local)?.filter(|write| {
                 let behind = OrigOffset(write.offset.0.saturating_add(set_bytes(local)));
-                !self.starts.contains(&behind)
+                (local as usize) < self.arguments || !self.starts.contains(&behind)
             });
             let key = |write: &Written| (write.time, write.offset);
             last = last.into_iter().chain(found).max_by_key(key);
