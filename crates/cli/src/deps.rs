@@ -627,7 +627,7 @@ impl<'a> Scene<'a> {
         let line = line_of(&self.places, self.source, first);
         let line = match line.is_empty() {
             true => String::new(),
-            false => format!("  {line}"),
+            false => format!("  {}", harmless(&line)),
         };
         let name = harmless(self.names.function(function));
         format!("@{first}..@{last}, {what}{line}  in {name}")
@@ -637,7 +637,7 @@ impl<'a> Scene<'a> {
         let line = line_of(&self.places, self.source, offset);
         let line = match line.is_empty() {
             true => String::new(),
-            false => format!("  {line}"),
+            false => format!("  {}", harmless(&line)),
         };
         let name = harmless(self.names.function(function));
         format!("@{offset} {}{line}  in {name}", harmless(text))

@@ -339,6 +339,11 @@ const LOOK: Duration = Duration::from_millis(50);
 /// moment, that is waited for. What was to be added may be there then: open it again, and look.
 pub(crate) fn append(at: &Path, seen: &TraceFile, lost: &str) -> Result<Option<TraceWriter>> {
     match TraceWriter::append(at) {
+        // What was read of it is not true of another one.
+        Ok(_) if !seen.is_at(at) => Err(anyhow!(
+            "another file was put there meanwhile, to which nothing was added; ask again"
+        )
+        .context(lost.to_owned())),
         Ok(out) => {
             say_what_is_removed(at, seen);
             let is_same = TraceFile::open(at)?.state() == seen.state();

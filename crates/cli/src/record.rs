@@ -8,7 +8,7 @@ use afterimage_placement::{Mode, PlanOptions};
 use afterimage_record::{
     Cache, PathFilter, RecordError, RecordOptions, Recorded, Repeating, Uncertain, record,
 };
-use afterimage_trace::{Interrupter, TraceError, TraceWriter};
+use afterimage_trace::{Ending, Interrupter, TraceError, TraceWriter};
 use anyhow::{Result, anyhow, bail};
 use clap::Args as _;
 
@@ -98,9 +98,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let args = match args.strip_prefix(&[OsString::from("--")]) {
         Some(args) => args,
         None => {
-            if let Some(option) = args.iter().find(|arg| is_own_option(arg)) {
+            let ours = args.iter().take_while(|arg| *arg != "--");
+            if let Some(option) = ours.into_iter().find(|arg| is_own_option(arg)) {
                 say(format_args!(
-                    "{} stands after the program, so the guest gets it; our options go before the program",
+                    "{} stands after the program, so the guest gets it; our options go before the program (a -- right after the program says that this is meant)",
                     option.display()
                 ));
             }
@@ -165,7 +166,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             Ok(())
         })?;
     }
-    if arguments.quiet {
+    // What did not go well is told.
+    let is_well = matches!(
+        recorded.end.ending,
+        Ending::Returned | Ending::Exited { .. }
+    );
+    if arguments.quiet && is_well {
         be_quiet();
     }
     let calls: u64 = recorded.end.host_call_counts.iter().sum();
@@ -178,6 +184,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         path.display(),
         bytes(size),
     ));
+    if arguments.quiet {
+        be_quiet();
+    }
     if matches!(lens, Live::Paths) {
         drop(out);
         let lens = match arguments.lens {
@@ -220,16 +229,22 @@ fn cannot_create(path: &Path, error: TraceError) -> anyhow::Error {
     }
 }
 
-/// Whether a word would be an option of ours before the program.
+/// Whether a word would be an option of ours before the program. A short one with its value, as `-ofile`, may be anything.
 fn is_own_option(word: &OsStr) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.split('=').next()) else {
         return false;
     };
     let command = Arguments::augment_args(clap::Command::new("record"));
-    command
-        .get_arguments()
-        .filter_map(|a| a.get_long())
-        .any(|long| name.strip_prefix("--") == Some(long))
+    command.get_arguments().any(|option| {
+        let short = option.get_short().map(String::from);
+        let long = option.get_long();
+        match name.strip_prefix("--") {
+            Some(name) => Some(name) == long,
+            None => name
+                .strip_prefix('-')
+                .is_some_and(|name| Some(name) == short.as_deref()),
+        }
+    })
 }
 
 /// Whether a run has the stop clock: what is made during the run needs a place to stop at, if it is stopped from outside.
@@ -299,12 +314,16 @@ pub(crate) fn execute(
             _ => Exit::Failure,
         };
         let place = match error {
+            // They name the places themselves.
+            RecordError::Trace(TraceError::Replaced { .. } | TraceError::Moved { .. }) => {
+                error.to_string()
+            }
             RecordError::Trace(_) => {
                 let path = out.path();
                 format!("the recording stops early; what was written is kept in {}, see: afterimage info {}", path.display(), pasted(&path))
             }
             RecordError::Interrupted => {
-                format!("{}: nothing is recorded, because the engine was still compiling the program", loaded.path.display())
+                format!("{}: nothing is recorded, because the guest had not begun", loaded.path.display())
             }
             _ => loaded.path.display().to_string(),
         };

@@ -693,7 +693,7 @@ fn text(out: &mut dyn Write, scene: &Shown, reports: &[Report<'_>]) -> Result<()
         }
         let place = match report.line.is_empty() {
             true => String::new(),
-            false => format!("  {}", report.line),
+            false => format!("  {}", harmless(&report.line)),
         };
         writeln!(
             out,

@@ -551,3 +551,134 @@ fn debug_information_that_cannot_be_read() {
         assert!(!ran.stdout.is_empty(), "{ran:?}");
     }
 }
+
+/// A pipe, a device or a folder where a file belongs is refused at once, and not waited for.
+#[test]
+fn what_is_no_file_is_refused_and_not_waited_for() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.wat", HELLO);
+    sandbox.run("record hello.wat");
+    sandbox.ok("build --lens full hello.aft");
+    fs::create_dir(sandbox.path("folder")).unwrap();
+    let made = sandbox.shell("mkfifo pipe && ln -s pipe link && ln -s /dev/zero zero");
+    assert_eq!(made.code, Some(0), "{made:?}");
+    for file in ["pipe", "link", "zero", "folder"] {
+        for words in [
+            "info FILE",
+            "verify FILE",
+            "profile FILE",
+            "profile hello.aft --mode feedback --weights FILE",
+            "profile hello.wat --counters FILE",
+            "trace FILE",
+            "state FILE --at end",
+            "slice FILE --at main",
+            "why FILE --trap",
+            "diff hello.aft FILE",
+            "match FILE hello.aft",
+            "build --lens full FILE",
+            "export FILE --format collapsed",
+            "cfg FILE --function main",
+            "instrument FILE -o out.wasm",
+            "record FILE",
+            "record -o FILE hello.wat",
+            "record --force -o FILE hello.wat",
+        ] {
+            let words = words.replace("FILE", file);
+            let ran = sandbox.shell(&format!("exec timeout 60 $AFTERIMAGE {words}"));
+            ran.is_refusal(&words, 125, &[file]);
+        }
+    }
+    // Reports go to pipes that somebody reads.
+    for words in ["profile hello.aft -o pipe", "instrument hello.wat -o pipe"] {
+        let ran = sandbox.shell(&format!("exec timeout 60 $AFTERIMAGE {words}"));
+        ran.is_refusal(words, 125, &["pipe", "nobody reads"]);
+        let ran = sandbox.shell(&format!(
+            "cat pipe >read & $AFTERIMAGE {words}; code=$?; wait; exit $code"
+        ));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(sandbox.read("read").len() > 50);
+    }
+    // A guest reads from a pipe when somebody writes to it, and until then a signal and the time limit end the waiting.
+    let ran = sandbox.shell("echo x >pipe & $AFTERIMAGE record --force --stdin pipe hello.wat; code=$?; wait; exit $code");
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let ran =
+        sandbox.shell("timeout 1 $AFTERIMAGE record -o waits.aft --stdin pipe hello.wat; echo $?");
+    assert_eq!(ran.stdout, "124\n", "{ran:?}");
+    let ran = sandbox.shell(
+        "exec timeout 60 $AFTERIMAGE record -o waits.aft --timeout 0.1 --stdin pipe hello.wat",
+    );
+    ran.is_refusal("record --stdin pipe", 124, &["interrupted"]);
+    assert!(!sandbox.path("waits.aft").exists());
+}
+
+#[test]
+fn options_that_the_guest_gets_are_said() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.wat", HELLO);
+    for (words, said) in [
+        (
+            "record --force hello.wat -o y.aft",
+            Some("-o stands after the program"),
+        ),
+        (
+            "record --force hello.wat x -q",
+            Some("-q stands after the program"),
+        ),
+        (
+            "record --force hello.wat --output=y.aft",
+            Some("--output=y.aft stands after the program"),
+        ),
+        (
+            "record --force hello.wat --lens paths",
+            Some("--lens stands after the program"),
+        ),
+        ("record --force hello.wat -x --oh -", None),
+        ("record --force hello.wat -- -o y.aft", None),
+        ("record --force hello.wat x -- -o y.aft", None),
+    ] {
+        let ran = sandbox.run(words);
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        let found = ran
+            .stderr
+            .lines()
+            .find(|line| line.contains("stands after"));
+        assert_eq!(found.is_some(), said.is_some(), "{words}: {ran:?}");
+        assert!(
+            ran.stderr.contains(said.unwrap_or_default()),
+            "{words}: {ran:?}"
+        );
+        assert!(!sandbox.path("y.aft").exists(), "the guest got it");
+    }
+}
+
+/// Who wants to hear nothing of what goes well hears of what does not.
+#[test]
+fn a_quiet_recording_that_fails_says_why() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.wat", HELLO);
+    let ran = sandbox.run("record -q hello.wat");
+    assert_eq!((ran.code, &*ran.stderr), (Some(3), ""));
+    let traps =
+        "(module (func (export \"_start\") unreachable) (func (export \"spin\") (loop (br 0))))";
+    sandbox.write("traps.wat", traps);
+    for (words, code, said) in [
+        ("record -q --force traps.wat", 134, "traps.wat trapped"),
+        (
+            "record -q --force --lens full traps.wat",
+            134,
+            "traps.wat trapped",
+        ),
+        (
+            "record -q --force --invoke spin --timeout 0.05 traps.wat",
+            124,
+            "time limit",
+        ),
+    ] {
+        let ran = sandbox.run(words);
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert!(ran.stderr.contains(said), "{ran:?}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    }
+    sandbox.refused("record -q traps.wat", 125, &["traps.aft exists already"]);
+    sandbox.refused("record -q nowhere.wat", 127, &["nowhere.wat"]);
+}

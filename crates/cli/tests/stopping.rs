@@ -179,6 +179,25 @@ fn signals_that_come_together_keep_the_ending() {
     sandbox.ok("verify run.aft");
 }
 
+/// Whoever moves a file over one that is being recorded keeps both.
+#[test]
+fn a_recording_that_is_replaced_while_it_is_made_is_kept() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    let child = begun(&mut sandbox.command(["record", "spin.wat"]));
+    sandbox.write("other", "theirs");
+    fs::rename(sandbox.path("other"), sandbox.path("spin.aft")).unwrap();
+    signal(&child, Signal::INT);
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(125), "{ran:?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    assert_eq!(sandbox.read("spin.aft"), b"theirs");
+    let names = sandbox.names();
+    let kept = names.iter().find(|name| name.ends_with(".part")).unwrap();
+    assert!(ran.stderr.contains(&format!("kept in {kept}")), "{ran:?}");
+    is_exact(&sandbox, kept, "stopped by Ctrl-C");
+}
+
 /// A terminal that is closed: nobody reads any more, and the shell sends its signal.
 #[test]
 fn a_terminal_that_is_closed_keeps_the_ending() {
@@ -724,7 +743,10 @@ fn a_build_that_is_interrupted_goes_on_later() {
             .spawn();
         let child = child.unwrap();
         std::thread::sleep(Duration::from_millis(wait));
-        // It may have ended already.
+        // It may have ended already. Sent twice, it is one request.
+        let _ =
+            rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT);
+        std::thread::sleep(Duration::from_millis(20));
         let _ =
             rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT);
         let ran = ended(child);

@@ -1,8 +1,11 @@
 //! Recording: a live run whose host boundary goes to the log.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use afterimage_ids::{FuncId, ImportId};
@@ -30,7 +33,7 @@ use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
 use crate::lens::solve_counts;
 use crate::paths::{HALF_WORDS, HasPaths, PathHost, Producer, WordWriter, say_number};
-use crate::replay::{Progress, compile_unless};
+use crate::replay::{ASK, Progress, compile_unless};
 use crate::room::{Room, was_not_asked};
 use crate::trapped::{Unsettled, trapped_at};
 use crate::values::{argument, parse_arguments, raw, zero};
@@ -645,7 +648,7 @@ impl Run<'_> {
     ) -> Result<Live, RecordError> {
         let command = self.command;
         let arguments = arguments(command);
-        let wasi = wasi_context(command, &arguments, self.options)?;
+        let wasi = wasi_context(command, &arguments, self.options, interrupt)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -702,6 +705,7 @@ pub(crate) fn wasi_context(
     command: &Command,
     arguments: &[String],
     options: &RecordOptions,
+    interrupt: &Interrupt,
 ) -> Result<WasiP1Ctx, RecordError> {
     let mut builder = WasiCtxBuilder::new();
     builder
@@ -726,7 +730,7 @@ pub(crate) fn wasi_context(
                 path: path.display().to_string(),
                 message,
             };
-            let file = std::fs::File::open(path).map_err(|e| open(e.to_string()))?;
+            let file = open_unless(interrupt, path)?.map_err(|e| open(e.to_string()))?;
             if file.metadata().is_ok_and(|m| m.is_dir()) {
                 return Err(open("it is a folder".to_owned()));
             }
@@ -742,6 +746,21 @@ pub(crate) fn wasi_context(
             })?;
     }
     Ok(builder.build_p1())
+}
+
+/// Opens a file on a thread of its own, which is left alone if somebody asks to stop: a pipe waits for who writes to it.
+fn open_unless(interrupt: &Interrupt, path: &Path) -> Result<io::Result<File>, RecordError> {
+    let (send, opened) = mpsc::channel();
+    let path = path.to_owned();
+    // Nobody may be waiting any more.
+    std::thread::spawn(move || drop(send.send(File::open(path))));
+    loop {
+        match opened.recv_timeout(ASK) {
+            Ok(file) => return Ok(file),
+            Err(RecvTimeoutError::Timeout) if interrupt.requested().is_none() => {}
+            Err(_) => return Err(RecordError::Interrupted),
+        }
+    }
 }
 
 /// Processor time of this thread in seconds.
@@ -761,14 +780,14 @@ pub(crate) fn word(memory: &[u8], address: u64) -> u64 {
 /// Stops the run after a while, unless dropped before.
 struct Timer {
     /// Its end tells the waiting thread that the run is over.
-    _over: std::sync::mpsc::Sender<()>,
+    _over: mpsc::Sender<()>,
 }
 
 impl Timer {
     fn start(limit: Duration, interrupt: Interrupt) -> Self {
-        let (over, waiting) = std::sync::mpsc::channel::<()>();
+        let (over, waiting) = mpsc::channel::<()>();
         std::thread::spawn(move || {
-            if waiting.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            if waiting.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 interrupt.stop(Interrupter::Timeout);
             }
         });

@@ -132,7 +132,12 @@ impl Compiled {
             silent: true,
             ..RecordOptions::default()
         };
-        let wasi = wasi_context(command, &arguments(command), &options)?;
+        let wasi = wasi_context(
+            command,
+            &arguments(command),
+            &options,
+            &crate::Interrupt::new(),
+        )?;
         let (paths, layout) = paths.unzip();
         let mut store = Store::new(&self.engine, Host { wasi, paths });
         // Epochs that never come: the cost of looking for them is what is measured.

@@ -22,7 +22,7 @@ use crate::values::{argument, raw, same_type, val, zero};
 use crate::{Cache, Interrupt, RecordError};
 
 /// How often who waits for the compiler looks whether to go on.
-const ASK: Duration = Duration::from_millis(20);
+pub(crate) const ASK: Duration = Duration::from_millis(20);
 
 /// Where a re-execution is to stop, if the recording does not stop it by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

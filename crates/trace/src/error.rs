@@ -1,6 +1,7 @@
 //! What can go wrong with a trace file.
 
 use std::io;
+use std::path::PathBuf;
 
 use afterimage_ids::FileOffset;
 
@@ -30,6 +31,24 @@ pub enum TraceError {
     /// The output exists and the caller did not allow overwriting it.
     #[error("the file exists already")]
     Exists,
+    /// Something else is where the file was to be, or nothing is; all of the file was copied beside it.
+    #[error(
+        "{path}: another file was put there while it was written, or it was removed; all of it is kept in {kept}"
+    )]
+    Replaced {
+        /// Where the file was to be.
+        path: PathBuf,
+        /// Where it is.
+        kept: PathBuf,
+    },
+    /// The file was moved while it was written.
+    #[error(
+        "{path}: the file was moved while it was written; what was added is in it, where it is now"
+    )]
+    Moved {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The path is a folder, a device or something else that is not a regular file.
     #[error("not a regular file")]
     NotAFile,

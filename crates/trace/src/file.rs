@@ -10,7 +10,7 @@ use memmap2::{Mmap, MmapOptions};
 use crate::layout::CHUNK_HEADER_LEN;
 use crate::limits::{MAX_COUNTS, MAX_END, MAX_META, MAX_MODULE};
 use crate::open::find_state;
-use crate::place::open_regular;
+use crate::place::{Identity, open_regular};
 use crate::state::{ChunkEntry, State};
 use crate::wire::Fault;
 use crate::{
@@ -30,6 +30,8 @@ pub struct TraceFile {
 pub(crate) struct Inner {
     data: Data,
     pub state: State,
+    /// Which file it is, if it is not in memory.
+    identity: Option<Identity>,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,7 @@ impl TraceFile {
     /// [`TraceError::DamagedHeader`], [`TraceError::Newer`].
     pub fn open(path: &Path) -> Result<TraceFile> {
         let mut file = open_regular(path, OpenOptions::new().read(true))?;
+        let identity = Identity::of(&file).map_err(TraceError::io("look at the trace file"))?;
         let length = file
             .metadata()
             .map_err(TraceError::io("look at the trace file"))?
@@ -74,6 +77,7 @@ impl TraceFile {
             inner: Arc::new(Inner {
                 data: Data::Mapped(data),
                 state,
+                identity: Some(identity),
             }),
         })
     }
@@ -88,8 +92,15 @@ impl TraceFile {
             inner: Arc::new(Inner {
                 data: Data::Owned(bytes),
                 state,
+                identity: None,
             }),
         })
+    }
+
+    /// Whether this file is still what a path leads to, and no other one that was put there.
+    pub fn is_at(&self, path: &Path) -> bool {
+        let identity = self.inner.identity;
+        identity.is_some_and(|identity| identity.is_at(path).unwrap_or(false))
     }
 
     /// What was run and how.

@@ -8,7 +8,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) struct Place {
 struct Pending {
     target: PathBuf,
     /// The old file. Its lock keeps other writers away until the rename.
-    _replaced: File,
+    replaced: File,
 }
 
 impl Place {
@@ -58,10 +58,7 @@ impl Place {
         Ok(Place {
             file,
             path,
-            pending: Some(Pending {
-                target,
-                _replaced: replaced,
-            }),
+            pending: Some(Pending { target, replaced }),
         })
     }
 
@@ -76,15 +73,46 @@ impl Place {
         })
     }
 
-    /// Puts a complete file in the place of the one that it replaces, if any.
+    /// Puts a complete file in the place of the one that it replaces, if any. What somebody else put there meanwhile stays.
+    ///
+    /// # Errors
+    /// [`TraceError::Replaced`], [`TraceError::Moved`]: nothing is lost; [`TraceError::Io`].
     pub fn settle(&mut self) -> Result<()> {
-        if let Some(pending) = &self.pending {
-            fs::rename(&self.path, &pending.target)
-                .map_err(TraceError::io("replace the old trace file"))?;
-            self.path.clone_from(&pending.target);
-            self.pending = None;
+        let Some(pending) = &self.pending else {
+            return match is_at(&self.file, &self.path) {
+                Ok(true) => Ok(()),
+                _ => Err(self.keep()?),
+            };
+        };
+        if let Ok(false) = is_at(&pending.replaced, &pending.target) {
+            return Err(TraceError::Replaced {
+                path: pending.target.clone(),
+                kept: self.path.clone(),
+            });
         }
+        fs::rename(&self.path, &pending.target)
+            .map_err(TraceError::io("replace the old trace file"))?;
+        self.path.clone_from(&pending.target);
+        self.pending = None;
         Ok(())
+    }
+
+    /// Keeps a complete file that is no longer at its path, and says how.
+    fn keep(&mut self) -> Result<TraceError> {
+        let path = self.path.clone();
+        let links = links(&self.file).map_err(TraceError::io("look at the trace file"))?;
+        if links > 0 {
+            return Ok(TraceError::Moved { path });
+        }
+        let kept = part_path(&path);
+        let mut copied = || {
+            let mut copy = create_new(&kept)?;
+            self.file.seek(SeekFrom::Start(0))?;
+            io::copy(&mut self.file, &mut copy)?;
+            copy.sync_data()
+        };
+        copied().map_err(TraceError::io("copy the trace file, which was replaced,"))?;
+        Ok(TraceError::Replaced { path, kept })
     }
 }
 
@@ -222,17 +250,65 @@ fn lock_at(file: &File, path: &Path) -> Result<()> {
     }
 }
 
-#[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    Identity::of(file)?.is_at(path)
+}
+
+/// Which file an open one is, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+#[cfg(unix)]
+impl Identity {
+    pub fn of(file: &File) -> io::Result<Self> {
+        Ok(Self::from(&file.metadata()?))
+    }
+
+    /// Whether a path leads to it.
+    pub fn is_at(self, path: &Path) -> io::Result<bool> {
+        Ok(self == Self::from(&fs::metadata(path)?))
+    }
+}
+
+#[cfg(unix)]
+impl From<&fs::Metadata> for Identity {
+    fn from(data: &fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            device: data.dev(),
+            inode: data.ino(),
+        }
+    }
+}
+
+/// How many names a file has.
+#[cfg(unix)]
+fn links(file: &File) -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
-    let (held, found) = (file.metadata()?, fs::metadata(path)?);
-    Ok((held.dev(), held.ino()) == (found.dev(), found.ino()))
+    Ok(file.metadata()?.nlink())
+}
+
+#[cfg(not(unix))]
+fn links(_file: &File) -> io::Result<u64> {
+    Ok(1)
 }
 
 /// Elsewhere an open file cannot be replaced.
 #[cfg(not(unix))]
-fn is_at(_file: &File, _path: &Path) -> io::Result<bool> {
-    Ok(true)
+impl Identity {
+    pub fn of(_file: &File) -> io::Result<Self> {
+        Ok(Self {
+            device: 0,
+            inode: 0,
+        })
+    }
+
+    pub fn is_at(self, _path: &Path) -> io::Result<bool> {
+        Ok(true)
+    }
 }
 
 #[cfg(all(test, unix))]

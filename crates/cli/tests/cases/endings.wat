@@ -270,6 +270,7 @@
 ;; | sound: N, 5 chunks in 4 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --quiet --invoke spin --timeout 0.05 FILE
+;; ! afterimage: endings.wat was stopped by the time limit; 0 host calls recorded in endings.aft (N)
 ;; = 124
 ;; $ afterimage info endings.aft
 ;; | program   endings.wat

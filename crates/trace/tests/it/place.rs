@@ -234,3 +234,83 @@ fn a_symbolic_link_is_followed_and_a_device_is_left_alone() {
         Err(TraceError::Io { .. })
     ));
 }
+
+/// What every file here ends as.
+fn written(writer: &TraceWriter) {
+    writer.meta(&sample::meta()).unwrap();
+    writer.module(sample::MODULE).unwrap();
+}
+
+/// Whoever puts another file in the place of one that is being written keeps theirs, and nothing of ours is lost.
+#[test]
+fn a_file_that_is_replaced_while_it_is_written_is_kept_beside_the_other() {
+    let put = |path: &PathBuf| {
+        let other = path.with_extension("other");
+        fs::write(&other, "theirs").unwrap();
+        fs::rename(&other, path).unwrap();
+    };
+    let kept = |path: &PathBuf, result: afterimage_trace::Result<()>| {
+        let Err(TraceError::Replaced { path: named, kept }) = result else {
+            panic!("{result:?}");
+        };
+        assert_eq!(named, path.canonicalize().unwrap());
+        assert_eq!(fs::read(path).unwrap(), b"theirs");
+        let file = TraceFile::open(&kept).unwrap();
+        assert!(file.state().is_some(), "it is complete");
+        assert_eq!(file.meta().unwrap(), sample::meta());
+        assert_eq!(file.module().unwrap(), sample::MODULE);
+        file
+    };
+    let (dir, path) = setting();
+    let path = dir
+        .path()
+        .canonicalize()
+        .unwrap()
+        .join(path.file_name().unwrap());
+    // A new one.
+    let writer = TraceWriter::create(&path, false).unwrap();
+    written(&writer);
+    put(&path);
+    kept(&path, writer.commit());
+    // One that was to replace another.
+    fs::remove_file(&path).unwrap();
+    sample::record(&path);
+    let writer = TraceWriter::create(&path, true).unwrap();
+    written(&writer);
+    put(&path);
+    kept(&path, writer.commit());
+    // One that something was added to.
+    fs::remove_file(&path).unwrap();
+    sample::record(&path);
+    let old = TraceFile::open(&path).unwrap();
+    assert!(old.is_at(&path));
+    let writer = TraceWriter::append(&path).unwrap();
+    writer.counts(&sample::counts()).unwrap();
+    put(&path);
+    let file = kept(&path, writer.commit());
+    assert_eq!(file.counts().unwrap(), Some(sample::counts()));
+    assert!(!old.is_at(&path));
+    // One that was removed, with nothing in its place.
+    fs::remove_file(&path).unwrap();
+    let writer = TraceWriter::create(&path, false).unwrap();
+    written(&writer);
+    fs::remove_file(&path).unwrap();
+    let removed = writer.commit();
+    let Err(TraceError::Replaced { kept, .. }) = removed else {
+        panic!("{removed:?}");
+    };
+    assert_eq!(
+        TraceFile::open(&kept).unwrap().meta().unwrap(),
+        sample::meta()
+    );
+    // One that was moved has everything, where it is.
+    let writer = TraceWriter::create(&path, false).unwrap();
+    written(&writer);
+    let moved = path.with_extension("moved");
+    fs::rename(&path, &moved).unwrap();
+    assert!(matches!(writer.commit(), Err(TraceError::Moved { .. })));
+    assert_eq!(
+        TraceFile::open(&moved).unwrap().meta().unwrap(),
+        sample::meta()
+    );
+}
