@@ -66,6 +66,7 @@ fn program(sandbox: &Sandbox) {
 fn ask(sandbox: &Sandbox, words: &str, place: &str) -> Ran {
     let words = words.split_whitespace().map(|word| match word {
         "FILE" => format!("{HOSTILE}.aft"),
+        "OTHER" => format!("{HOSTILE}.other.aft"),
         "WASM" => format!("{HOSTILE}.wasm"),
         "AT" => place.to_owned(),
         "NAME" => HOSTILE.to_owned(),
@@ -139,7 +140,7 @@ const QUESTIONS: &[(&str, &[&str])] = &[
     ),
     ("match FILE FILE", &["text", "json", "csv"]),
     ("diff FILE FILE", &["text", "json"]),
-    ("diff --pass FILE --fail FILE", &["text", "json", "csv"]),
+    ("diff --pass FILE --fail OTHER", &["text", "json", "csv"]),
     ("export FILE", &["perfetto", "firefox", "collapsed", "dot"]),
     ("cfg FILE --function NAME", &["text", "json", "dot"]),
     ("cfg WASM --function NAME", &["text", "json", "dot"]),
@@ -278,6 +279,9 @@ fn no_hidden_character_leaves_in_any_format() {
     );
     let place = format!("@{:#x}", load["offset"].as_u64().unwrap());
 
+    let [file, other] = [".aft", ".other.aft"].map(|end| sandbox.path(&format!("{HOSTILE}{end}")));
+    fs::copy(file, other).unwrap();
+
     let (mut wrong, mut named) = (Vec::new(), BTreeSet::new());
     for (question, formats) in QUESTIONS {
         for format in *formats {
@@ -291,7 +295,10 @@ fn no_hidden_character_leaves_in_any_format() {
                 words = question.clone();
             }
             let answer = ask(&sandbox, &words, &place);
-            if let Some(what) = complaint(format, &answer) {
+            let what = complaint(format, &answer);
+            // They tell names in sentences, with escapes, in JSON, too.
+            let told = |what: &String| words.starts_with("why") && what.starts_with("not as");
+            if let Some(what) = what.filter(|what| !told(what)) {
                 wrong.push(format!("{words}\n  {what}"));
             }
             if answer.stdout.contains("SPOOF") {
