@@ -92,12 +92,12 @@
 ;; | {"executions":1,"function":2,"missed":1,"name":"main"}
 ;; $ afterimage simulate run.aft --cache 1k,full,64 --cache2 1m,16,64 --no-save --by instruction --format csv
 ;; | simulation,function,name,kind,operator,offset,file,line,executions,missed,missed_second
-;; | "--cache 1024,full,64 --cache2 1048576,16,64",0,fill,store,i32.store,87,,,64,4,4
-;; | "--cache 1024,full,64 --cache2 1048576,16,64",2,main,bulk,memory.copy,172,,,1,1,1
-;; | "--cache 1024,full,64 --cache2 1048576,16,64",1,sum,load,i32.load,123,,,128,0,0
+;; | "'--cache 1024,full,64 --cache2 1048576,16,64",0,fill,store,i32.store,87,,,64,4,4
+;; | "'--cache 1024,full,64 --cache2 1048576,16,64",2,main,bulk,memory.copy,172,,,1,1,1
+;; | "'--cache 1024,full,64 --cache2 1048576,16,64",1,sum,load,i32.load,123,,,128,0,0
 ;; $ afterimage simulate run.aft --cache 128,2,16 --by instruction --top 1 --format csv
 ;; | simulation,function,name,kind,operator,offset,file,line,executions,missed,missed_second
-;; | "--cache 128,2,16",1,sum,load,i32.load,123,,,128,24,
+;; | "'--cache 128,2,16",1,sum,load,i32.load,123,,,128,24,
 ;; $ afterimage simulate run.aft --at sum --cache 128,2,16 --cache2 1k,4,32
 ;; | @0x7b i32.load    in sum
 ;; | 24 of 128 executions missed (18.8%), 0 both: --cache 128,2,16 --cache2 1024,4,32
@@ -126,9 +126,9 @@
 ;; | {"executions":1,"first":64,"outcome":"missed"}
 ;; $ afterimage simulate run.aft --at fill --branch-predictor gshare:bits=8,history=6 --format csv
 ;; | simulation,offset,first,executions,outcome
-;; | "--branch-predictor gshare:bits=8,history=6,targets=9",101,1,7,missed
-;; | "--branch-predictor gshare:bits=8,history=6,targets=9",101,8,56,hit
-;; | "--branch-predictor gshare:bits=8,history=6,targets=9",101,64,1,missed
+;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,1,7,missed
+;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,8,56,hit
+;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,64,1,missed
 ;; $ afterimage simulate run.aft --at @0x7b#35 --top 3
 ;; ! afterimage: run.aft: --at @0x7b#35: that is one execution: leave --top out
 ;; = 125
