@@ -1,16 +1,27 @@
-//! The counts of source lines.
+//! The counts of source lines: the one definition that all commands share.
 //!
 //! A line's count is the number of *arrivals* at it. An execution of an
-//! instruction of line L is an arrival at L if the instruction that the same
-//! activation executed before it is of another line or of none, or if there
-//! is no such instruction, or if control came to it over a back edge or
-//! through a vertex that executes nothing (the root of a function that begins with a
-//! loop; the dispatch of an exception to its handler).
+//! instruction of line L is an arrival at L
+//! - if the instruction that the same activation executed before it is of another line or of none, or there is none;
+//! - if control came round a loop that can go round without leaving L: the edge is a back edge, and on a
+//!   cycle of blocks that are all of L;
+//! - or if control came through a vertex that executes nothing: the root of a function that begins with a
+//!   loop, or the dispatch of an exception to its handler.
 //!
-//! An unconditional jump is nowhere: it is passed over. Compilers give the jump at the end of an arm the line of its `if`, and
-//! the jump at the end of a loop the line of its `while`, and nobody who reads the source arrives there a second time. (It
-//! is still an instruction of its line.) So control that passes a block of nothing but a jump comes, at the block behind it, from
-//! where it was before.
+//! So `while (*p) p++;` on one line arrives once per iteration, and the `for (…; …; i++)` of a loop whose body stands below it once, and
+//! once more whenever the body is done. A loop that can do both arrives for both reasons.
+//!
+//! A jump (`br`) of a line that has other code in the function is nowhere: it is passed over. Compilers give the jump at the end of an arm the line of its
+//! `if`, and the jump at the end of a loop the line of its `while`, and nobody who reads the source arrives there a second time. (It
+//! is still an instruction of its line.) So control that passes a block of nothing but such a jump comes, at the block behind it, from
+//! where it was before. If jumps are all that a line has (`break;`, `continue;`, `goto end;`, `} else {`), they are its code, and executing one is an arrival.
+//! The exception is the head of a loop without a condition, `while (1) {` or `for (;;) {`: a line of nothing but jumps
+//! back to code of a later line has no code and no count. `OperatorCount::position` and `OperatorCount::passed` hold what these rules decide.
+//!
+//! What `gcov` counts is the same with four exceptions. It counts blocks, not arrivals: a line that a block comes back to
+//! (the arguments of a call on lines of their own) is counted once there. It counts jumps that lead to the next instruction, of which WebAssembly has none;
+//! so `do {` has a count there. It enters a line by any of its blocks, even one of whose jumps alone is of the line. And it counts a loop that stays on its line by
+//! what is left when all entries from outside are taken off.
 //!
 //! An edge that was taken leads to an arrival even if the run was stopped right before the
 //! instruction that it leads to, or in jumps on the way.
@@ -18,11 +29,11 @@
 //! Every arrival happens at a fixed place: between two neighbours in a block,
 //! or at a block's entry over a fixed edge. So the counts of operators and edges give
 //! the number exactly: the sum of the counts of these places. A call on a line
-//! and the rest of that line after it are one arrival; a loop on one line arrives once
-//! per iteration; of a line's several copies (inlined, generic) all arrivals are added.
+//! and the rest of that line after it are one arrival; of a line's several copies (inlined, generic) all arrivals are added.
 
 use std::collections::HashMap;
 
+use afterimage_graph::{Adjacency, Components};
 use afterimage_ids::{BlockId, EdgeId, EntityRef, FunctionCounts, OpId, SecondaryMap};
 use afterimage_program::Function;
 
@@ -38,8 +49,14 @@ pub struct LineCount {
     pub instructions: u64,
 }
 
-/// The first and the last line of a block that executes something; each may be unknown.
-type Ends = Option<(Option<Line>, Option<Line>)>;
+/// The lines of a block that executes something; each may be unknown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Ends {
+    first: Option<Line>,
+    last: Option<Line>,
+    /// Nothing between them is of another line.
+    is_one: bool,
+}
 
 /// A fixed place where somebody arrives at a line whenever control comes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,48 +104,69 @@ pub(crate) fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<
     let mut arrive = |line: Option<Line>, arrival| {
         arrivals.extend(line.map(|line| (line, arrival)));
     };
-    let mut ends = SecondaryMap::<BlockId, Ends>::with_capacity(function.cfg.blocks.len());
+    let mut ends = SecondaryMap::<BlockId, Option<Ends>>::with_capacity(function.cfg.blocks.len());
     for (id, block) in code_blocks(function) {
         let operators = &operators[block.ops.start.index()..block.ops.end.index()];
-        let mut steps = operators
-            .iter()
-            .filter(|operator| operator.instruction && !operator.jump);
+        let mut steps = operators.iter().filter(|operator| operator.is_step());
         let Some(first) = steps.next().map(line_of) else {
             continue;
         };
-        let mut last = first;
+        let (mut last, mut is_one) = (first, true);
         for operator in steps {
             let line = line_of(operator);
             if line != last {
                 arrive(line, Arrival::At(operator.op));
+                is_one = false;
             }
             last = line;
         }
-        ends[id] = Some((first, last));
+        ends[id] = Some(Ends {
+            first,
+            last,
+            is_one,
+        });
     }
     let jumps = Jumps::of(function, operators);
     let (first_block, _) = jumps.behind(function.cfg.graph.root(), false);
-    if let Some((first, _)) = first_block.and_then(|block| ends[block]) {
-        arrive(first, Arrival::Entry);
+    if let Some(ends) = first_block.and_then(|block| ends[block]) {
+        arrive(ends.first, Arrival::Entry);
     }
+    // Edges that lead from a line to itself.
+    let mut staying = Vec::new();
     for (edge, transfer) in function.cfg.edges.iter() {
         // What passes a block of nothing but a jump is counted where it comes from.
         if jumps.0[transfer.from].is_some() {
             continue;
         }
-        let (target, back) = jumps.behind(transfer.to, transfer.back);
-        let Some((first, _)) = target.and_then(|block| ends[block]) else {
+        let (Some(target), back) = jumps.behind(transfer.to, transfer.back) else {
             continue;
         };
-        let same_line = ends[transfer.from].is_some_and(|(_, last)| last == first);
-        if back || !same_line {
-            arrive(first, Arrival::Over(edge));
+        let Some(to) = ends[target] else {
+            continue;
+        };
+        match ends[transfer.from].filter(|from| from.last == to.first) {
+            Some(from) if from.is_one && to.is_one => {
+                staying.push((edge, transfer.from, target, back));
+            }
+            Some(_) => {}
+            None => arrive(to.first, Arrival::Over(edge)),
+        }
+    }
+    if staying.iter().any(|(.., back)| *back) {
+        let pairs = staying
+            .iter()
+            .map(|(_, from, to, _)| (from.index(), to.index()));
+        let rounds = Components::compute(&Adjacency::new(function.cfg.blocks.len(), pairs));
+        for (edge, from, to, back) in staying {
+            if back && rounds.of(from.index()) == rounds.of(to.index()) {
+                arrive(ends[to].and_then(|to| to.first), Arrival::Over(edge));
+            }
         }
     }
     arrivals
 }
 
-/// For each block of nothing but a jump: the first block behind it that is none, and whether a back edge leads
+/// For each block of nothing but a jump that is passed over: the first block behind it that is none, and whether a back edge leads
 /// there. No block: jumps lead round in a circle.
 struct Jumps(SecondaryMap<BlockId, Option<(Option<BlockId>, bool)>>);
 
@@ -140,7 +178,7 @@ impl Jumps {
         for (id, block) in code_blocks(function) {
             let own = &operators[block.ops.start.index()..block.ops.end.index()];
             let mut instructions = own.iter().filter(|operator| operator.instruction);
-            alone[id] = instructions.next().is_some_and(|first| first.jump)
+            alone[id] = instructions.next().is_some_and(|first| first.passed)
                 && instructions.next().is_none();
         }
         let mut behind = SecondaryMap::with_capacity(cfg.blocks.len());

@@ -1,10 +1,12 @@
 //! The executions of single operators, and the line of each.
 
+use std::collections::HashSet;
+
 use afterimage_ids::{BlockId, EntityRef, OpId, OrigOffset, SecondaryMap};
 use afterimage_program::{Block, BlockKind, Function, Location};
 
 use crate::body::Decoded;
-use crate::{FunctionProfile, ProfileError, Source};
+use crate::{FunctionProfile, Line, ProfileError, Source};
 
 /// An operator of a body, with its executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,15 +17,23 @@ pub struct OperatorCount {
     pub offset: OrigOffset,
     /// Whether it is an instruction; the markers of the block structure are not.
     pub instruction: bool,
-    /// Whether it is an unconditional jump (`br`).
-    pub jump: bool,
+    /// Whether control passes it over: a jump (`br`) of a line that has other code, or of no line. See [`OperatorCount::is_step`].
+    pub passed: bool,
     /// The block that it belongs to; `None` in code that cannot be reached.
     pub block: Option<BlockId>,
     /// How often it was executed, a trap in it included; for a marker, how often control passed it.
     pub count: u64,
     /// Where it comes from. An instruction of which the debug information says nothing, as compilers do of code that they merged or made up, is taken to come from where control comes from: the
     /// last instruction before it that has a position, if that is the same line whichever way control comes; otherwise it has none. Markers have none.
+    /// The jump back of a loop without a condition (`while (1) {`) counts as such code.
     pub position: Option<Location>,
+}
+
+impl OperatorCount {
+    /// Whether control arrives at its line with it, as [`lines`](crate::lines) defines.
+    pub(crate) fn is_step(&self) -> bool {
+        self.instruction && !self.passed
+    }
 }
 
 /// How many instructions a function executed: each block's executions times its
@@ -99,11 +109,12 @@ pub(crate) fn positions(
         op: OpId::new(i),
         offset: op.offset,
         instruction: op.instruction,
-        jump: op.jump,
+        passed: op.jump,
         block: None,
         count: 0,
         position: source.locate(op.offset).filter(|_| op.instruction),
     }));
+    settle_jumps(function, into);
     let before = before_blocks(function, into);
     let mut blocks = code_blocks(function)
         .filter(|(_, block)| !block.ops.is_empty())
@@ -119,6 +130,51 @@ pub(crate) fn positions(
         if operator.instruction {
             known = operator.position.or(known);
             operator.position = known;
+        }
+    }
+}
+
+/// Decides which jumps control passes over; so far these are all. A jump that is all its line has in the function
+/// (`break;`, `goto end;`) is a step like any other instruction. If all jumps of such a line lead back to code of a later line, the line is
+/// the head of a loop without a condition: nothing is executed there, and the jumps lose their position. O(operators).
+fn settle_jumps(function: &Function, operators: &mut [OperatorCount]) {
+    let cfg = &function.cfg;
+    let (mut jumps, mut with_code, mut last) = (Vec::new(), HashSet::new(), None);
+    for (id, block) in code_blocks(function) {
+        for operator in &operators[block.ops.start.index()..block.ops.end.index()] {
+            let Some(line) = operator.position.map(Line::from) else {
+                continue;
+            };
+            if operator.passed {
+                jumps.push((id, operator.op, line));
+            } else if last.replace(line) != Some(line) {
+                with_code.insert(line);
+            }
+        }
+    }
+    jumps.retain(|(_, _, line)| !with_code.contains(line));
+    let heads_loop = |block: BlockId, line: Line| {
+        let [edge] = *cfg.graph.out_edges(block) else {
+            return false;
+        };
+        let target = &cfg.blocks[cfg.graph.to(edge)].ops;
+        let mut target = operators[target.start.index()..target.end.index()].iter();
+        let first = target
+            .find_map(|operator| operator.position)
+            .map(Line::from);
+        let is_later =
+            first.is_some_and(|first| first.file == line.file && first.number > line.number);
+        cfg.edges[edge].back && is_later
+    };
+    let others = jumps
+        .iter()
+        .filter(|(block, _, line)| !heads_loop(*block, *line));
+    let lone: HashSet<Line> = others.map(|(_, _, line)| *line).collect();
+    for (_, op, line) in jumps {
+        let operator = &mut operators[op.index()];
+        match lone.contains(&line) {
+            true => operator.passed = false,
+            false => operator.position = None,
         }
     }
 }

@@ -118,15 +118,74 @@ fn line_table(program: &Program, bytes: &[u8], choices: &mut Choices<'_>) -> Lin
     LineTable(rows)
 }
 
-/// An instruction that control reached, and executed unless the run stopped before it. `arrives`: at the activation's start, over a back edge, or
-/// through a vertex that executes nothing.
+/// An instruction that control reached, and executed unless the run stopped before it. `arrives`: at the activation's start, round a loop that can stay on its
+/// line, or through a vertex that executes nothing.
 struct Reached {
     offset: OrigOffset,
     line: Option<Line>,
     arrives: bool,
     executed: bool,
-    /// An unconditional jump: passed over, but an instruction.
-    jump: bool,
+    /// A jump that is passed over, but an instruction.
+    passed: bool,
+}
+
+/// An instruction: where it is, its line, and whether it is a jump that is passed over.
+type Instruction = (OrigOffset, Option<Line>, bool);
+
+/// The way that control came from the last instruction that was not passed over.
+#[derive(Clone, Copy)]
+struct Way {
+    /// The block of that instruction.
+    from: Option<BlockId>,
+    back: bool,
+    /// Whether it led through nothing.
+    arrives: bool,
+}
+
+impl Way {
+    fn arrives(
+        self,
+        function: &Function,
+        instructions: &BTreeMap<OpId, Instruction>,
+        at: BlockId,
+    ) -> bool {
+        let round = |from| stays(function, instructions, at, from);
+        self.arrives || self.back && self.from.is_some_and(round)
+    }
+}
+
+/// Whether a way leads from the one block to the other through blocks of one line only.
+fn stays(
+    function: &Function,
+    instructions: &BTreeMap<OpId, Instruction>,
+    start: BlockId,
+    end: BlockId,
+) -> bool {
+    let lines = |block: BlockId| {
+        let own = instructions.range(function.cfg.blocks[block].ops.clone());
+        let steps = own.filter(|(_, (.., passed))| !passed);
+        steps
+            .map(|(_, (_, line, _))| *line)
+            .collect::<BTreeSet<_>>()
+    };
+    let line = lines(start);
+    let goes_on = |block: BlockId| {
+        let is_jump = !instructions
+            .range(function.cfg.blocks[block].ops.clone())
+            .eq([]);
+        let own = lines(block);
+        own == line || own.is_empty() && is_jump
+    };
+    let (mut seen, mut open) = (BTreeSet::new(), vec![start]);
+    while let Some(block) = open.pop() {
+        if line.len() == 1 && goes_on(block) && seen.insert(block) {
+            if block == end {
+                return true;
+            }
+            open.extend(function.cfg.graph.successors(block));
+        }
+    }
+    false
 }
 
 /// What the naive walk sees of one function.
@@ -142,12 +201,17 @@ impl Naive {
     fn activation(
         &mut self,
         function: &Function,
-        instructions: &BTreeMap<OpId, (OrigOffset, Option<Line>, bool)>,
+        instructions: &BTreeMap<OpId, Instruction>,
         choices: &mut Choices<'_>,
     ) {
         let graph = &function.cfg.graph;
         self.counts.entries += 1;
-        let (mut block, mut arrives, mut fuel) = (graph.root(), true, 40);
+        let (mut block, mut fuel) = (graph.root(), 40);
+        let mut way = Way {
+            from: None,
+            back: false,
+            arrives: true,
+        };
         while block != graph.exit() {
             let vertex = &function.cfg.blocks[block];
             let own: Vec<_> = instructions.range(vertex.ops.clone()).collect();
@@ -155,19 +219,25 @@ impl Naive {
             let stop = (stuck && !own.is_empty()).then(|| choices.below(own.len() + 1));
             let executed = stop.unwrap_or(own.len());
             // The first instruction of a block is reached even if the run stops right before it.
-            for (i, (_, (offset, line, jump))) in own.iter().take(executed.max(1)).enumerate() {
+            for (i, (_, (offset, line, passed))) in own.iter().take(executed.max(1)).enumerate() {
                 self.trace.push(Reached {
                     offset: *offset,
                     line: *line,
-                    arrives,
+                    arrives: way.arrives(function, instructions, block),
                     executed: i < executed,
-                    jump: *jump,
+                    passed: *passed,
                 });
-                arrives &= *jump;
+                if !passed {
+                    way = Way {
+                        from: Some(block),
+                        back: false,
+                        arrives: false,
+                    };
+                }
             }
             if stop.is_some() {
-                if own.iter().all(|(_, (.., jump))| *jump) {
-                    self.reach_behind_jumps(function, instructions, block, arrives);
+                if own.iter().all(|(_, (.., passed))| *passed) {
+                    self.reach_behind_jumps(function, instructions, block, way);
                 }
                 let last = executed.checked_sub(1).map(|last| own[last].0.as_u32() + 1);
                 let next = last.map_or(vertex.ops.start, OpId::from_u32);
@@ -183,43 +253,43 @@ impl Naive {
                 }
                 return;
             }
-            arrives |= vertex.kind != BlockKind::Code || own.is_empty();
+            way.arrives |= vertex.kind != BlockKind::Code || own.is_empty();
             let ways = graph.out_edges(block);
             let edge = ways[choices.below(ways.len())];
             self.counts.edges[edge.index()] += 1;
-            arrives |= function.cfg.edges[edge].back;
+            way.back |= function.cfg.edges[edge].back;
             block = graph.to(edge);
             fuel = usize::saturating_sub(fuel, 1);
         }
     }
 
-    /// The run stops in a block of nothing but a jump: where the jumps lead is reached, and not executed.
+    /// The run stops in a block of nothing but a jump that is passed over: where the jumps lead is reached, and not executed.
     fn reach_behind_jumps(
         &mut self,
         function: &Function,
-        instructions: &BTreeMap<OpId, (OrigOffset, Option<Line>, bool)>,
+        instructions: &BTreeMap<OpId, Instruction>,
         mut block: BlockId,
-        mut arrives: bool,
+        mut way: Way,
     ) {
         let graph = &function.cfg.graph;
         for _ in 0..graph.vertex_count() {
             let [edge] = *graph.out_edges(block) else {
                 return;
             };
-            arrives |= function.cfg.edges[edge].back;
+            way.back |= function.cfg.edges[edge].back;
             block = graph.to(edge);
             let mut own = instructions.range(function.cfg.blocks[block].ops.clone());
-            let Some((_, (offset, line, jump))) = own.next() else {
+            let Some((_, (offset, line, passed))) = own.next() else {
                 return;
             };
-            if !jump {
+            if !passed {
                 let (offset, line) = (*offset, *line);
                 self.trace.push(Reached {
                     offset,
                     line,
-                    arrives,
+                    arrives: way.arrives(function, instructions, block),
                     executed: false,
-                    jump: false,
+                    passed: false,
                 });
                 return;
             }
@@ -232,11 +302,40 @@ impl Naive {
         for now in &self.trace {
             if let Some(line) = now.line {
                 let sum = sums.entry(line).or_default();
-                sum.0 += u64::from(!now.jump && (now.arrives || before != Some(line)));
+                sum.0 += u64::from(!now.passed && (now.arrives || before != Some(line)));
                 sum.1 += u64::from(now.executed);
             }
-            if !now.jump {
+            if !now.passed {
                 before = now.line;
+            }
+        }
+    }
+}
+
+/// Which jumps are passed over, and which belong to no line, by the rules of `afterimage_query`'s lines: one jump after the other.
+fn settle(function: &Function, own: &mut BTreeMap<OpId, Instruction>) {
+    let all = own.clone();
+    let same = |line: Line| {
+        let here = all
+            .iter()
+            .filter(move |(_, (_, other, _))| *other == Some(line));
+        here.filter(|(op, _)| function.block_of(**op).is_some())
+    };
+    let leads_back = |op: OpId, line: Line| {
+        let block = function.block_of(op).unwrap();
+        let edge = function.cfg.graph.out_edges(block)[0];
+        let target = function.cfg.blocks[function.cfg.graph.to(edge)].ops.clone();
+        let first = all.range(target).find_map(|(_, (_, line, _))| *line);
+        function.cfg.edges[edge].back && first.is_some_and(|first| first > line)
+    };
+    for (op, (_, line, jump)) in own {
+        let (Some(here), true, Some(_)) = (*line, *jump, function.block_of(*op)) else {
+            continue;
+        };
+        if same(here).all(|(_, (.., jump))| *jump) {
+            match same(here).all(|(op, _)| leads_back(*op, here)) {
+                true => *line = None,
+                false => *jump = false,
             }
         }
     }
@@ -248,7 +347,7 @@ fn instructions(
     bytes: &[u8],
     function: &Function,
     source: &LineTable,
-) -> BTreeMap<OpId, (OrigOffset, Option<Line>, bool)> {
+) -> BTreeMap<OpId, Instruction> {
     use wasmparser::Operator as O;
     let mut own = BTreeMap::new();
     for (op, offset, operator) in program.operators(bytes, function) {
@@ -261,6 +360,7 @@ fn instructions(
             own.insert(op, (offset, line, matches!(operator, O::Br { .. })));
         }
     }
+    settle(function, &mut own);
     let last_in =
         |ops: std::ops::Range<OpId>| own.range(ops).rev().find_map(|(_, (_, line, _))| *line);
     let graph = &function.cfg.graph;
@@ -288,7 +388,7 @@ fn instructions(
     };
     let mut unreachable = None;
     own.iter()
-        .map(|(op, (offset, line, jump))| {
+        .map(|(op, (offset, line, passed))| {
             let found = match (line, function.block_of(*op)) {
                 (Some(line), _) => Some(*line),
                 (None, Some(block)) => {
@@ -299,7 +399,7 @@ fn instructions(
                 (None, None) => unreachable,
             };
             unreachable = found;
-            (*op, (*offset, found, *jump))
+            (*op, (*offset, found, *passed))
         })
         .collect()
 }

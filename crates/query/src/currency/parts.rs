@@ -70,7 +70,7 @@ impl LineParts {
             let mut blocks = HashMap::new();
             for (id, block) in code_blocks(code) {
                 let own = &operators[block.ops.start.index()..block.ops.end.index()];
-                let executed = own.iter().filter(|op| op.instruction && !op.jump);
+                let executed = own.iter().filter(|op| op.is_step());
                 let mut begins = Vec::new();
                 let mut before = None;
                 for operator in executed {

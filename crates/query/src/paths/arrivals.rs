@@ -85,7 +85,7 @@ struct Places<'a> {
     /// The pairs of vertices that an edge leads between on which that happens, and those with one where it does not.
     over: HashSet<(BlockId, BlockId)>,
     not_over: HashSet<(BlockId, BlockId)>,
-    /// The first operator of each block that is somewhere; a block of nothing but a jump has none.
+    /// The first operator of each block that is somewhere; a block of nothing but a jump that is passed over has none.
     first: HashMap<BlockId, OpId>,
     /// The operators of blocks that have some of the line, jumps left out, and whether they are of the line.
     steps: HashMap<BlockId, Vec<(OpId, bool)>>,
@@ -321,7 +321,7 @@ impl<'a> Places<'a> {
         let (mut first, mut steps) = (HashMap::new(), HashMap::new());
         for (id, block) in code_blocks(function) {
             let all = operators[block.ops.start.index()..block.ops.end.index()].iter();
-            let all = all.filter(|operator| operator.instruction && !operator.jump);
+            let all = all.filter(|operator| operator.is_step());
             let is_own = |operator: &OperatorCount| line_of(operator) == Some(line);
             if let Some(operator) = all.clone().next() {
                 first.insert(id, operator.op);
