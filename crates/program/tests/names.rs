@@ -134,7 +134,62 @@ fn main_is_what_compilers_call_it() {
         let (_, names) = names(&wat::parse_str(text).unwrap());
         assert_eq!(names.find("main"), Ok(FuncId::from_u32(1)), "{called}");
     }
+    for called in ["__original_main", "__main_argc_argv"] {
+        let text = format!("(module (func ${called}) (func $f))");
+        let (_, names) = names(&wat::parse_str(text).unwrap());
+        assert_eq!(names.function(FuncId::from_u32(0)), "main", "{called}");
+    }
+    // Rust has a `main` of its own in the crate.
+    let rust = "(module (func $__main_argc_argv) (func $_ZN3app4main17h0123456789abcdefE))";
+    let (_, of_rust) = names(&wat::parse_str(rust).unwrap());
+    assert_eq!(of_rust.function(FuncId::from_u32(0)), "__main_argc_argv");
+    assert_eq!(of_rust.find("main"), Ok(FuncId::from_u32(1)));
     let both = "(module (func $main) (func $__original_main))";
     let (_, names) = names(&wat::parse_str(both).unwrap());
     assert_eq!(names.find("main"), Ok(FuncId::from_u32(0)));
+}
+
+#[test]
+fn generic_functions_are_found_without_what_a_user_leaves_out() {
+    let text = r#"(module
+        (func $"double mix<double>(double, double)")
+        (func $"int ns::pick<int>(int)")
+        (func $"int ns::pick<char>(char)")
+        (func $"Stack<int>::push(int)")
+        (func $"_RINvC3app5applyNCNvC3app4main0EB2_")
+        (func $"non-virtual thunk to Stack<int>::push(int)"))"#;
+    let (_, names) = names(&wat::parse_str(text).unwrap());
+    let found = |query: &str| names.find(query).map(|id| id.as_u32());
+    for query in [
+        "mix",
+        "mix<double>",
+        "double mix<double>",
+        "mix<double>(double, double)",
+        "_Z3mixIdET_S0_S0_",
+    ] {
+        assert_eq!(found(query), Ok(0), "{query}");
+    }
+    for query in ["ns::pick<char>", "pick<char>", "pick<char>(char)"] {
+        assert_eq!(found(query), Ok(2), "{query}");
+    }
+    for query in ["push", "Stack::push", "Stack<int>::push"] {
+        assert_eq!(found(query), Ok(3), "{query}");
+    }
+    assert_eq!(
+        names.function(FuncId::from_u32(4)),
+        "app::apply::<app::main::{closure#0}>"
+    );
+    for query in ["app::apply", "apply", "_RINvC3app5applyNCNvC3app4main0EB2_"] {
+        assert_eq!(found(query), Ok(4), "{query}");
+    }
+    for query in ["pick", "ns::pick"] {
+        let error = names.find(query).unwrap_err().to_string();
+        assert!(
+            error.contains("func[1] ") && error.contains("func[2] "),
+            "{error}"
+        );
+    }
+    for query in ["ick", "s::pick", "ns::mix", "mix<int>", "_Z3mixIiET_S0_S0_"] {
+        assert!(found(query).is_err(), "{query}");
+    }
 }

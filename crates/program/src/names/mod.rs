@@ -88,6 +88,7 @@ impl Names {
                 *slot = source().linkage_name(function.body.start).map(Into::into);
             }
         }
+        let main = main(&raw);
         names.functions = raw
             .into_iter()
             .map(|raw| FunctionName {
@@ -95,6 +96,9 @@ impl Names {
                 shown: OnceLock::new(),
             })
             .collect();
+        if let Some(main) = main {
+            names.functions[main].shown = OnceLock::from(Box::from("main"));
+        }
         names
     }
 
@@ -134,7 +138,7 @@ impl Names {
         Ok(())
     }
 
-    /// The name to show for a function: demangled if it is mangled, `func[12]` if it has none.
+    /// The name to show for a function: demangled if it is mangled, `func[12]` if it has none, and `main` for what clang renames so long as nothing else is called that.
     pub fn function(&self, function: FuncId) -> &str {
         let fallback = || format!("func[{}]", function.as_u32());
         let Some(name) = self.functions.get(function.index()) else {
@@ -170,6 +174,25 @@ impl Names {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
+}
+
+/// The function that is `main` in the source: clang calls a `main` in C without parameters, and with them, otherwise, because WebAssembly has no function types
+/// to cast between. None if any function is called `main` besides, in whatever module of the source.
+fn main(raw: &[Option<Box<str>>]) -> Option<usize> {
+    let names = || {
+        raw.iter()
+            .map(Option::as_deref)
+            .map(Option::unwrap_or_default)
+    };
+    let is_main = |name: &str| {
+        let shown = name.contains("4main").then(|| demangle(name)).flatten();
+        let shown = shown.as_deref().unwrap_or(name);
+        shown == "main" || shown.ends_with("::main")
+    };
+    let renamed = |name: &str| ["__original_main", "__main_argc_argv"].contains(&name);
+    let mut found = names().enumerate().filter(|(_, name)| renamed(name));
+    let (main, _) = found.next()?;
+    (found.next().is_none() && !names().any(is_main)).then_some(main)
 }
 
 /// Names of things inside functions, all in one string.
