@@ -10,7 +10,6 @@ use std::io::Write;
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, value_text};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_query::paths::Places;
 use afterimage_query::steps::{Run, stopped_before};
 use afterimage_query::values::{
     Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance, Kind,
@@ -105,7 +104,6 @@ struct Scene<'a> {
     traced: &'a Traced,
     names: &'a Names,
     source: &'a SourceMap<'a>,
-    places: Places<'a>,
     index: OperatorIndex<'a>,
     types: &'a Types<'a>,
     /// What trapped, if the run ended so.
@@ -199,7 +197,6 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         traced,
         names: &names,
         source: &source,
-        places: Places::new(&loaded.program, &loaded.bytes, &source),
         index: OperatorIndex::new(&loaded.program, &loaded.bytes),
         types: &types,
         trapped: traced.trapped()?,
@@ -624,7 +621,7 @@ impl<'a> Scene<'a> {
 
     /// A stretch of the code of a function.
     fn stretch(&self, function: FuncId, first: OrigOffset, last: OrigOffset, what: &str) -> String {
-        let line = line_of(&self.places, self.source, first);
+        let line = line_of(self.source, first);
         let line = match line.is_empty() {
             true => String::new(),
             false => format!("  {}", harmless(&line)),
@@ -634,7 +631,7 @@ impl<'a> Scene<'a> {
     }
 
     fn operator(&self, function: FuncId, offset: OrigOffset, text: &str) -> String {
-        let line = line_of(&self.places, self.source, offset);
+        let line = line_of(self.source, offset);
         let line = match line.is_empty() {
             true => String::new(),
             false => format!("  {}", harmless(&line)),

@@ -224,8 +224,7 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     /// `file.c:42`.
     fn line(&self, position: Location) -> String {
-        let path = self.source().path(position.file);
-        let short = path.rsplit('/').next().unwrap_or(path);
+        let short = self.source().short_path(position.file);
         format!("{}:{}", harmless(short), position.line)
     }
 

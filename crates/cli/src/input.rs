@@ -6,13 +6,14 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use afterimage_present::grouped;
 use afterimage_program::{Names, ParseError, Program, SourceMap};
 use afterimage_trace::{Kind as Section, TraceError, TraceFile, Writer, writer};
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::fs::OFlags;
 
 use crate::exit::{Exit, Failed};
-use crate::output::{pasted, say};
+use crate::output::{harmless, pasted, say};
 
 /// A program as it was given: its bytes, and what they mean.
 pub(crate) struct Loaded {
@@ -185,9 +186,42 @@ pub(crate) fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> 
 impl Loaded {
     /// Where the program's code comes from. What of the debug information cannot be read is said, once for a program.
     pub(crate) fn source_map(&self) -> SourceMap<'_> {
-        let map = SourceMap::build(&self.bytes);
-        self.say_what_is_unread(&map);
+        let map = SourceMap::build(&self.bytes).preferring(|path| Path::new(path).is_file());
+        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.insert(self.path.clone()) {
+            self.say_what_is_foreign(&map);
+            self.say_what_is_unread(&map);
+        }
         map
+    }
+
+    fn say_what_is_foreign(&self, map: &SourceMap<'_>) {
+        /// So many functions are named.
+        const NAMED: usize = 3;
+        let foreign = map
+            .foreign()
+            .filter_map(|body| self.program.function_at(body.start));
+        let foreign = Vec::from_iter(foreign.map(|function| function.id));
+        if foreign.is_empty() {
+            return;
+        }
+        let names = self.names(map);
+        let mut named = Vec::from_iter(
+            foreign
+                .iter()
+                .take(NAMED)
+                .map(|id| harmless(names.function(*id))),
+        );
+        if foreign.len() > NAMED {
+            named.push(format!("{} more", grouped((foreign.len() - NAMED) as u64)));
+        }
+        say(format_args!(
+            "{}: the debug information of {} of {} functions does not belong to their code ({}): a tool rewrote the module and kept the old addresses; their lines and variables are left out; record the module as it was linked",
+            self.path.display(),
+            grouped(foreign.len() as u64),
+            grouped(map.described() as u64),
+            named.join(", "),
+        ));
     }
 
     fn say_what_is_unread(&self, map: &SourceMap<'_>) {
@@ -195,10 +229,6 @@ impl Loaded {
         let Some(first) = warnings.next() else {
             return;
         };
-        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-        if !said.insert(self.path.clone()) {
-            return;
-        }
         let more = match warnings.count() {
             0 => String::new(),
             more => format!(", and {more} more of the kind"),

@@ -6,7 +6,7 @@ use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, shell_word};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::location::{Form, Occurrence, Place, form, split_occurrence};
-use afterimage_query::paths::{PathFileError, Places, PositionError};
+use afterimage_query::paths::{PathFileError, PositionError};
 use afterimage_query::values::{Execution, Executions, Operand, RecordedValues, Types};
 use afterimage_query::{Resolver, Source, operator_texts, readable};
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -218,13 +218,10 @@ pub(crate) fn has_column(text: &str) -> bool {
 }
 
 /// `file.c:42` of an operator, or nothing if it is not known.
-pub(crate) fn line_of(places: &Places<'_>, source: &dyn Source, offset: OrigOffset) -> String {
-    let Some(location) = source.locate(offset) else {
-        return String::new();
-    };
-    let file = places.file(location);
-    let short = file.rsplit('/').next().unwrap_or(file);
-    format!("{short}:{}", location.line)
+pub(crate) fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
+    source.locate(offset).map_or_else(String::new, |location| {
+        format!("{}:{}", source.short_path(location.file), location.line)
+    })
 }
 
 /// Which executions a user named, in the order of time: of a line those of the k-th arrival, of a function the first of each

@@ -227,11 +227,20 @@ fn check(arguments: &Arguments) -> Result<()> {
 fn guest_wanted(arguments: &Arguments, why: &str) -> Result<()> {
     match (arguments.run.given(), arguments.args.first()) {
         (Some(option), _) => bail!("{why}, so nothing runs that {option} could be for"),
+        (None, Some(argument)) if is_recording(argument) => bail!(
+            "profile takes one recording, and {argument} is another; to compare them: afterimage diff {} {}",
+            pasted(&arguments.file),
+            pasted(Path::new(argument))
+        ),
         (None, Some(argument)) => {
             bail!("{why}, so nothing runs that the argument {argument:?} could be for")
         }
         (None, None) => Ok(()),
     }
+}
+
+fn is_recording(argument: &str) -> bool {
+    matches!(input::kind(Path::new(argument)), Ok(Kind::Recording))
 }
 
 /// `name`: what the user knows it by.

@@ -35,6 +35,7 @@ Predictors:
 Caches:
   SIZE,WAYS,LINE, as cachegrind takes them: 32768,8,64 or 32k,8,64; WAYS may be full.
   Least recently used lines go first; written lines are allocated and written back.
+Without any, all that the recording has is shown; if it has none, 32k,8,64 with 1m,16,64 behind it, and tage, are simulated.
 Examples:
   afterimage simulate app.aft --branch-predictor gshare:bits=14,history=12
   afterimage simulate app.aft --cache 32k,8,64 --cache2 1m,16,64 --by function
@@ -97,6 +98,16 @@ enum Format {
 const ROWS: u64 = 20;
 
 impl Arguments {
+    /// What is simulated if nothing is said, and nothing was: caches and a predictor like those of a processor of today.
+    fn default_specs() -> Result<Vec<Spec>> {
+        let first = "32k,8,64".parse()?;
+        let second = "1m,16,64".parse()?;
+        Ok(vec![
+            Spec::Caches(CacheSpec::new(first, Some(second))?),
+            Spec::Branches("tage".parse()?),
+        ])
+    }
+
     /// What is to be simulated; nothing for all that was.
     fn specs(&self) -> Result<Vec<Spec>> {
         let mut specs = Vec::new();
@@ -114,17 +125,14 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let specs = arguments.specs()?;
+    let mut specs = arguments.specs()?;
     let at = &arguments.report.file;
     let is_new = || -> Result<bool> {
         let StoredSimulations { sound, damaged } = stored_simulations(&input::recording(at)?)?;
         Ok(sound.is_empty() && damaged.is_empty())
     };
-    if specs.is_empty() && is_new()? {
-        bail!(
-            "{}: nothing was simulated yet: give --cache SIZE,WAYS,LINE or --branch-predictor PREDICTOR, such as --cache 32k,8,64 --branch-predictor gshare",
-            at.display()
-        );
+    if specs.is_empty() && !arguments.no_save && is_new()? {
+        specs = Arguments::default_specs()?;
     }
     let traced = traced_whole(at)?;
     answer(&arguments, &traced, &specs).with_context(|| at.display().to_string())?;
@@ -140,11 +148,11 @@ fn answer(arguments: &Arguments, traced: &Traced, specs: &[Spec]) -> Result<()> 
         );
     }
     if arguments.no_save || is_live {
-        if specs.is_empty() {
-            bail!(
-                "say what to simulate, with --cache or --branch-predictor: what the recording has is not asked where nothing is kept"
-            );
-        }
+        let default = match specs.is_empty() {
+            true => Arguments::default_specs()?,
+            false => Vec::new(),
+        };
+        let specs = if specs.is_empty() { &default } else { specs };
         let summaries = follow(traced, |run, log| {
             Ok(simulate(run, log, &traced.stops, specs, &mut |_, _, _| {
                 Ok(())

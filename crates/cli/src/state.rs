@@ -287,8 +287,7 @@ impl<'a> Scene<'_, 'a> {
         let place = self.operators.get(activation.function, activation.op)?;
         let position = place.and_then(|place| place.position);
         Ok(position.map_or(String::new(), |position| {
-            let file = self.source.path(position.file);
-            let short = file.rsplit('/').next().unwrap_or(file);
+            let short = self.source.short_path(position.file);
             format!("{short}:{}", position.line)
         }))
     }

@@ -10,7 +10,6 @@ use std::path::Path;
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::{bits_text, grouped, range_json, range_text, type_text, value_text};
 use afterimage_query::location::{Occurrence, number};
-use afterimage_query::paths::Places;
 use afterimage_query::state::Rank;
 use afterimage_query::steps::{GivenBy, GivenCounts, given_counts};
 use afterimage_query::values::{
@@ -252,7 +251,6 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         )?),
         None => None,
     };
-    let places = Places::new(&loaded.program, &loaded.bytes, &source);
     let trap = traced.trapped()?;
     let windows = epochs.windows().map(|index| (index.first, index.length));
     let windows = Vec::from_iter(windows);
@@ -311,7 +309,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         };
         reports.push(Report {
             site,
-            line: line_of(&places, &source, site.offset),
+            line: line_of(&source, site.offset),
             function: function.to_owned(),
             count,
             rows,

@@ -295,8 +295,7 @@ pub fn slice_statements(
 
 /// `main.c:7`.
 fn short(scene: &SliceScene<'_>, line: Line) -> String {
-    let path = scene.file(line);
-    let file = path.rsplit('/').next().unwrap_or(path);
+    let file = scene.source.short_path(line.file);
     plain(&format!("{file}:{}", line.number))
 }
 

@@ -8,6 +8,7 @@ mod cfg;
 mod cfg_builder;
 pub mod dump;
 mod error;
+mod fit;
 mod names;
 mod nearest;
 mod operators;
@@ -21,6 +22,7 @@ mod stack;
 
 pub use cfg::{Block, BlockEnd, BlockKind, Callee, Cfg, Edge, EdgeKind};
 pub use error::ParseError;
+pub use fit::Fit;
 pub use names::{NameError, Names, demangle};
 pub use operators::{OperatorIndex, Operators};
 pub use program::{Function, FunctionType, Import, Program};

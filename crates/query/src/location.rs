@@ -120,6 +120,20 @@ pub enum ResolveError {
     /// It names no line that has code.
     #[error(transparent)]
     Line(#[from] LineError),
+    /// A line has nothing but calls that were inlined, in several places.
+    #[error(
+        "{path}:{line} has only inlined calls, and their code begins at {} places: write one of {}",
+        starts.len(),
+        listed(starts)
+    )]
+    Inlined {
+        /// The file's path.
+        path: String,
+        /// The line.
+        line: u32,
+        /// Where the code begins.
+        starts: Vec<OrigOffset>,
+    },
     /// An imported function has no body.
     #[error("{0} is imported: it has no code here")]
     Imported(String),
@@ -137,6 +151,15 @@ pub enum ResolveError {
     /// The module's bytes are not those of the program.
     #[error(transparent)]
     Module(#[from] ProfileError),
+}
+
+fn listed(starts: &[OrigOffset]) -> String {
+    const SHOWN: usize = 8;
+    let mut list = Vec::from_iter(starts.iter().take(SHOWN).map(|start| format!("@{start}")));
+    if starts.len() > SHOWN {
+        list.push("…".to_owned());
+    }
+    list.join(", ")
 }
 
 fn nearest_offset(nearest: Option<OrigOffset>) -> String {

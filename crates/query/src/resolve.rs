@@ -207,6 +207,16 @@ impl<'a> Resolver<'a> {
         {
             return Err(self.no_column(file, number, column, &operators)?.into());
         }
+        if let (None, [first, others @ ..]) = (column, &self.source.inlined_at(file, number)[..]) {
+            return match others {
+                [] => self.first_from(*first),
+                _ => Err(ResolveError::Inlined {
+                    path: self.source.path(file).to_owned(),
+                    line: number,
+                    starts: std::iter::once(first).chain(others).copied().collect(),
+                }),
+            };
+        }
         let mut lines = self.source.lines_of(file);
         lines.sort_by_key(|line| (line.abs_diff(number), std::cmp::Reverse(*line)));
         let near = lines.into_iter().filter(|line| *line != number);
@@ -217,6 +227,23 @@ impl<'a> Resolver<'a> {
             nearest: near.take(LOOKED_AT).find(has_code),
         }
         .into())
+    }
+
+    /// The first instruction from an offset on.
+    fn first_from(&self, offset: OrigOffset) -> Result<Place, ResolveError> {
+        let function = self.program.function_at(offset);
+        let mut body = Vec::new();
+        if let Some(function) = function {
+            decode(self.program, self.module, function, &mut body)?;
+            let from = body.partition_point(|op| op.offset < offset);
+            if let Some(first) = (from..body.len()).find(|&op| body[op].instruction) {
+                return Ok(Place::Operator(function.id, OpId::from_u32(first as u32)));
+            }
+        }
+        Err(ResolveError::NoOperator {
+            offset,
+            nearest: None,
+        })
     }
 
     /// That a column of a line has no code, though others have.

@@ -30,6 +30,12 @@ pub trait Source {
     /// The paths of the files, by [`FileId`]; no path twice.
     fn files(&self) -> &[String];
 
+    /// The least of the end of a file's path that names the file.
+    fn short_path(&self, file: FileId) -> &str {
+        let path = self.files().get(file.0 as usize).map_or("", String::as_str);
+        path.rsplit(['/', '\\']).next().unwrap_or(path)
+    }
+
     /// Where the function whose body holds this offset is declared.
     fn declared(&self, offset: OrigOffset) -> Option<Location>;
 
@@ -53,6 +59,10 @@ impl Source for SourceMap<'_> {
 
     fn files(&self) -> &[String] {
         SourceMap::files(self)
+    }
+
+    fn short_path(&self, file: FileId) -> &str {
+        SourceMap::short_path(self, file)
     }
 
     fn declared(&self, offset: OrigOffset) -> Option<Location> {

@@ -58,6 +58,11 @@ pub enum DebugError {
     /// The function was compiled without debug information.
     #[error("there is no debug information about {0}")]
     NotDescribed(FuncId),
+    /// What the debug information says there belongs to other code.
+    #[error(
+        "the debug information does not belong to the code of {0}: a tool rewrote the module and kept the old addresses; record the module as it was linked"
+    )]
+    Foreign(FuncId),
     /// The debug information is broken here.
     #[error("broken debug information at 0x{at:x} of .debug_info: {error}")]
     Malformed {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use afterimage_ids::OrigOffset;
+use afterimage_program::Fit;
 use gimli::DwTag;
 
 use crate::DebugError;
@@ -12,6 +13,8 @@ use crate::debug::{Debug, Entry, EntryId, Next};
 /// The functions and global variables of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
+    /// Which bodies are claimed by functions.
+    pub(crate) fit: Fit,
     /// Ascending by where they begin, no two at one place.
     functions: Vec<(Range<OrigOffset>, EntryId)>,
     pub(crate) globals: Vec<GlobalEntry>,
@@ -56,11 +59,13 @@ impl Index {
             }
         }
         // Where the linker chose one of several definitions, all entries point to it. The entry that ends where the
-        // function ends is taken, and of equals the first.
-        functions.sort_by_key(|(range, _): &(Range<OrigOffset>, _)| {
-            let body = debug.sections.body_at(range.start);
-            (range.start, body.is_none_or(|body| body.end != range.end))
-        });
+        // function ends is taken, and of equals the first. Others belong to code that is not there.
+        let claims = functions
+            .iter()
+            .map(|(range, _): &(Range<OrigOffset>, _)| range.clone());
+        index.fit = Fit::of_functions(debug.sections.bodies(), claims);
+        functions.retain(|(range, _)| index.fit.fits(range));
+        functions.sort_by_key(|(range, _)| range.start);
         functions.dedup_by_key(|(range, _)| range.start);
         index.functions = functions;
         for (variable, function) in &index.statics {
@@ -164,22 +169,14 @@ impl Index {
         each.flatten().copied()
     }
 
-    /// The function that an offset is in.
-    pub(crate) fn function_at(&self, at: OrigOffset) -> Option<EntryId> {
-        let after = self
+    /// The function with this body.
+    pub(crate) fn function(&self, body: &Range<OrigOffset>) -> Option<EntryId> {
+        let start = |(range, _): &(Range<OrigOffset>, _)| range.start;
+        let found = self
             .functions
-            .partition_point(|(range, _)| range.start <= at);
-        let (range, entry) = self.functions[..after].last()?;
-        (at < range.end).then_some(*entry)
-    }
-
-    /// The first function that begins in a body.
-    pub(crate) fn function_in(&self, body: &Range<OrigOffset>) -> Option<EntryId> {
-        let first = self
-            .functions
-            .partition_point(|(range, _)| range.start < body.start);
-        let (range, entry) = self.functions.get(first)?;
-        (range.start < body.end).then_some(*entry)
+            .binary_search_by_key(&body.start, start)
+            .ok()?;
+        Some(self.functions[found].1)
     }
 
     /// The innermost `most` namespaces and types that a global variable is in, innermost first.

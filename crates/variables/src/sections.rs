@@ -65,6 +65,11 @@ impl<'a> Sections<'a> {
         found.map_or(&[], |(_, data)| data)
     }
 
+    /// All bodies, ascending.
+    pub(crate) fn bodies(&self) -> &[Range<OrigOffset>] {
+        &self.bodies
+    }
+
     /// The body of a function that the module defines.
     pub(crate) fn body(&self, func: FuncId) -> Option<Range<OrigOffset>> {
         let index = func.as_u32().checked_sub(self.imported)?;

@@ -61,17 +61,22 @@ impl Variables<'_> {
             .body(func)
             .ok_or(DebugError::NoFunction(func))?;
         let index = self.index();
-        let entry = index
-            .function_at(body.start)
-            .or_else(|| index.function_in(&body));
+        let entry = index.function(&body);
+        let is_foreign = entry.is_none() && index.fit.is_foreign(body.start);
         let unit = match entry {
             Some(entry) => Some(entry.unit),
             None => self.debug.unit_at(body.start),
         };
-        if let Some(missing) = unit.and_then(|unit| self.missing(unit)) {
+        if let Some(missing) = unit
+            .and_then(|unit| self.missing(unit))
+            .filter(|_| !is_foreign)
+        {
             return Err(missing);
         }
-        let entry = entry.ok_or(DebugError::NotDescribed(func))?;
+        let entry = entry.ok_or(match is_foreign {
+            true => DebugError::Foreign(func),
+            false => DebugError::NotDescribed(func),
+        })?;
         FunctionScopes::read(&self.debug, func, body, entry)
     }
 

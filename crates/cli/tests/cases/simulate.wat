@@ -23,7 +23,7 @@
 ;; $ afterimage record --invoke main -o run.aft FILE
 ;; | 1024
 ;; ! afterimage: simulate.wat returned; 0 host calls recorded in run.aft (N)
-;; $ afterimage simulate run.aft
+;; $ afterimage simulate run.aft --no-save
 ;; ! afterimage: run.aft: nothing was simulated yet: give --cache SIZE,WAYS,LINE or --branch-predictor PREDICTOR, such as --cache 32k,8,64 --branch-predictor gshare
 ;; = 125
 ;; $ afterimage simulate run.aft --cache 128,2,16

@@ -7,6 +7,7 @@ use afterimage_ids::OrigOffset;
 use gimli::{ColumnType, UnitHeader};
 
 use super::{FileId, FileTable, Location, Row, Slice, Unit};
+use crate::Fit;
 use crate::sections::Sections;
 
 /// Collects rows and files unit by unit.
@@ -57,8 +58,31 @@ const SHORT: usize = 1 << 16;
 struct Sequence {
     range: Range<OrigOffset>,
     rows: Vec<Row>,
-    /// It ends where the function ends that it begins in.
-    fits: bool,
+    /// Whether it is code of the bodies that it lies in.
+    place: InBodies,
+}
+
+/// How a sequence lies in the bodies of functions; the best comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum InBodies {
+    /// It is one body, or several.
+    Exact,
+    /// It begins a body, and ends in it.
+    Short,
+    Across,
+}
+
+/// What all line tables say.
+pub(super) struct Lines {
+    pub(super) files: FileTable,
+    /// Ascending, without overlaps.
+    pub(super) rows: Vec<Row>,
+    /// Rows of sequences that begin with a body and end before it does: theirs, if an entry says so.
+    pub(super) short: Vec<Vec<Row>>,
+    /// The rows of sequences that are no function's code.
+    pub(super) refused: Vec<Row>,
+    pub(super) fit: Fit,
+    pub(super) warnings: Vec<String>,
 }
 
 impl<'s, 'a> LineReader<'s, 'a> {
@@ -155,17 +179,24 @@ impl<'s, 'a> LineReader<'s, 'a> {
         ran
     }
 
-    /// Files, sorted rows, warnings.
-    ///
     /// Several sequences for one function are common: where a weak or inline function was defined
     /// in many units, all tables point to the definition that the linker chose.
     /// The table that fits it is taken, and of equals the first.
-    pub(super) fn finish(mut self) -> (FileTable, Vec<Row>, Vec<String>) {
+    pub(super) fn finish(mut self) -> Lines {
         let Ran {
             mut sequences,
             rows_without_file,
         } = self.run();
-        sequences.sort_by_key(|sequence| !sequence.fits);
+        let claims = sequences.iter().map(|sequence| sequence.range.clone());
+        let fit = Fit::of_sequences(&self.sections.bodies, claims);
+        for sequence in &mut sequences {
+            sequence.place = match () {
+                () if fit.fits(&sequence.range) => InBodies::Exact,
+                () if fit.falls_short(&sequence.range) => InBodies::Short,
+                () => InBodies::Across,
+            };
+        }
+        sequences.sort_by_key(|sequence| sequence.place);
         let mut chosen: BTreeMap<OrigOffset, Sequence> = BTreeMap::new();
         for sequence in sequences {
             let before = chosen.range(..sequence.range.end).next_back();
@@ -180,15 +211,27 @@ impl<'s, 'a> LineReader<'s, 'a> {
         }
         let all = chosen.values().map(|sequence| sequence.rows.len()).sum();
         let mut rows = Vec::with_capacity(all);
+        let (mut short, mut refused) = (Vec::new(), Vec::new());
         for sequence in chosen.into_values() {
-            rows.extend(sequence.rows);
+            match sequence.place {
+                InBodies::Exact => rows.extend(sequence.rows),
+                InBodies::Short => short.push(sequence.rows),
+                InBodies::Across => refused.extend(sequence.rows),
+            }
         }
-        (self.files, rows, self.warnings)
+        Lines {
+            files: self.files,
+            rows,
+            short,
+            refused,
+            fit,
+            warnings: self.warnings,
+        }
     }
 }
 
 impl Ran {
-    /// Runs a line table. A sequence is kept if it begins in a function.
+    /// Runs a line table. A sequence is kept if it begins in the code section.
     fn table<'a>(
         &mut self,
         table: &Table<'a>,
@@ -208,7 +251,8 @@ impl Ran {
             let address = row.address();
             let sequence = open.get_or_insert_with(|| OpenSequence {
                 start: address,
-                kept: sections.body_at(address).is_some(),
+                // Nothing that was not removed begins with the code section.
+                kept: address > 0 && sections.offset(address).is_some(),
                 ..OpenSequence::default()
             });
             let before = sequence.advance(address, sections);
@@ -282,17 +326,16 @@ impl OpenSequence {
     }
 
     fn close(self, end: u64, sections: &Sections<'_>) -> Option<Sequence> {
-        let body = sections.body_at(self.start)?;
         let (start, end) = (sections.offset(self.start)?, sections.offset(end)?);
         let rows = self.rows;
         // Whatever the rows claim, they stay within the sequence.
         let within = rows
             .iter()
             .all(|row| start <= row.range.start && row.range.end <= end);
-        (start < end && within).then_some(Sequence {
+        (self.kept && start < end && within).then_some(Sequence {
             range: start..end,
             rows,
-            fits: end == body.end,
+            place: InBodies::Across,
         })
     }
 }

@@ -14,6 +14,17 @@ pub enum LineError {
     /// The module has no line tables.
     #[error("the module has no debug information about source lines")]
     NoLines,
+    /// The line tables belong to other code.
+    #[error(
+        "{path}{} comes from functions whose debug information does not belong to their code: a tool rewrote the module and kept the old addresses; record the module as it was linked",
+        line.map_or_else(String::new, |line| format!(":{line}"))
+    )]
+    Foreign {
+        /// The file's path.
+        path: String,
+        /// The line asked for, if it is not the whole file.
+        line: Option<u32>,
+    },
     /// No file is called so.
     #[error("no source file ends in \"{query}\"{}", suggestion(nearest))]
     UnknownFile {
@@ -80,22 +91,62 @@ fn columns(found: &[u32]) -> String {
     format!("{noun} {}", list.join(", "))
 }
 
+const SEPARATORS: [char; 2] = ['/', '\\'];
+
+/// Where the last part of a path begins.
+fn base(path: &str) -> usize {
+    path.rfind(SEPARATORS).map_or(0, |slash| slash + 1)
+}
+
+/// Finds the least of the last parts of each file's path that no other of these files ends in. The result is the files whose last part another has, too.
+fn shorten(paths: &[String], files: &[FileId], starts: &mut [usize]) -> Vec<FileId> {
+    let parts = |file: FileId| paths[file.0 as usize].rsplit(SEPARATORS);
+    let mut sorted = files.to_vec();
+    sorted.sort_by(|a, b| parts(*a).cmp(parts(*b)));
+    let common = |pair: &[FileId]| {
+        let both = parts(pair[0]).zip(parts(pair[1]));
+        both.take_while(|(a, b)| a == b).count()
+    };
+    let after = Vec::from_iter(sorted.windows(2).map(common));
+    let mut alike = Vec::new();
+    for (i, &file) in sorted.iter().enumerate() {
+        let before = i.checked_sub(1).and_then(|i| after.get(i));
+        let common = before.max(after.get(i)).copied().unwrap_or(0);
+        if common > 0 {
+            alike.push(file);
+        }
+        let path = &paths[file.0 as usize];
+        let separators = path.rmatch_indices(SEPARATORS);
+        let last = separators.map(|(at, _)| at + 1).nth(common);
+        starts[file.0 as usize] = last.unwrap_or(0);
+    }
+    alike
+}
+
 impl SourceMap<'_> {
-    /// The file that a path, or the last parts of one, names, among those that code comes from.
+    /// The file that a path, or the last parts of one, names, among those that code comes from; if these are several, the one
+    /// that is [preferred](Self::preferring).
     ///
     /// # Errors
     /// If none or more than one does.
     pub fn find_file(&self, query: &str) -> Result<FileId, LineError> {
         let by_line = self.by_line();
-        if by_line.is_empty() {
-            return Err(LineError::NoLines);
-        }
         let mut files: Vec<FileId> = by_line.iter().map(|(location, _)| location.file).collect();
         files.dedup();
         let matches = |file: &FileId| {
             let head = self.path(*file).strip_suffix(query);
-            head.is_some_and(|head| head.is_empty() || head.ends_with(['/', '\\']))
+            head.is_some_and(|head| head.is_empty() || head.ends_with(SEPARATORS))
         };
+        if !files.iter().any(matches) {
+            let refused = self.refused.iter().map(|location| location.file);
+            if let Some(file) = refused.into_iter().find(matches) {
+                let path = self.path(file).to_string();
+                return Err(LineError::Foreign { path, line: None });
+            }
+        }
+        if by_line.is_empty() {
+            return Err(LineError::NoLines);
+        }
         let exact = files.iter().find(|file| self.path(**file) == query);
         if let Some(exact) = exact {
             return Ok(*exact);
@@ -105,13 +156,21 @@ impl SourceMap<'_> {
         match found[..] {
             [file] => Ok(file),
             [] => {
-                let base = |path: &'_ str| path.rfind(['/', '\\']).map_or(0, |slash| slash + 1);
                 let names = files
                     .iter()
                     .map(|file| &self.path(*file)[base(self.path(*file))..]);
                 let nearest = nearest(&query[base(&query)..], names);
                 let nearest = nearest.into_iter().map(str::to_string).collect();
                 Err(LineError::UnknownFile { query, nearest })
+            }
+            _ if found
+                .iter()
+                .filter(|file| self.is_preferred(**file))
+                .count()
+                == 1 =>
+            {
+                let preferred = found.into_iter().find(|file| self.is_preferred(*file));
+                preferred.ok_or(LineError::NoLines)
             }
             _ => {
                 let candidates = found
@@ -121,6 +180,27 @@ impl SourceMap<'_> {
                 Err(LineError::AmbiguousFile { query, candidates })
             }
         }
+    }
+
+    fn is_preferred(&self, file: FileId) -> bool {
+        self.prefer.is_some_and(|prefer| prefer(self.path(file)))
+    }
+
+    /// The least of the last parts of a file's path for which [`find_file`](Self::find_file) finds the file. O(files · log) at the first call.
+    pub fn short_path(&self, file: FileId) -> &str {
+        let starts = self.short_paths.get_or_init(|| {
+            let paths = self.files();
+            let mut starts: Vec<usize> = paths.iter().map(|path| base(path)).collect();
+            let mut files: Vec<FileId> =
+                self.by_line().iter().map(|(place, _)| place.file).collect();
+            files.dedup();
+            let alike = shorten(paths, &files, &mut starts);
+            let preferred = alike.into_iter().filter(|file| self.is_preferred(*file));
+            shorten(paths, &Vec::from_iter(preferred), &mut starts);
+            starts
+        });
+        let start = starts.get(file.0 as usize).copied().unwrap_or_default();
+        &self.path(file)[start..]
     }
 
     /// The code that comes from a line, or from a column of it, ascending.
@@ -140,6 +220,12 @@ impl SourceMap<'_> {
         let start = by_line.partition_point(|(location, _)| key(location) < (file, line));
         let count = by_line[start..].partition_point(|(location, _)| key(location) == (file, line));
         let path = || self.path(file).to_string();
+        if count == 0 && self.is_refused(file, line) {
+            return Err(LineError::Foreign {
+                path: path(),
+                line: Some(line),
+            });
+        }
         if count == 0 {
             let near = |entry: Option<&(Location, u32)>| {
                 entry
@@ -183,6 +269,17 @@ impl SourceMap<'_> {
             .collect())
     }
 
+    /// Whether the rows of a line belong to other code.
+    fn is_refused(&self, file: FileId, line: u32) -> bool {
+        let key = |location: &Location| (location.file, location.line);
+        let at = self
+            .refused
+            .partition_point(|location| key(location) < (file, line));
+        self.refused
+            .get(at)
+            .is_some_and(|location| key(location) == (file, line))
+    }
+
     /// The lines of a file that the line tables have rows for, ascending.
     pub fn lines_of(&self, file: FileId) -> Vec<u32> {
         let by_line = self.by_line();
@@ -203,5 +300,41 @@ impl SourceMap<'_> {
             by_line.sort_unstable();
             by_line
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_paths_are_as_short_as_they_can_be() {
+        let paths = [
+            "/a/main.rs",
+            "/a/domain.rs",
+            "/a/src/lib.rs",
+            "/rustc/1/core/src/lib.rs",
+            "lib.rs",
+        ];
+        let paths = paths.map(str::to_owned);
+        let files = Vec::from_iter((0..5).map(FileId));
+        let mut starts = vec![0; 5];
+        assert_eq!(shorten(&paths, &files, &mut starts).len(), 3);
+        let short = Vec::from_iter(
+            paths
+                .iter()
+                .zip(&starts)
+                .map(|(path, start)| &path[*start..]),
+        );
+        assert_eq!(
+            short,
+            [
+                "main.rs",
+                "domain.rs",
+                "a/src/lib.rs",
+                "core/src/lib.rs",
+                "lib.rs"
+            ]
+        );
     }
 }

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use afterimage_ids::OrigOffset;
 use gimli::{AbbreviationsCacheStrategy, EndianSlice, LittleEndian};
 
+use crate::Fit;
 use crate::sections::Sections;
 
 mod entries;
@@ -62,7 +63,16 @@ pub struct SourceMap<'a> {
     files: FileTable,
     /// Ascending, without overlaps.
     rows: Vec<Row>,
+    /// Places whose rows belong to other code, ascending.
+    refused: Vec<Location>,
+    fit: Fit,
+    /// Bodies whose sequence is short, but whose entry fits.
+    accepted: usize,
     warnings: Vec<String>,
+    /// Which of several files of one name is meant.
+    prefer: Option<fn(&str) -> bool>,
+    /// Where the short paths of files begin.
+    short_paths: OnceLock<Vec<usize>>,
     by_line: OnceLock<Vec<(Location, u32)>>,
     subprograms: OnceLock<subprograms::Subprograms>,
 }
@@ -101,19 +111,72 @@ impl<'a> SourceMap<'a> {
                 }
             }
         }
-        let (files, rows, mut warnings) = reader.finish();
+        let lines::Lines {
+            files,
+            rows,
+            short,
+            refused,
+            fit,
+            mut warnings,
+        } = reader.finish();
         warnings.splice(0..0, sections.warnings.iter().cloned());
-        let (by_line, subprograms) = (OnceLock::new(), OnceLock::new());
-        Self {
+        let mut map = Self {
             sections,
             dwarf,
             units,
             files,
             rows,
+            refused: Vec::new(),
+            fit,
+            accepted: 0,
             warnings,
-            by_line,
-            subprograms,
+            prefer: None,
+            short_paths: OnceLock::new(),
+            by_line: OnceLock::new(),
+            subprograms: OnceLock::new(),
+        };
+        map.settle(short, refused);
+        map
+    }
+
+    /// Where several files have the name that somebody writes, the one with such a path is meant: the caller may know which are at hand.
+    pub fn preferring(mut self, prefer: fn(&str) -> bool) -> Self {
+        self.prefer = Some(prefer);
+        self
+    }
+
+    /// Takes the rows of short sequences where an entry tells that they belong to the body, and refuses all others.
+    fn settle(&mut self, short: Vec<Vec<Row>>, mut refused: Vec<Row>) {
+        let mut taken = Vec::new();
+        for rows in short {
+            let body = rows.first().map(|row| row.range.start);
+            match body.is_some_and(|body| self.subprograms().fit.is_exact(body)) {
+                true => taken.push(rows),
+                false => refused.extend(rows),
+            }
         }
+        if !taken.is_empty() {
+            self.accepted = taken.len();
+            self.rows.extend(taken.into_iter().flatten());
+            self.rows.sort_by_key(|row| row.range.start);
+        }
+        self.refused = refused.into_iter().map(|row| row.location).collect();
+        self.refused.sort_unstable();
+        self.refused.dedup();
+    }
+
+    /// The bodies of functions whose line tables belong to other code: something rewrote the module, and did not
+    /// rewrite its debug information. They have no rows.
+    pub fn foreign(&self) -> impl Iterator<Item = &Range<OrigOffset>> {
+        let accepted = |body: &Range<OrigOffset>| {
+            self.accepted > 0 && self.subprograms().fit.is_exact(body.start)
+        };
+        self.fit.foreign().filter(move |body| !accepted(body))
+    }
+
+    /// How many functions the line tables speak of.
+    pub fn described(&self) -> usize {
+        self.fit.claimed()
     }
 
     /// The stretches of code whose source is known, ascending, without overlaps.

@@ -5,9 +5,13 @@ use std::ops::Range;
 use afterimage_ids::OrigOffset;
 
 use super::entries::{Description, EntryId};
-use super::{Location, SourceMap};
+use super::{FileId, Location, SourceMap};
+use crate::Fit;
 
 mod walk;
+
+/// So many inlined calls of one line in one function are told apart.
+const CALLS: usize = 64;
 
 /// One of the functions that an operator belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +29,8 @@ pub(super) struct Subprograms {
     /// Ascending by where they begin.
     functions: Vec<Subprogram>,
     calls: Vec<InlinedCall>,
+    /// Which bodies are claimed by functions.
+    pub(super) fit: Fit,
     warnings: Vec<String>,
 }
 
@@ -106,6 +112,34 @@ impl SourceMap<'_> {
         })
     }
 
+    /// Where the code begins that was inlined for calls on a line: the outermost calls, ascending. O(inlined calls), after the first call of this kind.
+    pub fn inlined_at(&self, file: FileId, line: u32) -> Vec<OrigOffset> {
+        let is_here = |call: &InlinedCall| {
+            call.call
+                .is_some_and(|call| (call.file, call.line) == (file, line))
+        };
+        let all = self.subprograms();
+        let mut starts = Vec::new();
+        for function in &all.functions {
+            let calls = &all.calls[function.calls.start as usize..function.calls.end as usize];
+            // Those inside come later. Of the stretches of one call, the first begins it.
+            let mut seen: Vec<&InlinedCall> = Vec::new();
+            for call in calls.iter().filter(|call| is_here(call)) {
+                let is_inside = |outer: &&InlinedCall| {
+                    outer.entry == call.entry || outer.range.contains(&call.range.start)
+                };
+                // Honest lines have few calls.
+                if seen.len() < CALLS && !seen.iter().any(is_inside) {
+                    seen.push(call);
+                    starts.push(call.range.start);
+                }
+            }
+        }
+        starts.sort_unstable();
+        starts.dedup();
+        starts
+    }
+
     /// The linkage name of the function whose body holds an offset.
     pub fn linkage_name(&self, offset: OrigOffset) -> Option<String> {
         self.describe(self.subprograms().at(offset)?.entry)
@@ -118,7 +152,7 @@ impl SourceMap<'_> {
             .declared()
     }
 
-    fn subprograms(&self) -> &Subprograms {
+    pub(super) fn subprograms(&self) -> &Subprograms {
         self.subprograms.get_or_init(|| {
             let mut subprograms = Subprograms::default();
             for unit in 0..self.units.len() as u32 {
@@ -130,22 +164,14 @@ impl SourceMap<'_> {
                 }
             }
             // Where the linker chose one of several definitions, all entries point to it. The entry
-            // that ends where the function ends is taken, and of equals the first.
-            let fits = |function: &Subprogram| {
-                let after = self
-                    .sections
-                    .bodies
-                    .partition_point(|b| b.start <= function.range.start);
-                self.sections.bodies[..after]
-                    .last()
-                    .is_some_and(|b| b.end == function.range.end)
-            };
-            subprograms
-                .functions
-                .sort_by_key(|f| (f.range.start, !fits(f)));
-            subprograms
-                .functions
-                .dedup_by_key(|function| function.range.start);
+            // that ends where the function ends is taken, and of equals the first. Others belong to code that is not there.
+            let functions = &mut subprograms.functions;
+            let claims = functions.iter().map(|function| function.range.clone());
+            let fit = Fit::of_functions(&self.sections.bodies, claims);
+            functions.retain(|function| fit.fits(&function.range));
+            functions.sort_by_key(|function| function.range.start);
+            functions.dedup_by_key(|function| function.range.start);
+            subprograms.fit = fit;
             subprograms
         })
     }

@@ -1,0 +1,141 @@
+//! Whether debug information belongs to the code of a module.
+//!
+//! Tools that rewrite a module after it was linked mostly copy its `.debug_*` sections as they are. Every address in them then
+//! means other code. What a linker writes fits exactly: a function's entry, and its sequence in the line table, begin where a body begins and end where one
+//! ends. So an extent that does not is a sign that code moved, and the functions that it lies in are told apart from the others.
+//! Extents of code that the linker removed are not claims: they begin at 0, −1 or −2, outside all bodies.
+//!
+//! What cannot be seen: code that was replaced by code of the same length, function by function.
+
+use std::ops::Range;
+
+use afterimage_ids::OrigOffset;
+
+/// For each body of a module: whether something claims it exactly, and whether something lies across its bounds.
+#[derive(Clone, Debug, Default)]
+pub struct Fit {
+    /// Ascending.
+    bodies: Vec<Range<OrigOffset>>,
+    exact: Vec<bool>,
+    across: Vec<bool>,
+    most: usize,
+}
+
+impl Fit {
+    /// Looks at what the debug information says is the code of one function. The bodies ascend. O((bodies + claims) · log bodies).
+    pub fn of_functions(
+        bodies: &[Range<OrigOffset>],
+        claims: impl Iterator<Item = Range<OrigOffset>>,
+    ) -> Self {
+        Self::new(bodies, claims, 1)
+    }
+
+    /// The same of sequences in line tables, which may have several functions.
+    pub fn of_sequences(
+        bodies: &[Range<OrigOffset>],
+        claims: impl Iterator<Item = Range<OrigOffset>>,
+    ) -> Self {
+        Self::new(bodies, claims, usize::MAX)
+    }
+
+    /// `most`: how many bodies a claim may be.
+    fn new(
+        bodies: &[Range<OrigOffset>],
+        claims: impl Iterator<Item = Range<OrigOffset>>,
+        most: usize,
+    ) -> Self {
+        // How many claims begin before a body less those that end there, exact ones first.
+        let mut changes = [vec![0i64; bodies.len() + 1], vec![0i64; bodies.len() + 1]];
+        for claim in claims {
+            let touched = touched(bodies, &claim);
+            let changes = &mut changes[usize::from(!fits(&bodies[touched.clone()], &claim, most))];
+            changes[touched.start] += 1;
+            changes[touched.end] -= 1;
+        }
+        let marks = |changes: &[i64]| {
+            let open = changes.iter().scan(0, |open, change| {
+                *open += change;
+                Some(*open > 0)
+            });
+            open.take(bodies.len()).collect()
+        };
+        Self {
+            bodies: bodies.to_vec(),
+            exact: marks(&changes[0]),
+            across: marks(&changes[1]),
+            most,
+        }
+    }
+
+    /// Whether a stretch of code is one body, or several that one claim may be.
+    pub fn fits(&self, claim: &Range<OrigOffset>) -> bool {
+        fits(&self.bodies[touched(&self.bodies, claim)], claim, self.most)
+    }
+
+    /// Whether a stretch of code begins with a body and ends before it does.
+    pub(crate) fn falls_short(&self, claim: &Range<OrigOffset>) -> bool {
+        let touched = &self.bodies[touched(&self.bodies, claim)];
+        touched.len() == 1 && touched[0].start == claim.start && claim.end < touched[0].end
+    }
+
+    /// Whether something claims exactly the body at an offset.
+    pub fn is_exact(&self, at: OrigOffset) -> bool {
+        self.body(at).is_some_and(|body| self.exact[body])
+    }
+
+    /// Whether the debug information of the body at an offset belongs to other code: something lies across its bounds, and nothing fits it.
+    pub fn is_foreign(&self, at: OrigOffset) -> bool {
+        self.body(at)
+            .is_some_and(|body| self.across[body] && !self.exact[body])
+    }
+
+    /// The bodies whose debug information belongs to other code, ascending.
+    pub fn foreign(&self) -> impl Iterator<Item = &Range<OrigOffset>> {
+        let marks = self.across.iter().zip(&self.exact);
+        let foreign = self.bodies.iter().zip(marks);
+        foreign.filter_map(|(body, (across, exact))| (*across && !exact).then_some(body))
+    }
+
+    /// How many bodies the debug information speaks of.
+    pub fn claimed(&self) -> usize {
+        let marks = self.across.iter().zip(&self.exact);
+        marks.filter(|(across, exact)| **across || **exact).count()
+    }
+
+    fn body(&self, at: OrigOffset) -> Option<usize> {
+        let body = self.bodies.partition_point(|body| body.end <= at);
+        self.bodies.get(body).filter(|body| body.start <= at)?;
+        Some(body)
+    }
+}
+
+/// The bodies that have some of a stretch of code.
+fn touched(bodies: &[Range<OrigOffset>], claim: &Range<OrigOffset>) -> Range<usize> {
+    let first = bodies.partition_point(|body| body.end <= claim.start);
+    let past = bodies.partition_point(|body| body.start < claim.end);
+    first..past.max(first)
+}
+
+/// Whether a claim begins where the first of these bodies does, and ends where the last one does.
+fn fits(bodies: &[Range<OrigOffset>], claim: &Range<OrigOffset>, most: usize) -> bool {
+    let starts = bodies.first().is_some_and(|body| body.start == claim.start);
+    starts && bodies.len() <= most && bodies.last().is_some_and(|body| body.end == claim.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_outweighs_what_lies_across() {
+        let range = |(from, to)| OrigOffset(from)..OrigOffset(to);
+        let bodies = [(10, 20), (22, 30), (31, 40), (42, 50), (51, 60)].map(range);
+        // One sequence of two functions; a definition that the linker did not choose; and two that were moved.
+        let claims = [(10, 20), (22, 40), (10, 18), (12, 22), (41, 49)].map(range);
+        let fit = Fit::of_sequences(&bodies, claims.into_iter());
+        assert_eq!(Vec::from_iter(fit.foreign()), [&range((42, 50))]);
+        assert!(fit.is_foreign(OrigOffset(45)) && !fit.is_foreign(OrigOffset(41)));
+        assert!(fit.is_exact(OrigOffset(39)) && !fit.is_exact(OrigOffset(55)));
+        assert_eq!(fit.claimed(), 4);
+    }
+}
