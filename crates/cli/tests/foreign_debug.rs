@@ -101,13 +101,13 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     sandbox.ok("record -o app.aft app.wasm");
     let report = json(&sandbox, "profile app.aft --format json");
     let mut all = Vec::from_iter(report["rows"].as_array().unwrap());
-    all.sort_by_key(|row| row["function"].as_u64());
+    all.sort_by_key(|row| row["function"]["index"].as_u64());
     let index = |name: &str| {
-        let named = |row: &&&Value| row["name"].as_str().unwrap().ends_with(name);
+        let named = |row: &&&Value| row["function"]["name"].as_str().unwrap().ends_with(name);
         let row = all.iter().find(named).unwrap();
-        row["function"].as_u64().unwrap()
+        row["function"]["index"].as_u64().unwrap()
     };
-    let imported = all[0]["function"].as_u64().unwrap();
+    let imported = all[0]["function"]["index"].as_u64().unwrap();
     // One of the two stands before the other.
     let (kept, moved) = match index("::first") < index("::second") {
         true => ("first", "second"),
@@ -119,7 +119,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     sandbox.ok("record -o moved.aft moved.wasm");
     let told = sandbox.ok("profile moved.aft").stderr;
     assert!(told.contains("does not belong to their code"), "{told}");
-    let last = all.last().unwrap()["function"].as_u64().unwrap();
+    let last = all.last().unwrap()["function"]["index"].as_u64().unwrap();
     let before = Vec::from_iter(imported..changed);
     let behind = Vec::from_iter(changed..=last);
     assert_eq!(lines(&sandbox, "moved.aft", &behind), BTreeMap::new());

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use afterimage_testkit::modules::SplitMix64;
-use common::{Sandbox, skipped};
+use afterimage_testkit::tools::skipped;
+use common::Sandbox;
 
 /// How a line is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ impl Writer {
         let n = self.below(7);
         match self.below(5) {
             0 => format!("x % 7 == {n}"),
-            1 => format!("(x & {n}) != 0 && y < x"),
+            1 => format!("(x & {}) != 0 && y < x", n + 1),
             2 => format!("y % 3 == 1 || x % 5 == {}", n % 5),
             3 => "!(x & 1)".into(),
             _ => format!("(y ? x : {n}) > 3"),
@@ -254,6 +255,8 @@ impl Writer {
                 0,
                 &format!("static {kind} work{function}(void) {{"),
             );
+            // To gcc, a loop that a function begins with is of the function's own line.
+            w.line(Kind::Same, 1, "x += 1;");
             w.left = 40;
             let around = Around {
                 depth: 1,

@@ -1,11 +1,14 @@
 //! Coverage in the tracefile format of lcov, for `genhtml` and editors.
 //!
+//! Functions that the linker removed because nobody called them count as not executed, with their lines, if the debug information still has them.
+//!
 //! The format is the one that geninfo(1) describes. Functions and branches belong to the file that they come from;
 //! those of unknown origin have no place in it and are left out, as the format has no files without a name.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
+use afterimage_program::demangle;
 use afterimage_query::{BranchRow, FunctionRow, LineRow, Profile, Scope};
 
 use crate::PresentError;
@@ -39,6 +42,22 @@ pub fn lcov(out: &mut dyn Write, profile: &Profile<'_>, scope: &Scope) -> Result
             file.branches.push((position.line, row));
         }
     }
+    if *scope == Scope::All {
+        let source = profile.source();
+        for line in source.removed_lines() {
+            let file = files.entry(profile.file(line.file)).or_default();
+            file.lines.push(LineRow {
+                line,
+                count: 0,
+                instructions: 0,
+            });
+        }
+        for (name, position) in source.removed_functions() {
+            let file = files.entry(profile.file(position.file)).or_default();
+            let name = demangle(&name).unwrap_or(name);
+            file.removed.push((position.line, name));
+        }
+    }
     writeln!(out, "TN:")?;
     for (path, file) in files {
         file.write(out, profile, path)?;
@@ -51,6 +70,8 @@ pub fn lcov(out: &mut dyn Write, profile: &Profile<'_>, scope: &Scope) -> Result
 struct File {
     lines: Vec<LineRow>,
     functions: Vec<(u32, FunctionRow)>,
+    /// Functions that the linker removed.
+    removed: Vec<(u32, String)>,
     branches: Vec<(u32, BranchRow)>,
 }
 
@@ -77,6 +98,13 @@ impl File {
             writeln!(out, "FN:{line},{name}")?;
             calls.push((row.entries, name));
         }
+        for (line, name) in &self.removed {
+            let name = escaped(name).into_owned();
+            if seen.insert(name.clone(), 1).is_none() {
+                writeln!(out, "FN:{line},{name}")?;
+                calls.push((0, name));
+            }
+        }
         for (entries, name) in &calls {
             writeln!(out, "FNDA:{entries},{name}")?;
         }
@@ -101,6 +129,7 @@ impl File {
         }
         writeln!(out, "BRF:{found}\nBRH:{hit}")?;
 
+        self.lines.sort_by_key(|row| row.line);
         for row in &self.lines {
             writeln!(out, "DA:{},{}", row.line.number, row.count)?;
         }

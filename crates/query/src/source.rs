@@ -39,6 +39,16 @@ pub trait Source {
     /// Where the function whose body holds this offset is declared.
     fn declared(&self, offset: OrigOffset) -> Option<Location>;
 
+    /// The lines of functions that the linker removed, and that no code comes from.
+    fn removed_lines(&self) -> Vec<Line> {
+        Vec::new()
+    }
+
+    /// Functions that the linker removed because nobody called them, and where they are declared.
+    fn removed_functions(&self) -> Vec<(String, Location)> {
+        Vec::new()
+    }
+
     /// The calls for which the operator at this offset was inlined, the innermost first.
     fn around(&self, offset: OrigOffset) -> Vec<Location> {
         let _ = offset;
@@ -67,6 +77,15 @@ impl Source for SourceMap<'_> {
 
     fn declared(&self, offset: OrigOffset) -> Option<Location> {
         SourceMap::declared(self, offset)
+    }
+
+    fn removed_lines(&self) -> Vec<Line> {
+        let lines = SourceMap::removed_lines(self).into_iter();
+        lines.map(|(file, number)| Line { file, number }).collect()
+    }
+
+    fn removed_functions(&self) -> Vec<(String, Location)> {
+        SourceMap::removed_functions(self)
     }
 
     fn around(&self, offset: OrigOffset) -> Vec<Location> {

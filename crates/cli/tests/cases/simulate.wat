@@ -24,8 +24,30 @@
 ;; | 1024
 ;; ! afterimage: simulate.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage simulate run.aft --no-save
-;; ! afterimage: run.aft: nothing was simulated yet: give --cache SIZE,WAYS,LINE or --branch-predictor PREDICTOR, such as --cache 32k,8,64 --branch-predictor gshare
-;; = 125
+;; | 5 of 193 accesses (2.6%) miss a cache of 32 KiB (8 ways, lines of 64 bytes), and 5 (2.6%) one of 1 MiB (16 ways, lines of 64 bytes) behind it
+;; |
+;; |                 executed  missed    rate  second level, too    rate
+;; | loads                128       0    0.0%                  0    0.0%
+;; | stores                64       4    6.3%                  4    6.3%
+;; | bulk operators         1       1  100.0%                  1  100.0%
+;; | 196 lines touched; first level: 6 read, 0 written back; second level: 6 read, 0 written back
+;; | of linear memory only: locals, globals and the operand stack are taken for registers, and what the host accesses is left out
+;; |
+;; | of all  executed  missed    rate  second, too    rate  function
+;; |  80.0%        64       4    6.3%            4    6.3%  fill
+;; |  20.0%         1       1  100.0%            1  100.0%  main
+;; |
+;; | a TAGE predictor of 7 tables of 1,024 entries and histories of 5 to 130 mispredicts 13 of 321 branches (4.0%), 4.40 for 1,000 instructions
+;; |
+;; |                       executed  mispredicted    rate
+;; | conditional branches       320            12    3.8%
+;; | indirect calls               1             1  100.0%
+;; |
+;; | of all  executed  mispredicted    rate  function
+;; |  76.9%       256            10    3.9%  sum
+;; |  15.4%        64             2    3.1%  fill
+;; |   7.7%         1             1  100.0%  main
+;; ! afterimage: path of 392 executed blocks in 22 bytes
 ;; $ afterimage simulate run.aft --cache 128,2,16
 ;; | 41 of 193 accesses (21.2%) miss a cache of 128 bytes (2 ways, lines of 16 bytes)
 ;; |
@@ -40,7 +62,6 @@
 ;; |  58.5%       128      24   18.8%  sum
 ;; |  39.0%        64      16   25.0%  fill
 ;; |   2.4%         1       1  100.0%  main
-;; ! afterimage: path of 392 executed blocks in 22 bytes
 ;; ! afterimage: --cache 128,2,16: history of 193 executions in 91 bytes (3.7720 bits each)
 ;; $ afterimage simulate run.aft --cache 128,2,16 --cache2 1k,4,32 --by instruction
 ;; | 41 of 193 accesses (21.2%) miss a cache of 128 bytes (2 ways, lines of 16 bytes), and 9 (4.7%) one of 1 KiB (4 ways, lines of 32 bytes) behind it
@@ -254,8 +275,29 @@
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage simulate run.aft --no-save
-;; ! afterimage: run.aft: say what to simulate, with --cache or --branch-predictor: what the recording has is not asked where nothing is kept
-;; = 125
+;; | 5 of 193 accesses (2.6%) miss a cache of 32 KiB (8 ways, lines of 64 bytes), and 5 (2.6%) one of 1 MiB (16 ways, lines of 64 bytes) behind it
+;; |
+;; |                 executed  missed    rate  second level, too    rate
+;; | loads                128       0    0.0%                  0    0.0%
+;; | stores                64       4    6.3%                  4    6.3%
+;; | bulk operators         1       1  100.0%                  1  100.0%
+;; | 196 lines touched; first level: 6 read, 0 written back; second level: 6 read, 0 written back
+;; | of linear memory only: locals, globals and the operand stack are taken for registers, and what the host accesses is left out
+;; |
+;; | of all  executed  missed    rate  second, too    rate  function
+;; |  80.0%        64       4    6.3%            4    6.3%  fill
+;; |  20.0%         1       1  100.0%            1  100.0%  main
+;; |
+;; | a TAGE predictor of 7 tables of 1,024 entries and histories of 5 to 130 mispredicts 13 of 321 branches (4.0%), 4.40 for 1,000 instructions
+;; |
+;; |                       executed  mispredicted    rate
+;; | conditional branches       320            12    3.8%
+;; | indirect calls               1             1  100.0%
+;; |
+;; | of all  executed  mispredicted    rate  function
+;; |  76.9%       256            10    3.9%  sum
+;; |  15.4%        64             2    3.1%  fill
+;; |   7.7%         1             1  100.0%  main
 ;; $ afterimage simulate run.aft --at fill --top 3 --format csv
 ;; ! afterimage: run.aft: --top shortens what --at writes as text; the other formats have the whole history
 ;; = 125

@@ -141,6 +141,12 @@ pub(super) fn file_index(value: &AttributeValue<Slice<'_>>) -> Option<u64> {
     }
 }
 
+/// Whether linkers write this address for code that they removed: 0, −1 or −2.
+pub(super) fn is_tombstone(address: u64, size: u8) -> bool {
+    let last = u64::MAX >> (64 - 8 * u32::from(size.clamp(1, 8)));
+    address == 0 || address >= last - 1
+}
+
 /// The addresses that an entry covers, collected attribute by attribute.
 #[derive(Default)]
 pub(super) struct Extent {
@@ -168,6 +174,11 @@ impl Extent {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether it is code that the linker removed.
+    pub(super) fn is_removed(&self, size: u8) -> bool {
+        self.low.is_some_and(|low| is_tombstone(low, size))
     }
 
     /// Calls `each` with every range of addresses.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use afterimage_ids::OrigOffset;
-use gimli::{ColumnType, UnitHeader};
+use gimli::{ColumnType, LineInstruction, LineRow, UnitHeader};
 
 use super::{FileId, FileTable, Location, Row, Slice, Unit};
 use crate::Fit;
@@ -27,8 +27,8 @@ pub(super) struct LineReader<'s, 'a> {
     text: usize,
 }
 
-/// A line table that is still to be run. Its header is not kept, but read again then: headers that lie within each other are far larger, decoded, than what they are decoded from.
-struct Table<'a> {
+/// A line table. Its header is not kept, but read again when it is run: headers that lie within each other are far larger, decoded, than what they are decoded from.
+pub(super) struct Table<'a> {
     /// The first unit that names it.
     unit: usize,
     offset: gimli::DebugLineOffset,
@@ -73,7 +73,7 @@ enum InBodies {
 }
 
 /// What all line tables say.
-pub(super) struct Lines {
+pub(super) struct Lines<'a> {
     pub(super) files: FileTable,
     /// Ascending, without overlaps.
     pub(super) rows: Vec<Row>,
@@ -82,6 +82,8 @@ pub(super) struct Lines {
     /// The rows of sequences that are no function's code.
     pub(super) refused: Vec<Row>,
     pub(super) fit: Fit,
+    /// Where the line tables are, to be run again.
+    pub(super) tables: Vec<Table<'a>>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -153,7 +155,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
 
     /// Runs the line tables, several at once where that is worth it.
     fn run(&mut self) -> Ran {
-        let tables = std::mem::take(&mut self.tables);
+        let tables = &self.tables;
         let lines = self.sections.custom(".debug_line");
         let (sections, debug_line) = (self.sections, self.dwarf.debug_line);
         let each = |at: usize| {
@@ -165,24 +167,26 @@ impl<'s, 'a> LineReader<'s, 'a> {
             true => afterimage_parallel::map(tables.len(), each),
             false => (0..tables.len()).map(each).collect(),
         };
+        let mut warnings = Vec::new();
         let mut ran = Ran::default();
-        for ((own, done), table) in all.into_iter().zip(&tables) {
+        for ((own, done), table) in all.into_iter().zip(tables) {
             ran.sequences.extend(own.sequences);
             ran.rows_without_file += own.rows_without_file;
             if let Err(error) = done {
                 let at = table.unit;
-                self.warn(format!(
+                warnings.push(format!(
                     "line table of the unit at 0x{at:x} of .debug_info: {error}"
                 ));
             }
         }
+        self.warnings.extend(warnings);
         ran
     }
 
     /// Several sequences for one function are common: where a weak or inline function was defined
     /// in many units, all tables point to the definition that the linker chose.
     /// The table that fits it is taken, and of equals the first.
-    pub(super) fn finish(mut self) -> Lines {
+    pub(super) fn finish(mut self) -> Lines<'a> {
         let Ran {
             mut sequences,
             rows_without_file,
@@ -225,6 +229,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
             short,
             refused,
             fit,
+            tables: self.tables,
             warnings: self.warnings,
         }
     }
@@ -281,6 +286,43 @@ impl Ran {
                 is_statement: row.is_stmt(),
                 prologue_end,
             });
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Table<'a> {
+    /// Calls `each` with the places of code that the linker removed. What is broken was said when the table was run.
+    pub(super) fn removed(
+        &self,
+        debug_line: gimli::DebugLine<Slice<'a>>,
+        mut each: impl FnMut(FileId, u32),
+    ) -> gimli::Result<()> {
+        let mut program = debug_line.program(
+            self.offset,
+            self.address_size,
+            self.comp_dir,
+            self.comp_name,
+        )?;
+        let header = program.header().clone();
+        let mut instructions = header.instructions();
+        let (mut row, mut is_removed) = (LineRow::new(&header), false);
+        while let Some(instruction) = instructions.next_instruction(&header)? {
+            if let LineInstruction::SetAddress(address) = instruction {
+                is_removed = super::entries::is_tombstone(address, self.address_size);
+            }
+            if !row.execute(instruction, &mut program)? {
+                continue;
+            }
+            if row.end_sequence() {
+                (row, is_removed) = (LineRow::new(&header), false);
+                continue;
+            }
+            let file = self.files.get(row.file_index() as usize).copied().flatten();
+            let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
+            if let (true, Some(file), Some(line)) = (is_removed, file, line) {
+                each(file, line);
+            }
         }
         Ok(())
     }

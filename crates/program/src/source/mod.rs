@@ -5,6 +5,7 @@
 //! entries about functions only when somebody asks about inlining or names. What
 //! cannot be read is left out and listed as a warning.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -68,6 +69,7 @@ pub struct SourceMap<'a> {
     fit: Fit,
     /// Bodies whose sequence is short, but whose entry fits.
     accepted: usize,
+    tables: Vec<lines::Table<'a>>,
     warnings: Vec<String>,
     /// Which of several files of one name is meant.
     prefer: Option<fn(&str) -> bool>,
@@ -117,6 +119,7 @@ impl<'a> SourceMap<'a> {
             short,
             refused,
             fit,
+            tables,
             mut warnings,
         } = reader.finish();
         warnings.splice(0..0, sections.warnings.iter().cloned());
@@ -129,6 +132,7 @@ impl<'a> SourceMap<'a> {
             refused: Vec::new(),
             fit,
             accepted: 0,
+            tables,
             warnings,
             prefer: None,
             short_paths: OnceLock::new(),
@@ -143,6 +147,26 @@ impl<'a> SourceMap<'a> {
     pub fn preferring(mut self, prefer: fn(&str) -> bool) -> Self {
         self.prefer = Some(prefer);
         self
+    }
+
+    /// The lines of functions that the linker removed, ascending: those that no code comes from. Runs the line tables again.
+    pub fn removed_lines(&self) -> Vec<(FileId, u32)> {
+        let mut lines = Vec::new();
+        for table in &self.tables {
+            let _ = table.removed(self.dwarf.debug_line, |file, line| lines.push((file, line)));
+            // Rows of one line follow each other.
+            lines.dedup();
+        }
+        let there = self
+            .rows
+            .iter()
+            .map(|row| row.location)
+            .chain(self.refused.iter().copied());
+        let there: HashSet<_> = there.map(|place| (place.file, place.line)).collect();
+        lines.retain(|line| !there.contains(line));
+        lines.sort_unstable();
+        lines.dedup();
+        lines
     }
 
     /// Takes the rows of short sequences where an entry tells that they belong to the body, and refuses all others.

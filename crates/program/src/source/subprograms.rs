@@ -1,5 +1,6 @@
 //! Functions and what the compiler inlined into them.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use afterimage_ids::OrigOffset;
@@ -31,6 +32,8 @@ pub(super) struct Subprograms {
     calls: Vec<InlinedCall>,
     /// Which bodies are claimed by functions.
     pub(super) fit: Fit,
+    /// Functions that the linker removed.
+    removed: Vec<EntryId>,
     warnings: Vec<String>,
 }
 
@@ -138,6 +141,28 @@ impl SourceMap<'_> {
         starts.sort_unstable();
         starts.dedup();
         starts
+    }
+
+    /// Functions that the linker removed, by their names and declarations: those that nobody called, not copies of others or what was inlined
+    /// everywhere. Ascending by declaration. O(functions · log).
+    pub fn removed_functions(&self) -> Vec<(String, Location)> {
+        let all = self.subprograms();
+        let there = all.functions.iter().map(|function| function.entry);
+        let there = there.chain(all.calls.iter().map(|call| call.entry));
+        let there: HashSet<Location> = there
+            .filter_map(|entry| self.describe(entry).declared())
+            .collect();
+        let mut found = Vec::new();
+        for &entry in &all.removed {
+            let description = self.describe(entry);
+            let declared = description
+                .declared()
+                .filter(|declared| !there.contains(declared));
+            found.extend(description.into_name().zip(declared));
+        }
+        found.sort_by(|(name, at), (other, other_at)| (at, name).cmp(&(other_at, other)));
+        found.dedup();
+        found
     }
 
     /// The linkage name of the function whose body holds an offset.

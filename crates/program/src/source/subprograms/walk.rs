@@ -49,6 +49,8 @@ enum Kind {
 struct Entry {
     id: EntryId,
     ranges: Vec<Range<OrigOffset>>,
+    /// The linker removed its code.
+    is_removed: bool,
     call: Option<Location>,
 }
 
@@ -117,11 +119,15 @@ impl<'a> Walk<'_, 'a> {
                 offset,
             },
             ranges,
+            is_removed: extent.is_removed(unit.header.address_size()),
             call,
         })
     }
 
     fn function(&mut self, depth: isize, entry: Entry) {
+        if entry.is_removed {
+            self.into.removed.push(entry.id);
+        }
         let functions = &mut self.into.functions;
         let first = functions.len();
         let stretch = |range| Subprogram {
@@ -150,7 +156,9 @@ impl<'a> Walk<'_, 'a> {
             kind: Kind::Call(level),
         });
         if let Some(calls) = self.calls.last_mut() {
-            let Entry { id, ranges, call } = entry;
+            let Entry {
+                id, ranges, call, ..
+            } = entry;
             let call = |range| InlinedCall {
                 depth: level,
                 range,
