@@ -115,17 +115,17 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     };
     let changed = index(&format!("::{moved}"));
     let module = with_nop(&sandbox.read("app.wasm"), (changed - imported) as usize);
-    sandbox.write("moved.wasm", module);
-    sandbox.ok("record -o moved.aft moved.wasm");
-    let told = sandbox.ok("profile moved.aft").stderr;
+    sandbox.write("two.wasm", module);
+    sandbox.ok("record -o two.aft two.wasm");
+    let told = sandbox.ok("profile two.aft").stderr;
     assert!(told.contains("does not belong to their code"), "{told}");
     let last = all.last().unwrap()["function"]["index"].as_u64().unwrap();
     let before = Vec::from_iter(imported..changed);
     let behind = Vec::from_iter(changed..=last);
-    assert_eq!(lines(&sandbox, "moved.aft", &behind), BTreeMap::new());
-    let found = lines(&sandbox, "moved.aft", &before);
+    assert_eq!(lines(&sandbox, "two.aft", &behind), BTreeMap::new());
+    let found = lines(&sandbox, "two.aft", &before);
     assert_eq!(found, lines(&sandbox, "app.aft", &before));
-    assert_eq!(found, lines(&sandbox, "moved.aft", &[]));
+    assert_eq!(found, lines(&sandbox, "two.aft", &[]));
     let place = |name: &str| {
         let text = format!("fn {name}(");
         let line = SOURCE.lines().position(|line| line.starts_with(&text));
@@ -136,7 +136,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
         json(&sandbox, &words)["instances"].clone()
     };
     assert_eq!(
-        values("moved.aft", &place(kept)),
+        values("two.aft", &place(kept)),
         values("app.aft", &place(kept))
     );
     for (command, at) in [
@@ -146,7 +146,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
         ("slice", place(moved)),
     ] {
         let option = if command == "trace" { "--from" } else { "--at" };
-        let ran = sandbox.run(&format!("{command} moved.aft {option} {at}"));
+        let ran = sandbox.run(&format!("{command} two.aft {option} {at}"));
         assert_ne!(ran.code, Some(0), "{command}");
         let why = "does not belong to their code";
         let said = ran.stderr.lines().last().unwrap_or_default();
@@ -156,7 +156,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
         );
     }
     for name in [moved, "main"] {
-        let ran = sandbox.run(&format!("values moved.aft --at app::{name} --var n"));
+        let ran = sandbox.run(&format!("values two.aft --at app::{name} --var n"));
         assert_ne!(ran.code, Some(0), "{name}");
         let said = ran.stderr.lines().last().unwrap_or_default();
         assert!(

@@ -322,10 +322,10 @@ fn gcov(sandbox: &Sandbox, gcc: &str, file: &str) -> BTreeMap<u32, u64> {
 }
 
 /// The same by a recording.
-fn recorded(sandbox: &Sandbox, clang: &str, file: &str) -> BTreeMap<u32, u64> {
+fn recorded(sandbox: &Sandbox, clang: &str, level: &str, file: &str) -> BTreeMap<u32, u64> {
     // Linked without a level of optimisation, so that no wasm-opt rewrites it.
     let line = format!(
-        "{clang} --target=wasm32-wasi -w -g -O0 -c {file} -o app.o && {clang} --target=wasm32-wasi app.o -o app.wasm"
+        "{clang} --target=wasm32-wasi -w -g {level} -c {file} -o app.o && {clang} --target=wasm32-wasi app.o -o app.wasm"
     );
     let built = sandbox.shell(&line);
     assert_eq!(built.code, Some(0), "{built:?}");
@@ -358,7 +358,7 @@ fn compare(cpp: bool, seeds: u64) {
         let program = Writer::program(seed, cpp);
         sandbox.write(file, &program.text);
         let expected = gcov(&sandbox, gcc, file);
-        let found = recorded(&sandbox, clang, file);
+        let found = recorded(&sandbox, clang, "-O0", file);
         for (at, (kind, text)) in (1..).zip(program.kinds.iter().zip(program.text.lines())) {
             let (own, other) = (found.get(&at), expected.get(&at));
             let agree = match kind {
@@ -390,4 +390,42 @@ fn lines_of_generated_c_are_counted_as_gcov_counts_them() {
 #[test]
 fn lines_of_generated_cpp_are_counted_as_gcov_counts_them() {
     compare(true, 10);
+}
+
+const REMOVED: &str = "int used(int n) {
+    return n * 2;
+}
+int dropped(int n) {
+    if (n > 3)
+        return 1;
+    return n * 3;
+}
+int main(void) {
+    return used(4) - 8;
+}
+";
+
+#[test]
+fn functions_that_the_linker_removed_are_not_executed() {
+    let Some((gcc, clang)) = compilers(false) else {
+        return skipped("the comparison with gcov: gcc, gcov and clang are not all installed");
+    };
+    let sandbox = Sandbox::new();
+    sandbox.write("app.c", REMOVED);
+    let expected = gcov(&sandbox, gcc, "app.c");
+    let found = recorded(&sandbox, clang, "-O0", "app.c");
+    for line in [1, 2, 4, 5, 6, 7, 9, 10] {
+        assert_eq!(
+            found.get(&line),
+            expected.get(&line),
+            "line {line}: {found:?}"
+        );
+    }
+    // What was inlined is not called unexecuted because the copy that nobody calls was removed.
+    let found = recorded(&sandbox, clang, "-O2", "app.c");
+    assert!(
+        [1, 2].iter().all(|line| found.get(line) != Some(&0)),
+        "{found:?}"
+    );
+    assert_eq!([4, 5].map(|line| found.get(&line).copied()), [Some(0); 2]);
 }

@@ -149,7 +149,8 @@ impl<'a> SourceMap<'a> {
         self
     }
 
-    /// The lines of functions that the linker removed, ascending: those that no code comes from. Runs the line tables again.
+    /// The lines of [removed functions](Self::removed_functions), ascending: those that no code comes from, between the declaration of such a function and the next
+    /// declaration in the file. Runs the line tables again.
     pub fn removed_lines(&self) -> Vec<(FileId, u32)> {
         let mut lines = Vec::new();
         for table in &self.tables {
@@ -163,7 +164,22 @@ impl<'a> SourceMap<'a> {
             .map(|row| row.location)
             .chain(self.refused.iter().copied());
         let there: HashSet<_> = there.map(|place| (place.file, place.line)).collect();
-        lines.retain(|line| !there.contains(line));
+        let removed = self
+            .removed_functions()
+            .into_iter()
+            .map(|(_, at)| (at, true));
+        let others = self.declarations().into_iter().map(|at| (at, false));
+        let declared = removed
+            .chain(others)
+            .map(|(at, is_removed)| (at.file, at.line, is_removed));
+        let mut declared = Vec::from_iter(declared);
+        declared.sort_unstable();
+        let is_of_removed = |&(file, line): &(FileId, u32)| {
+            let after = declared.partition_point(|(own, at, _)| (*own, *at) <= (file, line));
+            let last = declared[..after].last();
+            last.is_some_and(|(own, _, is_removed)| *own == file && *is_removed)
+        };
+        lines.retain(|line| !there.contains(line) && is_of_removed(line));
         lines.sort_unstable();
         lines.dedup();
         lines

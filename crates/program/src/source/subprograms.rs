@@ -32,8 +32,9 @@ pub(super) struct Subprograms {
     calls: Vec<InlinedCall>,
     /// Which bodies are claimed by functions.
     pub(super) fit: Fit,
-    /// Functions that the linker removed.
+    /// Functions that the linker removed, and those of them that were inlined before.
     removed: Vec<EntryId>,
+    inlined: Vec<EntryId>,
     warnings: Vec<String>,
 }
 
@@ -143,17 +144,12 @@ impl SourceMap<'_> {
         starts
     }
 
-    /// Functions that the linker removed, by their names and declarations: those that nobody called, not copies of others or what was inlined
-    /// everywhere. Ascending by declaration. O(functions · log).
+    /// Functions that the linker removed, by their names and declarations: those that nobody called, not copies of others or what was inlined.
+    /// Ascending by declaration. O(functions · log).
     pub fn removed_functions(&self) -> Vec<(String, Location)> {
-        let all = self.subprograms();
-        let there = all.functions.iter().map(|function| function.entry);
-        let there = there.chain(all.calls.iter().map(|call| call.entry));
-        let there: HashSet<Location> = there
-            .filter_map(|entry| self.describe(entry).declared())
-            .collect();
+        let there = self.declarations();
         let mut found = Vec::new();
-        for &entry in &all.removed {
+        for &entry in &self.subprograms().removed {
             let description = self.describe(entry);
             let declared = description
                 .declared()
@@ -163,6 +159,17 @@ impl SourceMap<'_> {
         found.sort_by(|(name, at), (other, other_at)| (at, name).cmp(&(other_at, other)));
         found.dedup();
         found
+    }
+
+    /// Where functions are declared that have code, their own or inlined, or had it before they were optimised.
+    pub(super) fn declarations(&self) -> HashSet<Location> {
+        let all = self.subprograms();
+        let there = all.functions.iter().map(|function| function.entry);
+        let there = there.chain(all.calls.iter().map(|call| call.entry));
+        let there = there.chain(all.inlined.iter().copied());
+        there
+            .filter_map(|entry| self.describe(entry).declared())
+            .collect()
     }
 
     /// The linkage name of the function whose body holds an offset.

@@ -51,6 +51,8 @@ struct Entry {
     ranges: Vec<Range<OrigOffset>>,
     /// The linker removed its code.
     is_removed: bool,
+    /// It is an instance of a function that was inlined, too.
+    is_instance: bool,
     call: Option<Location>,
 }
 
@@ -89,10 +91,12 @@ impl<'a> Walk<'_, 'a> {
         let unit = self.map.unit(self.unit);
         let mut extent = Extent::default();
         let (mut file, mut line, mut column) = (None, None, None);
+        let mut is_instance = false;
         for &spec in abbreviation.attributes() {
             let attribute = entries.read_attribute(spec)?;
             let number = || u32::try_from(attribute.udata_value()?).ok();
             match attribute.name() {
+                gimli::DW_AT_abstract_origin => is_instance = true,
                 gimli::DW_AT_call_file => file = file_index(&attribute.value()),
                 gimli::DW_AT_call_line => line = number(),
                 gimli::DW_AT_call_column => column = number(),
@@ -120,12 +124,15 @@ impl<'a> Walk<'_, 'a> {
             },
             ranges,
             is_removed: extent.is_removed(unit.header.address_size()),
+            is_instance,
             call,
         })
     }
 
     fn function(&mut self, depth: isize, entry: Entry) {
-        if entry.is_removed {
+        if entry.is_removed && entry.is_instance {
+            self.into.inlined.push(entry.id);
+        } else if entry.is_removed {
             self.into.removed.push(entry.id);
         }
         let functions = &mut self.into.functions;
