@@ -400,8 +400,8 @@ int dropped(int n) {
         return 1;
     return n * 3;
 }
-int main(void) {
-    return used(4) - 8;
+int main(int argc, char **argv) {
+    return used(argc) - 2;
 }
 ";
 

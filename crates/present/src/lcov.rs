@@ -1,6 +1,7 @@
 //! Coverage in the tracefile format of lcov, for `genhtml` and editors.
 //!
 //! Functions that the linker removed because nobody called them count as not executed, with their lines, if the debug information still has them.
+//! What an optimiser inlined and folded away leaves no trace of its calls, and counts like that, too.
 //!
 //! The format is the one that geninfo(1) describes. Functions and branches belong to the file that they come from;
 //! those of unknown origin have no place in it and are left out, as the format has no files without a name.
