@@ -172,7 +172,7 @@ impl Reading {
                 let value = match self.globals.get(global_index) {
                     Some(value) => *value,
                     None => {
-                        let value = self.new();
+                        let value = self.fresh();
                         self.globals.insert(*global_index, value);
                         value
                     }
@@ -199,7 +199,7 @@ impl Reading {
                         ..of
                     }),
                     // A frame that is aligned.
-                    (Value::Sum(_), Value::Constant(_)) => self.new(),
+                    (Value::Sum(_), Value::Constant(_)) => self.fresh(),
                     _ => Value::Unknown,
                 };
                 self.stack.push(value);
@@ -254,7 +254,7 @@ impl Reading {
     }
 
     /// A value that is unlike any other, but can be counted from.
-    fn new(&mut self) -> Value {
+    fn fresh(&mut self) -> Value {
         self.unknown += 1;
         Value::Sum(Sum {
             of: self.unknown,
