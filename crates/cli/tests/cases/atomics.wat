@@ -66,9 +66,6 @@
 ;; |   replacement  9                             ← constant
 ;; |   memory                                     ← t=1  @0x5e i32.atomic.rmw.add  in run
 ;; |   control                                    ← the host's call
-;; $ afterimage deps a.aft --at @0x78 --forward
-;; | #1 t=1  @0x78 i64.atomic.rmw32.cmpxchg_u  in run = 8
-;; |   nothing in the program depends on it
 ;; $ afterimage values a.aft --at run
 ;; | @0x56 i32.atomic.store offset=8  in run: executed once
 ;; |           #1  t=1              stored 7 to 0x8, 4 bytes
