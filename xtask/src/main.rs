@@ -3,13 +3,15 @@
 //! `cargo xtask demo` builds a real program and profiles it; `cargo xtask test` runs the tests with what they need;
 //! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
 //! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
-//! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask suites` runs other people's test suites.
+//! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask suites` runs other people's test suites;
+//! `cargo xtask freeze` compares many answers with those that are kept.
 
 mod architecture;
 mod build;
 mod copy;
 mod corpus;
 mod demo;
+mod freeze;
 mod inputs;
 mod inspect;
 mod manifest;
@@ -64,6 +66,8 @@ enum Task {
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
+    /// Ask two thousand questions, and compare the answers with those that are kept: minutes
+    Freeze(FreezeArguments),
     /// Check the rules between the crates and the files that the documents name
     Architecture,
 }
@@ -127,6 +131,23 @@ struct MutantsArguments {
     seed: u64,
 }
 
+/// Which answers to compare, or to keep.
+#[derive(clap::Args)]
+struct FreezeArguments {
+    /// Keep what is answered now
+    #[arg(long)]
+    bless: bool,
+    /// Fail also where only words changed
+    #[arg(long, conflicts_with = "bless")]
+    words: bool,
+    /// Only these recordings, names separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Ask this program instead of the one that the checkout builds
+    #[arg(long, value_name = "PROGRAM")]
+    tool: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Corpus(arguments) => corpus::run(&arguments),
@@ -136,6 +157,7 @@ fn main() -> ExitCode {
         Task::Verify(arguments) => verify::run(&arguments),
         Task::Mutants(arguments) => mutants::run(&arguments),
         Task::Suites { folder } => suites::run(folder.as_deref()),
+        Task::Freeze(arguments) => freeze::run(&arguments),
         Task::Architecture => architecture::run(),
     };
     match outcome {

@@ -1,0 +1,21 @@
+;; Exceptions that are caught, rethrown, and at last not caught.
+(module
+  (tag $odd (param i32))
+  (memory (export "memory") 1)
+  (func $check (param $n i32) (result i32)
+    (if (i32.and (local.get $n) (i32.const 1)) (then (throw $odd (local.get $n))))
+    (i32.shr_u (local.get $n) (i32.const 1)))
+  (func $guarded (param $n i32) (result i32)
+    (block $caught (result i32)
+      (try_table (result i32) (catch $odd $caught) (call $check (local.get $n)))
+      (return))
+    (local.set $n)
+    (i32.store (i32.const 16) (local.get $n))
+    (i32.mul (local.get $n) (i32.const 3)))
+  (func (export "_start")
+    (local $i i32)
+    (loop $again
+      (i32.store (i32.add (i32.const 32) (i32.shl (local.get $i) (i32.const 2))) (call $guarded (local.get $i)))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br_if $again (i32.lt_u (local.get $i) (i32.const 6))))
+    (drop (call $check (i32.load (i32.const 16))))))

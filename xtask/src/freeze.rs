@@ -1,0 +1,140 @@
+//! `cargo xtask freeze`: some two thousand questions about a dozen small recordings, answered now and compared with the answers that are kept.
+//!
+//! The sources of the recorded programs are in `xtask/freeze`, the answers in `xtask/freeze/answers`, a file for each recording: the
+//! digest of its module, then each command and what it printed. A recording whose module another compiler makes differently is
+//! skipped, and that is said. An answer that changed only in its words is *reworded*; one in which a number, a position or a name
+//! changed, came, went, or moved, is *changed*.
+
+mod answers;
+mod questions;
+mod recordings;
+
+use crate::{FreezeArguments, corpus, tool};
+use answers::{Answer, Difference};
+use anyhow::{Context, Result};
+use recordings::Recording;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The first differences of a recording are shown, all of them counted.
+const SHOWN: usize = 5;
+
+/// Makes the recordings, asks, and compares; with `--bless`, keeps what is answered now.
+///
+/// # Errors
+/// If a recording cannot be made, or a file cannot be read or written.
+pub fn run(arguments: &FreezeArguments) -> Result<ExitCode> {
+    let tool = match &arguments.tool {
+        Some(tool) => fs::canonicalize(tool)
+            .with_context(|| format!("{}: no such program", tool.display()))?,
+        None => tool::build()?,
+    };
+    let kept = corpus::workspace().join("xtask/freeze/answers");
+    let folder = corpus::workspace().join("target/freeze");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("{}: cannot be emptied", folder.display()))?;
+    }
+    let recordings = recordings::make(&tool, &folder)?;
+    let mut sums = Sums::default();
+    for recording in recordings.iter().filter(|one| arguments.wants(one.name)) {
+        let file = kept.join(recording.name).with_extension("txt");
+        if arguments.bless {
+            let asked = questions::about(&tool, &folder, recording, &recordings)?;
+            let now = answers::ask_all(&tool, &folder, asked)?;
+            answers::write(&file, &recording.sha256, &now)?;
+            println!("{}: {} answers kept", recording.name, now.len());
+        } else {
+            compare(&tool, &folder, recording, &file, &mut sums)?;
+        }
+    }
+    if arguments.bless {
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!(
+        "{} answers: {} the same, {} reworded, {} changed",
+        sums.asked,
+        sums.asked - sums.reworded - sums.changed,
+        sums.reworded,
+        sums.changed
+    );
+    let failed = sums.changed > 0 || arguments.words && sums.reworded > 0;
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+impl FreezeArguments {
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == name)
+    }
+}
+
+#[derive(Default)]
+struct Sums {
+    asked: usize,
+    reworded: usize,
+    changed: usize,
+}
+
+/// Asks what `file` holds the answers of, and shows what differs.
+fn compare(
+    tool: &Path,
+    folder: &Path,
+    recording: &Recording,
+    file: &PathBuf,
+    sums: &mut Sums,
+) -> Result<()> {
+    let (sha256, kept) = answers::read(file)?;
+    if sha256 != recording.sha256 {
+        println!(
+            "SKIPPED {}: this machine's compiler makes another module than the one that the kept answers are about",
+            recording.name
+        );
+        return Ok(());
+    }
+    let asked = kept.iter().map(|answer| answer.question.clone()).collect();
+    let now = answers::ask_all(tool, folder, asked)?;
+    let mut shown = 0;
+    for (then, now) in kept.iter().zip(&now) {
+        sums.asked += 1;
+        let what = match answers::difference(then, now) {
+            Difference::None => continue,
+            Difference::Words => {
+                sums.reworded += 1;
+                "reworded"
+            }
+            Difference::Facts => {
+                sums.changed += 1;
+                "changed"
+            }
+        };
+        shown += 1;
+        if shown <= SHOWN {
+            show(recording.name, what, then, now);
+        }
+    }
+    if shown > SHOWN {
+        println!("{}: {} more\n", recording.name, shown - SHOWN);
+    }
+    Ok(())
+}
+
+/// Shows the first line in which two answers differ.
+fn show(name: &str, what: &str, then: &Answer, now: &Answer) {
+    println!("{name}: {what}: afterimage {}", then.question.join(" "));
+    let at = then
+        .lines
+        .iter()
+        .zip(&now.lines)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let line = |answer: &Answer| match answer.lines.get(at) {
+        Some(line) => line.chars().take(300).collect(),
+        None => "(no more lines)".to_owned(),
+    };
+    println!("  line {}\n  - {}\n  + {}\n", at + 1, line(then), line(now));
+}

@@ -1,0 +1,213 @@
+//! Answers: asked, normalised, kept as text, and compared.
+
+use super::questions::Question;
+use anyhow::{Context, Result, bail};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Of longer answers only the beginning is kept, and a checksum of the rest.
+const KEPT: usize = 24;
+/// So of longer lines.
+const KEPT_OF_LINE: usize = 700;
+
+/// How lines begin that differ from run to run: dates, versions, sizes of files, and what was built for an answer, which earlier
+/// questions may have built.
+const VARYING: [&str; 6] = [
+    "recorded  ",
+    "engine  ",
+    "size  ",
+    "sound: ",
+    "afterimage: path of ",
+    "afterimage: values of ",
+];
+
+/// A question and what was printed.
+pub struct Answer {
+    pub question: Question,
+    /// Standard output and error, then the exit code.
+    pub lines: Vec<String>,
+}
+
+/// How two answers differ.
+pub enum Difference {
+    None,
+    Words,
+    Facts,
+}
+
+/// Asks one question after the other: later answers may come from what earlier ones added to the recording.
+///
+/// # Errors
+/// If afterimage cannot be run.
+pub fn ask_all(tool: &Path, folder: &Path, questions: Vec<Question>) -> Result<Vec<Answer>> {
+    let ask = |question: Question| -> Result<Answer> {
+        let output = Command::new(tool)
+            .args(&question)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .output()
+            .context("cannot run afterimage")?;
+        let mut lines = normalised(&String::from_utf8_lossy(&output.stdout));
+        lines.extend(normalised(&String::from_utf8_lossy(&output.stderr)));
+        lines.push(format!("= {:?}", output.status.code()));
+        Ok(Answer { question, lines })
+    };
+    questions.into_iter().map(ask).collect()
+}
+
+/// The lines of `text` without what differs from run to run.
+fn normalised(text: &str) -> Vec<String> {
+    let varies = |line: &str| VARYING.iter().any(|start| line.starts_with(start));
+    let all: Vec<_> = text.lines().filter(|line| !varies(line)).collect();
+    let mut kept: Vec<_> = all
+        .iter()
+        .take(KEPT)
+        .map(|line| {
+            let line = without_fields(line);
+            match line.char_indices().nth(KEPT_OF_LINE) {
+                Some((end, _)) => format!("{}… {:08x}", &line[..end], checksum(&line[end..])),
+                None => line,
+            }
+        })
+        .collect();
+    if all.len() > KEPT {
+        let rest = all[KEPT..].join("\n");
+        kept.push(format!(
+            "… {} more, {:08x}",
+            all.len() - KEPT,
+            checksum(&rest)
+        ));
+    }
+    kept
+}
+
+/// A line of JSON without the fields that differ from run to run.
+fn without_fields(line: &str) -> String {
+    const FIELDS: [&str; 6] = [
+        "\"recorded_unix\":",
+        "\"engine\":",
+        "\"tool_version\":",
+        "\"length\":",
+        "\"bytes\":",
+        "\"stored_bytes\":",
+    ];
+    let mut line = line.to_owned();
+    let about_the_file = ["info", "verify"]
+        .iter()
+        .any(|what| line.starts_with(&format!("{{\"schema\":\"afterimage/{what}/")));
+    if !about_the_file {
+        return line;
+    }
+    for field in FIELDS {
+        let mut from = 0;
+        while let Some(found) = line[from..].find(field) {
+            let start = from + found + field.len();
+            let end = line[start..]
+                .find([',', '}'])
+                .map_or(line.len(), |end| start + end);
+            line.replace_range(start..end, "_");
+            from = start;
+        }
+    }
+    line
+}
+
+/// FNV-1a (Fowler, Noll, Vo): enough to see that something differs.
+fn checksum(text: &str) -> u32 {
+    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    text.bytes().fold(0x811c_9dc5, step)
+}
+
+/// Whether the words differ, or facts.
+pub fn difference(then: &Answer, now: &Answer) -> Difference {
+    if then.lines == now.lines {
+        return Difference::None;
+    }
+    if facts(&then.lines) == facts(&now.lines) {
+        return Difference::Words;
+    }
+    Difference::Facts
+}
+
+/// What an answer says besides words, in order: numbers, positions, and names that are no plain words.
+fn facts(lines: &[String]) -> Vec<&str> {
+    let apart = |c: char| c.is_whitespace() || "\"',;()[]{}".contains(c);
+    let words = lines.iter().flat_map(|line| line.split(apart));
+    let trimmed = words.map(|word| word.trim_matches(['.', ':', '…']));
+    trimmed
+        .filter(|word| {
+            word.contains(|c: char| c.is_ascii_digit())
+                || word.contains("::")
+                || word.contains(['_', '.', '<', '$'])
+        })
+        .collect()
+}
+
+/// Keeps answers about the recording whose module has this digest.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write(file: &Path, sha256: &str, answers: &[Answer]) -> Result<()> {
+    let mut text = format!("module {sha256}\n");
+    for answer in answers {
+        let words: Vec<_> = answer.question.iter().map(|word| quoted(word)).collect();
+        writeln!(text, "$ {}", words.join(" "))?;
+        for line in &answer.lines {
+            writeln!(text, "| {line}")?;
+        }
+    }
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("{}: cannot be made", folder.display()))?;
+    }
+    fs::write(file, text).with_context(|| format!("{}: cannot be written", file.display()))
+}
+
+/// A word that [`unquoted`] reads again: a tab stands for a space.
+fn quoted(word: &str) -> String {
+    word.replace(' ', "\t")
+}
+
+fn unquoted(word: &str) -> String {
+    word.replace('\t', " ")
+}
+
+/// The digest of the module and the answers in `file`.
+///
+/// # Errors
+/// If the file cannot be read or is not one that [`write`] made.
+pub fn read(file: &Path) -> Result<(String, Vec<Answer>)> {
+    let text = fs::read_to_string(file).with_context(|| {
+        format!(
+            "{}: no answers are kept: `cargo xtask freeze --bless` keeps them",
+            file.display()
+        )
+    })?;
+    let mut lines = text.lines();
+    let Some(sha256) = lines.next().and_then(|line| line.strip_prefix("module ")) else {
+        bail!(
+            "{}: does not begin with the module's digest",
+            file.display()
+        );
+    };
+    let mut answers: Vec<Answer> = Vec::new();
+    for (number, line) in lines.enumerate() {
+        if let Some(words) = line.strip_prefix("$ ") {
+            answers.push(Answer {
+                question: words.split(' ').map(unquoted).collect(),
+                lines: Vec::new(),
+            });
+        } else if let (Some(line), Some(answer)) = (line.strip_prefix("| "), answers.last_mut()) {
+            answer.lines.push(line.to_owned());
+        } else {
+            bail!(
+                "{}:{}: neither a question nor an answer",
+                file.display(),
+                number + 2
+            );
+        }
+    }
+    Ok((sha256.to_owned(), answers))
+}
