@@ -39,9 +39,9 @@ Examples:
 
 Exit codes:
   The guest's own; 134 if it trapped or left an exception uncaught,
-  124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM or SIGHUP; 125 if
-  afterimage failed or was misused, 126 if the program cannot be run, 127 if it
-  is not there."
+  124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM or SIGHUP;
+  125 if afterimage failed or was misused, 126 if the program cannot be run,
+  127 if it is not there."
 )]
 pub(crate) struct Arguments {
     /// Where the recording goes [default: PROGRAM's stem with .aft, in the current folder]

