@@ -18,7 +18,6 @@ use anyhow::{Context, Result};
 
 use crate::input;
 use crate::lens::{Traced, traced_in};
-use crate::output::harmless;
 use crate::source_lines::SourceLines;
 
 /// A recording that is asked about.
@@ -186,7 +185,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             }
         }
         Ok(WhyPlace {
-            function: harmless(self.names.function(function)),
+            function: self.names.function(function).to_owned(),
             line,
             around,
             text,
@@ -225,7 +224,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// `file.c:42`.
     fn line(&self, position: Location) -> String {
         let short = self.source().short_path(position.file);
-        format!("{}:{}", harmless(short), position.line)
+        format!("{short}:{}", position.line)
     }
 
     /// The innermost call around inlined code of which the source is at hand, and its text.
@@ -245,6 +244,6 @@ impl<'s, 'a> Scene<'s, 'a> {
             .entry(path.to_owned())
             .or_insert_with(|| SourceLines::open(path));
         let text = lines.as_mut()?.line(line)?;
-        Some(harmless(text.trim()))
+        Some(text.trim().to_owned())
     }
 }

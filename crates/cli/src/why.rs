@@ -337,13 +337,10 @@ pub(crate) fn origin(begun: &[WhyEntry], links: u64) -> String {
         }
         Some(WhyEntry::End(end)) => {
             let back = back(links);
-            let at =
-                end.place
-                    .as_ref()
-                    .map_or(String::new(), |place| match place.line.is_empty() {
-                        true => format!(" at {}", place.at),
-                        false => format!(" at {}", place.source()),
-                    });
+            let place = end.place.as_ref();
+            let at = place.map_or(String::new(), |place| {
+                format!(" at {}", place.source_or_at())
+            });
             format!("comes from {}{at}{back}", end.what)
         }
         Some(WhyEntry::Made(made)) if made.followed.is_none() => {
@@ -351,10 +348,7 @@ pub(crate) fn origin(begun: &[WhyEntry], links: u64) -> String {
                 true => made.place.operator.clone(),
                 false => format!("constants, {}", expression(made)),
             };
-            let at = match made.place.line.is_empty() {
-                true => made.place.at.clone(),
-                false => made.place.source(),
-            };
+            let at = made.place.source_or_at();
             // The last one of the steps is this one.
             let back = back(links.saturating_sub(1));
             format!("comes from {of} at {at}{back}")

@@ -11,10 +11,11 @@ pub use expression::expression;
 pub use json::why_json;
 
 use crate::number::counted;
+use crate::plain::plain;
 use crate::shell::shell_word;
 use crate::{PresentError, grouped};
 
-/// An operator of an execution.
+/// An operator of an execution. Its texts are as they are in the program: what is written for people escapes what is hidden in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhyPlace {
     /// Its function's name.
@@ -40,12 +41,25 @@ impl WhyPlace {
         self.at.split_once('#').map_or(&self.at, |(site, _)| site)
     }
 
-    /// `file.c:42`, or `main.rs:7 (index.rs:568)` for what was inlined; empty if it is not known.
+    /// `file.c:42`, or `main.rs:7 (index.rs:568)` for what was inlined; empty if it is not known. For people.
     pub fn source(&self) -> String {
         match &self.around {
-            Some(around) => format!("{around} ({})", self.line),
-            None => self.line.clone(),
+            Some(around) => plain(&format!("{around} ({})", self.line)),
+            None => plain(&self.line),
         }
+    }
+
+    /// [`source`](Self::source), or the operator where the line is not known.
+    pub fn source_or_at(&self) -> String {
+        match self.line.is_empty() {
+            true => self.at.clone(),
+            false => self.source(),
+        }
+    }
+
+    /// `file.c:42 in main`, for people.
+    pub fn told(&self) -> String {
+        format!("{} in {}", self.source_or_at(), plain(&self.function))
     }
 }
 
@@ -262,14 +276,14 @@ impl WhyText<'_> {
     }
 
     fn frame(&mut self, frame: &WhyFrame, how: &str) -> Result<(), PresentError> {
-        writeln!(self.out, "  {how} {}", at(&frame.place))?;
+        writeln!(self.out, "  {how} {}", frame.place.told())?;
         let Some((branch, decided)) = &frame.branch else {
             return Ok(());
         };
         let operator = &branch.operator;
         let on = format!(
             "      led there by {operator} at {}{}",
-            at(branch),
+            branch.told(),
             on(decided)
         );
         match frame.chosen {
@@ -283,10 +297,10 @@ impl WhyText<'_> {
     }
 
     fn line(&mut self, what: &str, place: &WhyPlace) -> Result<(), PresentError> {
-        let at = at(place);
-        let at = format!("{at}  t={}", grouped(place.time));
+        let at = format!("{}  t={}", place.told(), grouped(place.time));
         let text = match &place.text {
             Some(text) if self.shown != Some(place.source()) => {
+                let text = plain(text);
                 let mut short: String = text.chars().take(SOURCE).collect();
                 if short.len() < text.len() {
                     short.push('…');
@@ -306,10 +320,9 @@ impl WhyText<'_> {
         let mut function = None;
         for one in moves {
             let place = &one.place;
-            let at = match (place.line.is_empty(), function == Some(&place.function)) {
-                (true, true) => place.at.clone(),
-                (false, true) => place.source(),
-                (_, false) => at(place),
+            let at = match function == Some(&place.function) {
+                true => place.source_or_at(),
+                false => place.told(),
             };
             function = Some(&place.function);
             told.push(format!("{} at {at}", one.how));
@@ -353,7 +366,7 @@ impl WhyText<'_> {
             writeln!(self.out, "      {remark}")?;
         }
         if let Some((branch, decided)) = end.led.as_deref() {
-            let (file, operator, place) = (&self.file, &branch.operator, at(branch));
+            let (file, operator, place) = (&self.file, &branch.operator, branch.told());
             let on = on(decided);
             writeln!(
                 self.out,
@@ -377,13 +390,5 @@ fn on(decided: &str) -> String {
     match decided.is_empty() {
         true => String::new(),
         false => format!(", on {decided}"),
-    }
-}
-
-/// `file.c:42 in main`, or the operator where the line is not known.
-pub(crate) fn at(place: &WhyPlace) -> String {
-    match place.line.is_empty() {
-        true => format!("{} in {}", place.at, place.function),
-        false => format!("{} in {}", place.source(), place.function),
     }
 }

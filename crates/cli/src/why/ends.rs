@@ -228,7 +228,7 @@ fn given_end(given: &Given) -> WhyEnd {
             offset,
             bytes,
         } => {
-            let name = stream(file);
+            let name = harmless(&stream(file));
             let what = match (offset, bytes) {
                 (Some(at), 0 | 1) => format!("byte {} of {name}", grouped(*at)),
                 (Some(at), bytes) => format!(
@@ -243,7 +243,7 @@ fn given_end(given: &Given) -> WhyEnd {
                 ),
             };
             WhyEnd {
-                file: Some(name),
+                file: Some(stream(file)),
                 offset: *offset,
                 bytes: Some(*bytes),
                 ..none("input", what)
@@ -282,9 +282,9 @@ fn given_end(given: &Given) -> WhyEnd {
             what,
             file,
         } => {
-            let of = file
-                .as_ref()
-                .map_or(String::new(), |file| format!(" of {}", stream(file)));
+            let of = file.as_ref().map_or(String::new(), |file| {
+                format!(" of {}", harmless(&stream(file)))
+            });
             let function = harmless(function);
             let what = match what {
                 Some(what) => format!("{what}{of}, as {function} told"),
@@ -298,14 +298,14 @@ fn given_end(given: &Given) -> WhyEnd {
     }
 }
 
-/// A file's name.
+/// A file's name, as it is.
 pub(super) fn stream(file: &Stream) -> String {
     match file {
         Stream::Input => "standard input".to_owned(),
         Stream::Output => "standard output".to_owned(),
         Stream::Error => "standard error".to_owned(),
-        Stream::Folder(name) => format!("the folder {}", harmless(name)),
-        Stream::Path(path) => harmless(path),
+        Stream::Folder(name) => format!("the folder {name}"),
+        Stream::Path(path) => path.clone(),
         Stream::Unknown(fd) => format!("file descriptor {fd}"),
     }
 }

@@ -189,10 +189,7 @@ fn of_execution(
     let spot = walk.spot_of(execution.instance, site.op);
     scene.numbered(spot, execution.number);
     let place = scene.place(spot)?;
-    let where_ = match place.line.is_empty() {
-        true => format!("{} in {}", place.at, place.function),
-        false => format!("{} in {}", place.source(), place.function),
-    };
+    let where_ = place.told();
     let (operands, _) = scene.types.of(site.function, site.op).unwrap_or_default();
     if let Some(wanted) = operand {
         let compiled = scene.values.compiled(execution.instance.node)?;

@@ -3,7 +3,7 @@
 mod overflow;
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_present::{WhyEntry, WhyFrame, WhyPlace, grouped};
+use afterimage_present::{WhyEntry, WhyFrame, grouped};
 use afterimage_program::BlockEnd;
 use afterimage_query::state::calls;
 use afterimage_query::values::Instance;
@@ -104,8 +104,8 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         (false, None) => None,
     };
     let at = match stack {
-        Some(it) => place_text(&place) + &overflow::told(open, it, &frames, repeated.as_ref()),
-        None => place_text(&place),
+        Some(it) => place.told() + &overflow::told(open, it, &frames, repeated.as_ref()),
+        None => place.told(),
     };
     let joined = if stack.is_some() { ";" } else { ":" };
     let how = &death.how;
@@ -143,7 +143,7 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             let branch_at = frame
                 .branch
                 .as_ref()
-                .map_or(String::new(), |it| place_text(&it.0));
+                .map_or(String::new(), |it| it.0.told());
             let what = format!(
                 "the run {how} at {at}{joined} the branch at {branch_at} led there, decided by {}",
                 branch.text
@@ -350,12 +350,4 @@ fn is_library(path: Option<&str>) -> bool {
         "libc-bottom-half",
     ];
     path.is_none_or(|path| PARTS.iter().any(|part| path.contains(part)))
-}
-
-/// `file.c:42 in main`.
-fn place_text(place: &WhyPlace) -> String {
-    match place.line.is_empty() {
-        true => format!("{} in {}", place.at, place.function),
-        false => format!("{} in {}", place.source(), place.function),
-    }
 }

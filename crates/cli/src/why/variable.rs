@@ -119,10 +119,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
         Place::OptimisedOut => bail!("{expression} is optimised out there"),
     };
     let place = scene.place(spot)?;
-    let where_ = match place.line.is_empty() {
-        true => format!("{} in {}", place.at, place.function),
-        false => format!("{} in {}", place.source(), place.function),
-    };
+    let where_ = place.told();
     let when = match over {
         true => "at the end of the run".to_owned(),
         false => format!("before {where_} at t={}", afterimage_present::grouped(time)),

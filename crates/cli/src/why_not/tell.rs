@@ -39,19 +39,11 @@ fn end_of(scene: &Scene<'_, '_>, (function, block): Place) -> Result<OpId> {
     })
 }
 
-/// `file.c:42 in main`.
-fn text(place: &WhyPlace) -> String {
-    match place.line.is_empty() {
-        true => format!("{} in {}", place.at, place.function),
-        false => format!("{} in {}", place.source(), place.function),
-    }
-}
-
 /// `file.c:42 in main (@0x1f3)`: a line may have several branches.
 fn exactly(place: &WhyPlace) -> String {
     match place.line.is_empty() {
-        true => text(place),
-        false => format!("{} ({})", text(place), place.at),
+        true => place.told(),
+        false => format!("{} ({})", place.told(), place.at),
     }
 }
 
@@ -80,7 +72,8 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
     } else {
         "the first time then"
     };
-    let name = |function| harmless(scene.names.function(function));
+    let exact = |function| scene.names.function(function);
+    let name = |function| harmless(exact(function));
     let mut told = match absent.cause {
         Cause::Branch {
             place,
@@ -108,7 +101,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
             let what = format!(
                 "{} at {} was executed {} and never went there; {which}, {by}{went} ({needed})",
                 shown.operator,
-                text(&shown),
+                shown.told(),
                 times(count)
             );
             let json = json!({
@@ -135,13 +128,15 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
             let by = start.as_ref().map_or(String::new(), |start| {
                 format!(", through index {}", start.value)
             });
-            let called = called.map_or("a function of the host".to_owned(), name);
+            let host = "a function of the host";
+            let called = called.map_or(host, exact);
             let what = format!(
-                "{} at {} was executed {} and never called {}; {which} it called {called}{by}",
+                "{} at {} was executed {} and never called {}; {which} it called {}{by}",
                 shown.operator,
-                text(&shown),
+                shown.told(),
                 times(count),
-                name(function)
+                name(function),
+                harmless(called)
             );
             let json = json!({
                 "kind": "table", "place": shown.at, "line": shown.line, "function": shown.function,
@@ -166,13 +161,13 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
             let stood = stood(scene, time)?;
             let then = match &stood {
                 Some(stood) => stood.what.clone(),
-                None => format!("{} was left by an exception", shown.function),
+                None => format!("{} was left by an exception", harmless(&shown.function)),
             };
             let code = scene.traced.loaded.program.function(place.0);
             let is_empty = code.is_some_and(|code| code.cfg.blocks[place.1].ops.is_empty());
             let from = match is_empty {
                 true => format!("{}, which was entered", name(place.0)),
-                false => format!("{} at {}, which was executed", shown.operator, text(&shown)),
+                false => format!("{} at {}, which was executed", shown.operator, shown.told()),
             };
             let what = format!(
                 "{then}; the way there leads on from {from} {}, the last time at t={}",
@@ -215,7 +210,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
             };
             let again = if after > 0 { " after that" } else { "" };
             let what = format!("{what} {}{again}", name(function));
-            let json = json!({ "kind": kind, "function": name(function) });
+            let json = json!({ "kind": kind, "function": exact(function) });
             Told {
                 what,
                 hops,
@@ -268,7 +263,7 @@ fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Stood>> {
     let mut what = format!(
         "the run {} at {}, at t={}",
         end.ending,
-        text(&died),
+        died.told(),
         grouped(length)
     );
     let mut json = json!({
@@ -278,11 +273,8 @@ fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Stood>> {
         let waits = scene.operator(call.function, end_of(scene, block(call)?)?)?;
         what = format!(
             "{what}, when {} was in its call at {}, at t={}",
-            waits.function,
-            match waits.line.is_empty() {
-                true => waits.at.clone(),
-                false => waits.source(),
-            },
+            harmless(&waits.function),
+            waits.source_or_at(),
             grouped(call.time)
         );
         json["call"] = json!({
@@ -358,8 +350,5 @@ fn went(scene: &Scene<'_, '_>, function: FuncId, execution: &Turned) -> Result<S
         return Ok("it left the function".to_owned());
     };
     let place = scene.operator(function, block.ops.start)?;
-    Ok(match place.line.is_empty() {
-        true => format!("it went to {}", place.at),
-        false => format!("it went to {}", place.source()),
-    })
+    Ok(format!("it went to {}", place.source_or_at()))
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use super::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyPlace, at, expression};
+use super::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyPlace, expression};
 use crate::number::counted;
 use crate::{PresentError, grouped};
 
@@ -85,7 +85,7 @@ impl<'o> WhyDot<'o> {
     fn moved(&mut self, moves: &[WhyMove], more: u64) {
         for one in moves {
             self.label
-                .push(format!("{} at {}", one.how, at(&one.place)));
+                .push(format!("{} at {}", one.how, one.place.told()));
         }
         if more > 0 {
             self.label
@@ -123,7 +123,7 @@ impl<'o> WhyDot<'o> {
                 what,
                 "\nled there by {} at {}{on}",
                 branch.operator,
-                at(branch)
+                branch.told()
             );
         }
         self.vertex(&what, end.place.as_ref(), ", shape=ellipse")?;
@@ -141,7 +141,7 @@ impl<'o> WhyDot<'o> {
         self.vertices += 1;
         let mut lines: Vec<String> = what.lines().map(str::to_owned).collect();
         if let Some(place) = place {
-            lines.push(format!("{}  t={}", at(place), grouped(place.time)));
+            lines.push(format!("{}  t={}", place.told(), grouped(place.time)));
             lines.extend(place.text.clone());
         }
         let lines = Vec::from_iter(lines.iter().map(String::as_str));

@@ -6,6 +6,7 @@ use afterimage_query::state::Call;
 use anyhow::{Context, Result};
 
 use crate::explain::Scene;
+use crate::output::harmless;
 use crate::why::led::last_of;
 
 /// Of the innermost activations, so many at most are not yet of the calls that repeat: what these called last.
@@ -100,9 +101,9 @@ pub(super) fn told(
     let own = &frames[repeated.from..repeated.end()];
     let calls = (0..own.len()).rev().map(|at| {
         let called = match (own.len(), at) {
-            (1, _) => "itself",
-            (all, 0) => &own[all - 1].place.function,
-            _ => &own[at - 1].place.function,
+            (1, _) => "itself".to_owned(),
+            (all, 0) => harmless(&own[all - 1].place.function),
+            _ => harmless(&own[at - 1].place.function),
         };
         format!("{} called {called}", caller(&own[at].place))
     });
@@ -124,7 +125,7 @@ fn caller(place: &WhyPlace) -> String {
         true => place.site().to_owned(),
         false => place.source(),
     };
-    format!("{} at {at}", place.function)
+    format!("{} at {at}", harmless(&place.function))
 }
 
 #[cfg(test)]
