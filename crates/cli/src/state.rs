@@ -126,20 +126,24 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         open,
     };
     let report = scene.told(traced)?;
+    // Where the run stood when it ended is shown, unless it returned.
+    let results = match arguments.at.trim() {
+        "end" => results(&traced.file)?,
+        _ => None,
+    };
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
             Format::Text => {
                 state_text(out, &report)?;
-                // Where the run stood when it ended is shown, unless it returned.
-                if arguments.at.trim() == "end"
-                    && let Some(results) = results(&traced.file)?
-                    && !results.is_empty()
-                {
+                if let Some(results) = results.filter(|results| !results.is_empty()) {
                     let ending = ended::ending(&Ending::Returned, Some(&results));
                     writeln!(out, "the run then {ending}")?;
                 }
             }
-            Format::Json => state_json(out, &report)?,
+            Format::Json => {
+                let results = results.map(serde_json::to_value).transpose()?;
+                state_json(out, &report, results)?;
+            }
         }
         Ok(())
     })

@@ -170,11 +170,15 @@ fn named(name: &str) -> String {
     }
 }
 
-/// The state as one object.
+/// The state as one object. `results` are what the function returned that was invoked, if it is the state at the end.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn state_json(out: &mut dyn Write, report: &StateReport) -> Result<(), PresentError> {
+pub fn state_json(
+    out: &mut dyn Write,
+    report: &StateReport,
+    results: Option<Value>,
+) -> Result<(), PresentError> {
     let mut whole = json!({
         "schema": "afterimage/state/1",
         "time": report.time,
@@ -187,6 +191,9 @@ pub fn state_json(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
         whole["globals"] = json!(Vec::from_iter(globals.module.iter().map(local_json)));
         whole["variables"] = json!(Vec::from_iter(globals.source.iter().map(shown_json)));
         whole["more"] = json!(globals.more);
+    }
+    if let Some(results) = results {
+        whole["results"] = results;
     }
     writeln!(out, "{whole}")?;
     Ok(())
