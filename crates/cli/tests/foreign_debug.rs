@@ -158,5 +158,6 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     let ran = sandbox.run(&format!("values two.aft --at app::{moved} --var n"));
     assert_ne!(ran.code, Some(0), "{ran:?}");
     let said = ran.stderr.lines().last().unwrap_or_default();
-    assert!(said.contains("does not belong to the code"), "{said}");
+    let why = format!("does not belong to the code of app::{moved}:");
+    assert!(said.contains(&why), "{said}");
 }

@@ -1,5 +1,6 @@
 //! Why there is no answer.
 
+use std::fmt;
 use std::ops::Range;
 
 use afterimage_ids::{FuncId, OrigOffset};
@@ -57,12 +58,12 @@ pub enum DebugError {
     },
     /// The function was compiled without debug information.
     #[error("there is no debug information about {0}")]
-    NotDescribed(FuncId),
+    NotDescribed(Called),
     /// What the debug information says there belongs to other code.
     #[error(
         "the debug information does not belong to the code of {0}: a tool rewrote the module and kept the old addresses; record the module as it was linked"
     )]
-    Foreign(FuncId),
+    Foreign(Called),
     /// The debug information is broken here.
     #[error("broken debug information at 0x{at:x} of .debug_info: {error}")]
     Malformed {
@@ -89,6 +90,47 @@ pub enum DebugError {
         /// What there are too many of.
         what: &'static str,
     },
+}
+
+impl DebugError {
+    /// The same, with the function by its name.
+    #[must_use]
+    pub fn named(self, name: impl Fn(FuncId) -> String) -> Self {
+        let called = |of: Called| Called {
+            name: Some(name(of.function)),
+            ..of
+        };
+        match self {
+            Self::NotDescribed(of) => Self::NotDescribed(called(of)),
+            Self::Foreign(of) => Self::Foreign(called(of)),
+            other => other,
+        }
+    }
+}
+
+/// A function in a text: by its name, if that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called {
+    function: FuncId,
+    name: Option<String>,
+}
+
+impl From<FuncId> for Called {
+    fn from(function: FuncId) -> Self {
+        Self {
+            function,
+            name: None,
+        }
+    }
+}
+
+impl fmt::Display for Called {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => f.write_str(name),
+            None => self.function.fmt(f),
+        }
+    }
 }
 
 /// Why a variable, or a part of it, has no value at a moment.

@@ -53,7 +53,7 @@ mod sequence;
 mod types;
 mod variable;
 
-pub use error::{DebugError, PathError, Unavailable};
+pub use error::{Called, DebugError, PathError, Unavailable};
 pub use globals::Global;
 pub use object::Object;
 pub use path::Path;

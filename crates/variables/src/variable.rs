@@ -74,8 +74,8 @@ impl Variables<'_> {
             return Err(missing);
         }
         let entry = entry.ok_or(match is_foreign {
-            true => DebugError::Foreign(func),
-            false => DebugError::NotDescribed(func),
+            true => DebugError::Foreign(func.into()),
+            false => DebugError::NotDescribed(func.into()),
         })?;
         FunctionScopes::read(&self.debug, func, body, entry)
     }

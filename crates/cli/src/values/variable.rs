@@ -208,7 +208,10 @@ fn known(
             }
             // Of code without debug information only global variables are known.
             Err(error) => match variables.find(&path.variable, None) {
-                Err(PathError::NoVariable { .. }) => Err(error.into()),
+                Err(PathError::NoVariable { .. }) => {
+                    let called = |function| names.function(function).to_owned();
+                    Err(error.named(called).into())
+                }
                 found => found,
             },
         };

@@ -53,7 +53,7 @@ pub fn variables(
     let scopes = known.function(activation.function);
     let found = match scopes.and_then(|scopes| known.in_scope_of(&scopes, at)) {
         Ok(found) => found,
-        Err(error) => return Ok(Err(error)),
+        Err(error) => return Ok(Err(error.named(moment.name))),
     };
     let arguments = activation.parameters(moment.program);
     let shown = found.iter().map(|it| {

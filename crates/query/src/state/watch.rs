@@ -104,7 +104,9 @@ impl<'w, 'a> Watch<'w, 'a> {
     fn scopes(&self, function: FuncId) -> Scopes {
         let mut all = self.scopes.borrow_mut();
         let known = all.entry(function);
-        let known = known.or_insert_with(|| Rc::new(self.variables.function(function)));
+        let scopes = || self.variables.function(function);
+        let known =
+            known.or_insert_with(|| Rc::new(scopes().map_err(|error| error.named(self.name))));
         Rc::clone(known)
     }
 
