@@ -129,7 +129,7 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
     let path = build::path(&arguments.report.file, file, loaded)?;
     let shown = PathNames {
         names: &names,
-        files: source.files(),
+        source: &source,
         left_out: &path.segments().directory().left_out,
     };
     let text = arguments.format == Format::Text;

@@ -43,6 +43,7 @@ const PRINTING: &[&str] = &[
     "deps run.aft --at sum#1",
     "slice run.aft --at sum#1",
     "why run.aft --at sum#1",
+    "paths run.aft --hot --top 400",
 ];
 
 /// Commands that take a place, with what stands before it.
@@ -70,7 +71,7 @@ const REFUSALS: &[&str] = &[
 /// The places in a text: `file.rs:42` and `@0x1f3`.
 fn places(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| c.is_whitespace() || "(),;`\"".contains(c));
-    let words = words.map(|word| word.trim_end_matches([':', '.']));
+    let words = words.map(|word| word.trim_end_matches([':', '.', '…']));
     let is_place = |word: &&str| {
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let line = word

@@ -6,6 +6,7 @@ mod text;
 
 use afterimage_ids::FuncId;
 use afterimage_program::Names;
+use afterimage_query::Source;
 
 pub(crate) use self::form::series;
 pub use self::form::{TraceForm, Whole};
@@ -19,8 +20,8 @@ pub(crate) use self::text::{path_blocks, path_lines};
 pub struct PathNames<'a> {
     /// The functions' names.
     pub names: &'a Names,
-    /// The source files' paths, by number.
-    pub files: &'a [String],
+    /// The source files.
+    pub source: &'a dyn Source,
     /// What the path lacks, in words; empty for nothing.
     pub left_out: &'a str,
 }

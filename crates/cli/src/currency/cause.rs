@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use afterimage_present::{Assigned, Cause, CurrencyCause, WhyPlace};
+use afterimage_program::Location;
 use afterimage_query::currency::{Moments, Unit};
 use afterimage_query::prologue_end;
 use afterimage_query::state::{Activation, Path, Place};
@@ -162,22 +163,22 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         Ok(end.is_some_and(|end| spot.op < end.op))
     }
 
-    fn line(&self, path: &str, number: u32) -> Result<Rc<Found>> {
-        let key = (path.to_owned(), number);
+    fn line(&self, file: [&str; 2], number: u32) -> Result<Rc<Found>> {
+        let key = (file[0].to_owned(), number);
         if let Some(known) = self.lines.borrow().get(&key) {
             return Ok(Rc::clone(known));
         }
-        let found = Rc::new(self.pair.at_line(path, number)?);
+        let found = Rc::new(self.pair.at_line(file, number)?);
         self.lines.borrow_mut().insert(key, Rc::clone(&found));
         Ok(found)
     }
 
     /// When the optimised run executed the line of an assignment of the unoptimised one.
     fn in_b(&self, spot: Spot, moment: (u64, u32)) -> Result<Elsewhere> {
-        let Some((path, number, column)) = position(&self.pair.a, spot)? else {
+        let Some((file, number, column)) = position(&self.pair.a, spot)? else {
             return Ok(Elsewhere::Unknown);
         };
-        let both = self.line(&path, number)?;
+        let both = self.line(file, number)?;
         let Both { moments, .. } = match &*both {
             Found::Both(both) => &**both,
             Found::Lacking("optimised") => return Ok(Elsewhere::NoCode),
@@ -219,10 +220,10 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
 
     /// When the unoptimised run executed what made a value in the optimised one.
     fn in_a(&self, spot: Spot) -> Result<Elsewhere> {
-        let Some((path, number, column)) = position(&self.pair.b, spot)? else {
+        let Some((file, number, column)) = position(&self.pair.b, spot)? else {
             return Ok(Elsewhere::Unknown);
         };
-        let both = self.line(&path, number)?;
+        let both = self.line(file, number)?;
         let Found::Both(both) = &*both else {
             return Ok(Elsewhere::Unknown);
         };
@@ -271,10 +272,12 @@ fn ends(times: impl Iterator<Item = (u64, u32)>) -> Option<Elsewhere> {
 }
 
 /// File, line and column of an operator.
-fn position(side: &Side<'_, '_, '_>, spot: Spot) -> Result<Option<(String, u32, u32)>> {
+fn position<'a>(side: &Side<'_, '_, 'a>, spot: Spot) -> Result<Option<([&'a str; 2], u32, u32)>> {
     let scene = side.scene;
     let found = scene.position(spot.function, spot.op)?;
-    Ok(found.map(|at| (scene.source().path(at.file).to_owned(), at.line, at.column)))
+    let source = scene.source();
+    let file = |at: Location| [source.path(at.file), source.short_path(at.file)];
+    Ok(found.map(|at| (file(at), at.line, at.column)))
 }
 
 fn assigned(side: &Side<'_, '_, '_>, maker: &Maker) -> Result<Option<Assigned>> {

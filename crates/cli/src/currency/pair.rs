@@ -208,12 +208,11 @@ impl Pair<'_, '_, '_, '_, '_> {
         }
     }
 
-    /// What both did at a line, by the path of its file.
-    pub(super) fn at_line(&self, path: &str, number: u32) -> Result<Found> {
-        let base = path.rsplit('/').next().unwrap_or(path);
+    /// What both did at a line, by the path of its file, and the least of the end of that which names the file: the other version may have been compiled elsewhere.
+    pub(super) fn at_line(&self, [path, short]: [&str; 2], number: u32) -> Result<Found> {
         let find = |side: &dyn Fn(&str) -> Result<OneLine, NoLine>| {
             let found = side(&format!("{path}:{number}"));
-            found.or_else(|_| side(&format!("{base}:{number}")))
+            found.or_else(|_| side(&format!("{short}:{number}")))
         };
         let a = find(&|text| Ok(self.a.line(text)?.0));
         let b = find(&|text| Ok(self.b.line(text)?.0));

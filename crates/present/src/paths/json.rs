@@ -275,7 +275,7 @@ fn hot_json(out: &mut dyn Write, hot: &HotPaths, names: PathNames<'_>) -> serde_
             .lines
             .iter()
             .filter_map(|line| {
-                let file = names.files.get(line.file.0 as usize)?;
+                let file = names.source.files().get(line.file.0 as usize)?;
                 Some(LineObject {
                     file,
                     line: line.number,

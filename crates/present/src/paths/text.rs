@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_query::Line;
 use afterimage_query::paths::{HotPaths, Link, Occurrences, TraceCounts, Traces};
+use afterimage_query::{Line, Source};
 
 use super::PathNames;
 use super::form::{SHOWN, TraceForm, Whole, dots, lines};
@@ -158,7 +158,7 @@ pub fn hot_text(
                 (false, Some(next)) => next.as_u32().to_string(),
                 (false, None) => "end".to_owned(),
             },
-            path_lines(&row.lines, names.files),
+            path_lines(&row.lines, names.source),
             names.name(row.function),
         ]);
     }
@@ -180,7 +180,7 @@ pub(crate) fn path_blocks(all: &[BlockId]) -> String {
 }
 
 /// Lines as `lib.c:3-7,9`, those of the file that has most.
-pub(crate) fn path_lines(lines: &[Line], files: &[String]) -> String {
+pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     let mut best: &[Line] = &[];
     for of_file in lines.chunk_by(|a, b| a.file == b.file) {
         if of_file.len() > best.len() {
@@ -190,9 +190,7 @@ pub(crate) fn path_lines(lines: &[Line], files: &[String]) -> String {
     let Some(first) = best.first() else {
         return "-".to_owned();
     };
-    let path = files.get(first.file.0 as usize).map_or("?", String::as_str);
-    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    let mut text = crate::table::plain(name);
+    let mut text = crate::table::plain(source.short_path(first.file));
     text.push(':');
     // A path seldom touches every line of a stretch: lines near to each other are one.
     let runs: Vec<_> = best.chunk_by(|a, b| b.number - a.number <= NEAR).collect();

@@ -117,7 +117,7 @@ fn path(scene: &RedundancyScene<'_>, path: NodeId) -> Result<(String, String), P
     };
     let lines = match scene.steps.source.files() {
         [] => String::new(),
-        files => path_lines(&lines(scene, path)?, files),
+        _ => path_lines(&lines(scene, path)?, scene.steps.source),
     };
     Ok((path_blocks(&node.blocks), lines))
 }
