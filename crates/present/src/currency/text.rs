@@ -278,10 +278,10 @@ fn explained(
         Some(Assigned::By(place)) => {
             let line = match place.line.is_empty() {
                 true => place.operator.clone(),
-                false => place.line.clone(),
+                false => plain(&place.line),
             };
             let text = place.text.as_ref();
-            let text = text.map_or(String::new(), |text| format!("  {text}"));
+            let text = text.map_or(String::new(), |text| format!("  {}", plain(text)));
             let (at, time) = (&place.at, grouped(place.time));
             Some(format!("by {line} ({at}, t={time}){text}"))
         }
@@ -297,7 +297,7 @@ fn explained(
         writeln!(out, "  shown        {place}made {by}")?;
     }
     let line = match &cause.expected {
-        Some(Assigned::By(place)) if !place.line.is_empty() => place.line.clone(),
+        Some(Assigned::By(place)) if !place.line.is_empty() => plain(&place.line),
         _ => "the assignment".to_owned(),
     };
     let why = match &cause.cause {
