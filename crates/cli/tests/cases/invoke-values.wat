@@ -31,8 +31,11 @@
 ;; |      1  run                       @0x57      ref.is_null       = 1
 ;; |      1  run                       @0x5a      ref.is_null       = 1
 ;; |      1  run                       @0x5b      end               returns -8383948 (0xff801234), 9223372036854775807 (0x7fffffffffffffff), 0x00000005000000040000000300000002, 1, 1
-;; | the run returned
+;; | the run returned -8383948 (0xff801234), 9223372036854775807 (0x7fffffffffffffff), 0x00000005000000040000000300000002, 1, 1
 ;; ! afterimage: path of 1 executed blocks in 10 bytes
+;; $ afterimage state a.aft --at end --format json
+;; | {"before":"block","frames":[{"entered":1,"function":"run","index":0,"inlined":[],"line":"","locals":[{"bits":"0x00000004000000030000000200000001","index":0,"parameter":true,"text":"0x00000004000000030000000200000001","type":"v128"},{"bits":"0xff801234","index":1,"parameter":true,"text":"NaN (0xff801234)","type":"f32"},{"bits":"0x7fffffffffffffff","index":2,"parameter":true,"text":"NaN (0x7fffffffffffffff)","type":"f64"},{"bits":"0x0","index":3,"parameter":true,"text":"null","type":"ref"},{"bits":"0x0","index":4,"parameter":true,"text":"null","type":"ref"}],"number":0,"offset":48,"time":1,"why":"the module has no debug information; compile it with -g"}],"length":N,"open":1,"results":[{"bits":"0xff801234","text":"-8383948 (0xff801234)","type":"i32"},{"bits":"0x7fffffffffffffff","text":"9223372036854775807 (0x7fffffffffffffff)","type":"i64"},{"bits":"0x00000005000000040000000300000002","text":"0x00000005000000040000000300000002","type":"v128"},{"bits":"0x1","text":"1","type":"i32"},{"bits":"0x1","text":"1","type":"i32"}],"schema":"afterimage/state/1","time":1}
+;; ! afterimage: values of 7 executed statements in 78 bytes (11.1429 a statement)
 ;; $ afterimage record --force -o a.aft --invoke run FILE 1 1 1 1 null
 ;; ! afterimage: invoke-values.wat: run takes v128 f32 f64 externref funcref, but "1" is no externref
 ;; = 125
