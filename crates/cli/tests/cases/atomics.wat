@@ -36,7 +36,7 @@
 ;; |      1  run                       @0x99      i32.atomic.load8_u  = 255
 ;; |      1  run                       @0x9d      i32.add           = 264
 ;; |      1  run                       @0x9e      end               returns 264
-;; | the run returned
+;; | the run returned 264
 ;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; $ afterimage verify a.aft
 ;; | sound: N, 8 chunks in 6 sections, 2 events

@@ -38,8 +38,8 @@
 ;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 01 00 00 00
 ;; |   b.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 02 00 00 00
 ;; |   from byte 0 on:
-;; |   a.aft  "\x01\x00\x00\x00"
-;; |   b.aft  "\x02\x00\x00\x00"
+;; |   a.aft  "\001\000\000\000"
+;; |   b.aft  "\002\000\000\000"
 ;; |
 ;; | control parts at t=4, behind @0xac in work
 ;; |   a.aft  goes on at @0xae in work, block1
@@ -69,8 +69,8 @@
 ;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 01 00 00 00
 ;; |   c.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 03 00 00 00
 ;; |   from byte 0 on:
-;; |   a.aft  "\x01\x00\x00\x00"
-;; |   c.aft  "\x03\x00\x00\x00"
+;; |   a.aft  "\001\000\000\000"
+;; |   c.aft  "\003\000\000\000"
 ;; |
 ;; | control goes the same way in both, through 9 blocks
 ;; |
