@@ -327,8 +327,8 @@ int run(void) { return add(4); }
     }
 }
 
-/// Parameters that the source never assigns have one value in all of a call. Where another is shown it is marked. (`from` is left out: at
-/// -O2 the debug information has it in a slot of the operand stack that holds another value, which is believed.)
+/// Parameters that the source never assigns have one value in all of a call. Where another is shown it is marked: at -O2 the
+/// debug information has `from` in a slot of the operand stack that holds another value.
 #[test]
 fn parameters_in_every_form_are_right_or_marked() {
     const SOURCE: &str = r#"use std::hint::black_box;
@@ -376,6 +376,7 @@ fn main() {
 "#;
     let right = [
         ("word", "\"afterimage\"", "ab"),
+        ("from", "3", "ab"),
         ("all", "{ 4, 5, 6, 7 }", "cde"),
         ("few", "Some(9)", "cde"),
         ("both", "(21, 3)", "fgh"),

@@ -121,11 +121,11 @@ fn shown_text<'s>(
     Ok(())
 }
 
-/// That a parameter's local was written since the call began.
+/// That a parameter's local, or slot of the operand stack, was written since the call began.
 pub fn written_text(written: Option<Written>) -> String {
     written.map_or(String::new(), |Written { time, offset }| {
         format!(
-            "  (its local was written since the call began, at @{offset}, t={}: may be something else)",
+            "  (its place was written since the call began, at @{offset}, t={}: may be something else)",
             grouped(time)
         )
     })

@@ -26,6 +26,7 @@ pub use fit::Fit;
 pub use names::{NameError, Names, demangle};
 pub use operators::{OperatorIndex, Operators};
 pub use program::{Function, FunctionType, Import, Program};
+pub use sections::address_base;
 pub use slots::{NO_HEIGHT, Slots};
 pub use source::{FileId, InlinedFrame, LineError, Location, Row, SourceMap};
 pub use ssa::{Effect, Phi, Ssa, Statement, Value, ValueDef};

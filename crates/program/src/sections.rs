@@ -7,10 +7,25 @@ use wasmparser::{Parser, Payload};
 
 use crate::error::offset;
 
+/// What the addresses of debug information count from: the start of the code section's payload, where the number of functions stands. The
+/// `wast` crate, which makes debug information for WebAssembly text, leaves that number out, and says in `.debug_info` that it is the producer.
+pub fn address_base(payload: OrigOffset, functions: usize, debug_info: &[u8]) -> OrigOffset {
+    // Behind the first unit's header, of 11 bytes in version 4 and 12 in version 5, and the number of its entry's form.
+    let mut starts = [12, 13]
+        .map(|at| debug_info.get(at..))
+        .into_iter()
+        .flatten();
+    if !starts.any(|entry| entry.starts_with(b"wast ")) {
+        return payload;
+    }
+    let digits = (usize::BITS - functions.leading_zeros()).div_ceil(7).max(1);
+    OrigOffset(payload.0.saturating_add(digits))
+}
+
 /// The code section and the custom sections of a module, as far as it can be read.
 #[derive(Debug, Default)]
 pub(crate) struct Sections<'a> {
-    /// The code section's payload: DWARF counts addresses from its start.
+    /// What DWARF counts addresses in, from its start: the code section's payload.
     pub(crate) code: Range<OrigOffset>,
     /// The function bodies, ascending.
     pub(crate) bodies: Vec<Range<OrigOffset>>,
@@ -40,6 +55,8 @@ impl<'a> Sections<'a> {
                 }
             }
         }
+        let (info, _) = sections.custom(".debug_info").unwrap_or_default();
+        sections.code.start = address_base(sections.code.start, sections.bodies.len(), info);
         sections
     }
 

@@ -3,13 +3,14 @@
 use std::ops::Range;
 
 use afterimage_ids::{FuncId, OrigOffset};
+use afterimage_program::address_base;
 use wasmparser::{Parser, Payload, TypeRef};
 
 /// The code section, the function bodies and the custom sections of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Sections<'a> {
     module: &'a [u8],
-    /// The code section's payload: DWARF counts addresses from its start.
+    /// What DWARF counts addresses in, from its start: the code section's payload.
     code: Range<u32>,
     /// The function bodies, ascending.
     bodies: Vec<Range<OrigOffset>>,
@@ -29,6 +30,9 @@ impl<'a> Sections<'a> {
         if let Err(error) = sections.collect(bytes) {
             sections.failure = Some(error.to_string());
         }
+        let start = OrigOffset(sections.code.start);
+        let info = sections.custom(".debug_info");
+        sections.code.start = address_base(start, sections.bodies.len(), info).0;
         sections
     }
 

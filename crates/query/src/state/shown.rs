@@ -59,7 +59,7 @@ pub fn variables(
     let shown = found.iter().map(|it| {
         let mut shown = shown_of(known, it, moment, limits);
         if let (Ok(_), Some(doubt)) = (&shown.value, doubt(known, it, at, arguments)) {
-            shown.written = doubt.written(&written)?;
+            shown.written = doubt.written(activation.time, &written)?;
         }
         if shown.written.is_some() {
             shown.brief.push('?');

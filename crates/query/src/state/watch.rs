@@ -159,8 +159,9 @@ impl<'w, 'a> Watch<'w, 'a> {
         let arguments = activation.parameters(self.program);
         let doubt = doubt(self.variables, &variable, at, arguments);
         match doubt.zip(moment.entry) {
-            Some((doubt, entry)) => doubt
-                .written(|local| activation.written(self.values, self.bodies, entry.time, local)),
+            Some((doubt, entry)) => doubt.written(activation.time, |local| {
+                activation.written(self.values, self.bodies, entry.time, local)
+            }),
             None => Ok(None),
         }
     }

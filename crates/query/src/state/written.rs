@@ -1,10 +1,10 @@
 //! Whether a parameter's local was written since the call began.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use afterimage_ids::{FuncId, NodeId, OpId, OrigOffset};
-use afterimage_variables::{Machine, Place, Variable, VariableKind, Variables, Word};
+use afterimage_variables::{Machine, Piece, Place, Variable, VariableKind, Variables, Word};
 use afterimage_wpp::Visit;
 use wasmparser::Operator;
 
@@ -14,7 +14,7 @@ use crate::values::{RecordedValues, ValuesError};
 /// Where the code writes a local.
 pub(super) type Sets = Rc<[(OpId, OrigOffset)]>;
 
-/// A write to a local.
+/// A write to a local; or where the debug information begins to have a parameter in a slot of the operand stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The time of its block.
@@ -25,11 +25,14 @@ pub struct Written {
 
 /// Tells of all that a location reads that it is 0, and remembers which locals were asked about.
 #[derive(Default)]
-struct Probe(RefCell<Vec<u32>>);
+struct Probe {
+    locals: RefCell<Vec<u32>>,
+    slots: Cell<bool>,
+}
 
 impl Machine for Probe {
     fn local(&self, index: u32) -> Option<Word> {
-        self.0.borrow_mut().push(index);
+        self.locals.borrow_mut().push(index);
         Some(Word::w32(0))
     }
 
@@ -38,6 +41,7 @@ impl Machine for Probe {
     }
 
     fn stack(&self, _: u32) -> Option<Word> {
+        self.slots.set(true);
         Some(Word::w32(0))
     }
 
@@ -60,9 +64,11 @@ pub(super) struct Doubt {
     /// Where the debug information begins to have the parameter there, unless that is where the function begins: a write of another local right before is
     /// the parameter's own.
     starts: Vec<OrigOffset>,
+    /// A slot of the operand stack has it, or a part of it, and what was computed last may be in that: from where on.
+    slot: Option<OrigOffset>,
 }
 
-/// The doubt about a parameter at a moment. `None` if no local tells it.
+/// The doubt about a parameter at a moment. `None` if no local and no slot of the operand stack tells it.
 ///
 /// Optimised code may keep something else in a local while the debug information goes on to have the parameter there, or has it there again later. It looks the same
 /// if it is the source's own assignment that wrote it: what the local holds after a write is told, and that it was written.
@@ -81,11 +87,13 @@ pub(super) fn doubt(
         0 => Vec::new(),
         _ => variable.scope.to_vec(),
     });
+    let here = code.iter().find(|range| range.contains(&at));
+    let here = here.map_or(at, |range| range.start);
     let starts = code.into_iter().map(|range| range.start).collect();
     let probe = Probe::default();
     // Without an offset nothing is in the frame: that is set by the function itself.
     let located = known.locate(variable, is_list.then_some(at), &probe);
-    let mut locals = probe.0.into_inner();
+    let mut locals = probe.locals.into_inner();
     let pieces = located.map_or(Vec::new(), |object| object.pieces);
     locals.extend(pieces.iter().filter_map(|piece| match piece.place {
         Place::Local(local) => Some(local),
@@ -93,10 +101,13 @@ pub(super) fn doubt(
     }));
     locals.sort_unstable();
     locals.dedup();
-    (!locals.is_empty()).then_some(Doubt {
+    let on_stack = |piece: &Piece| matches!(piece.place, Place::OperandStack(_));
+    let slot = probe.slots.get() || pieces.iter().any(on_stack);
+    (slot || !locals.is_empty()).then_some(Doubt {
         locals,
         arguments,
         starts,
+        slot: slot.then_some(here),
     })
 }
 
@@ -106,15 +117,18 @@ fn set_bytes(local: u32) -> u32 {
 }
 
 impl Doubt {
-    /// The last write since the call that may have put something else there. `written` tells the last one to a local ([`Activation::written`]).
+    /// The last write since the call that may have put something else there, at a moment in block T. `written` tells the last one to a local
+    /// ([`Activation::written`]). Of a slot of the operand stack it is where the debug information begins to have the parameter there: compilers leave it in the
+    /// slot when something else is computed in it.
     ///
     /// # Errors
     /// As `written`.
     pub(super) fn written<E>(
         &self,
+        time: u64,
         written: impl Fn(u32) -> Result<Option<Written>, E>,
     ) -> Result<Option<Written>, E> {
-        let mut last: Option<Written> = None;
+        let mut last = self.slot.map(|offset| Written { time, offset });
         for &local in &self.locals {
             let found = written(local)?.filter(|write| {
                 let behind = OrigOffset(write.offset.0.saturating_add(set_bytes(local)));
