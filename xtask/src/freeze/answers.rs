@@ -1,11 +1,12 @@
 //! Answers: asked, normalised, kept as text, and compared.
 
 use super::questions::Question;
+use crate::tool;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Of longer answers only the beginning is kept, and a checksum of the rest.
 const KEPT: usize = 24;
@@ -41,9 +42,9 @@ pub enum Difference {
 ///
 /// # Errors
 /// If afterimage cannot be run.
-pub fn ask_all(tool: &Path, folder: &Path, questions: Vec<Question>) -> Result<Vec<Answer>> {
+pub fn ask_all(program: &Path, folder: &Path, questions: Vec<Question>) -> Result<Vec<Answer>> {
     let ask = |question: Question| -> Result<Answer> {
-        let output = Command::new(tool)
+        let output = tool::start(program)
             .args(&question)
             .current_dir(folder)
             .stdin(Stdio::null())

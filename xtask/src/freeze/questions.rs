@@ -1,10 +1,10 @@
 //! The questions about a recording: every command, in every form, about places that the run executed and some that it did not.
 
 use super::recordings::Recording;
+use crate::tool;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
 
 /// The arguments after `afterimage`.
 pub type Question = Vec<String>;
@@ -29,13 +29,13 @@ struct Subjects {
 /// # Errors
 /// If afterimage cannot be run, or prints no profile.
 pub fn about(
-    tool: &Path,
+    program: &Path,
     folder: &Path,
     recording: &Recording,
     all: &[Recording],
 ) -> Result<Vec<Question>> {
     let file = format!("{}.aft", recording.name);
-    let subjects = subjects(tool, folder, &file)?;
+    let subjects = subjects(program, folder, &file)?;
     let mut asked = Asked {
         file,
         list: Vec::new(),
@@ -250,9 +250,9 @@ fn of_two(asked: &mut Asked, other: &str, subjects: &Subjects) {
     }
 }
 
-fn subjects(tool: &Path, folder: &Path, file: &str) -> Result<Subjects> {
+fn subjects(program: &Path, folder: &Path, file: &str) -> Result<Subjects> {
     let rows = |by: &str| -> Result<Vec<Value>> {
-        let output = Command::new(tool)
+        let output = tool::start(program)
             .args(["profile", "--by", by, "--format", "json", file])
             .current_dir(folder)
             .output()
@@ -283,7 +283,7 @@ fn subjects(tool: &Path, folder: &Path, file: &str) -> Result<Subjects> {
         .collect();
     called.truncate(FUNCTIONS);
     let lines = spread(lines_of(true), LINES);
-    let variables = variables(tool, folder, file, &lines)?;
+    let variables = variables(program, folder, file, &lines)?;
     Ok(Subjects {
         functions: called,
         never: spread(lines_of(false), LINES),
@@ -293,10 +293,10 @@ fn subjects(tool: &Path, folder: &Path, file: &str) -> Result<Subjects> {
 }
 
 /// A variable of each line: the first that `state` shows in the innermost function there.
-fn variables(tool: &Path, folder: &Path, file: &str, lines: &[String]) -> Result<Vec<String>> {
+fn variables(program: &Path, folder: &Path, file: &str, lines: &[String]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for line in lines {
-        let output = Command::new(tool)
+        let output = tool::start(program)
             .args([
                 "state", "--format", "json", "--frame", "0", "--at", line, file,
             ])

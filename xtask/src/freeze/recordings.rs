@@ -1,5 +1,6 @@
 //! The recorded programs: how each is made and run.
 
+use crate::tool::start;
 use crate::{copy, corpus, toolchain};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -186,8 +187,8 @@ fn record(tool: &Path, folder: &Path, program: &Program) -> Result<()> {
                 &object,
             ];
             let link = [object.as_str(), "-o", &module];
-            quietly(Command::new(compiler).args(common).args(compile), folder)?;
-            quietly(Command::new(compiler).args(common).args(link), folder)?;
+            quietly(start(compiler).args(common).args(compile), folder)?;
+            quietly(start(compiler).args(common).args(link), folder)?;
             &module
         }
         Compiler::Rustc(level) => {
@@ -202,7 +203,7 @@ fn record(tool: &Path, folder: &Path, program: &Program) -> Result<()> {
                 &level,
             ];
             let files = [here.as_str(), program.source, "-o", &module];
-            quietly(Command::new("rustc").args(options).args(files), folder)?;
+            quietly(start("rustc").args(options).args(files), folder)?;
             &module
         }
         Compiler::None => program.source,
@@ -213,7 +214,7 @@ fn record(tool: &Path, folder: &Path, program: &Program) -> Result<()> {
     fs::write(&path, program.stdin)
         .with_context(|| format!("{}: cannot be written", path.display()))?;
     let recording = format!("{}.aft", program.name);
-    let status = Command::new(tool)
+    let status = start(tool)
         .args(["record", "-q", "-o", &recording, "--stdin", &input])
         .args(program.options)
         .arg(module)
@@ -248,7 +249,7 @@ fn quietly(command: &mut Command, folder: &Path) -> Result<()> {
 
 /// The digest of a recording's module.
 fn digest(tool: &Path, folder: &Path, name: &str) -> Result<String> {
-    let output = Command::new(tool)
+    let output = start(tool)
         .args(["info", "--format", "json", &format!("{name}.aft")])
         .current_dir(folder)
         .output()

@@ -61,9 +61,9 @@ pub(super) struct Doubt {
     locals: Vec<u32>,
     /// How many of the function's locals are arguments.
     arguments: usize,
-    /// Where the debug information begins to have the parameter there, unless that is where the function begins: a write of another local right before is
-    /// the parameter's own.
-    starts: Vec<OrigOffset>,
+    /// Where the debug information begins to have the parameter anywhere, unless that is where the function begins: a write of another local right before is
+    /// the parameter's own. Where it begins to have it somewhere else the value may be another one already.
+    start: Option<OrigOffset>,
     /// A slot of the operand stack has it, or a part of it, and what was computed last may be in that: from where on.
     slot: Option<OrigOffset>,
 }
@@ -89,7 +89,7 @@ pub(super) fn doubt(
     });
     let here = code.iter().find(|range| range.contains(&at));
     let here = here.map_or(at, |range| range.start);
-    let starts = code.into_iter().map(|range| range.start).collect();
+    let start = code.iter().map(|range| range.start).min();
     let probe = Probe::default();
     // Without an offset nothing is in the frame: that is set by the function itself.
     let located = known.locate(variable, is_list.then_some(at), &probe);
@@ -106,7 +106,7 @@ pub(super) fn doubt(
     (slot || !locals.is_empty()).then_some(Doubt {
         locals,
         arguments,
-        starts,
+        start,
         slot: slot.then_some(here),
     })
 }
@@ -132,7 +132,7 @@ impl Doubt {
         for &local in &self.locals {
             let found = written(local)?.filter(|write| {
                 let behind = OrigOffset(write.offset.0.saturating_add(set_bytes(local)));
-                (local as usize) < self.arguments || !self.starts.contains(&behind)
+                (local as usize) < self.arguments || self.start != Some(behind)
             });
             let key = |write: &Written| (write.time, write.offset);
             last = last.into_iter().chain(found).max_by_key(key);
