@@ -14,7 +14,7 @@ use answers::{Answer, Difference};
 use anyhow::{Context, Result};
 use recordings::Recording;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The first differences of a recording are shown, all of them counted.
@@ -85,7 +85,7 @@ fn compare(
     tool: &Path,
     folder: &Path,
     recording: &Recording,
-    file: &PathBuf,
+    file: &Path,
     sums: &mut Sums,
 ) -> Result<()> {
     let (sha256, kept) = answers::read(file)?;

@@ -53,8 +53,11 @@ fn line(source: &str, remark: &str) -> String {
     format!("app.c:{}", found.unwrap() + 1)
 }
 
+/// The fields of a structure, each with what it is assigned.
+type Assigned = Vec<(String, i128)>;
+
 /// A program with structures of bit-fields, and what each of its fields is assigned.
-fn bit_fields(random: &mut SplitMix64) -> (String, Vec<(String, Vec<(String, i128)>)>) {
+fn bit_fields(random: &mut SplitMix64) -> (String, Vec<(String, Assigned)>) {
     const TYPES: [(&str, u64, bool); 9] = [
         ("int", 32, true),
         ("unsigned", 32, false),

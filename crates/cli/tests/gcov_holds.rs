@@ -7,10 +7,9 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use afterimage_testkit::modules::SplitMix64;
-use afterimage_testkit::tools::skipped;
+use afterimage_testkit::tools::{installed, skipped};
 use common::Sandbox;
 
 /// How a line is compared.
@@ -287,10 +286,7 @@ impl Writer {
 
 /// The compilers, if they are installed: the native one and the other.
 fn compilers(cpp: bool) -> Option<(&'static str, &'static str)> {
-    let runs = |name: &&str| {
-        let version = Command::new(name).arg("--version").output();
-        version.is_ok_and(|version| version.status.success())
-    };
+    let runs = |name: &&str| installed(name);
     let [native, other] = match cpp {
         true => ["g++", "clang++-19 clang++"],
         false => ["gcc", "clang-19 clang"],

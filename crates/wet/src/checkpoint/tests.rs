@@ -166,7 +166,7 @@ fn groups_tell_of_every_byte() {
                     }
                 }
             }
-            let same = |_, page: u64| (page % 8192 == 0).then_some([1; 4]);
+            let same = |_, page: u64| page.is_multiple_of(8192).then_some([1; 4]);
             let lines = touched.lines(same);
             let (mut times, mut lists) = (Vec::new(), Vec::new());
             for line in lines.iter().filter(|line| line.written != 0) {
@@ -242,10 +242,8 @@ fn groups_tell_of_every_byte() {
                 }
             });
             assert_eq!(all(&seen), all(&wanted));
-            let count = match group.intervals.get(at + 1) {
-                Some(next) => Some(next.first_kept - first_word),
-                None => None,
-            };
+            let next = group.intervals.get(at + 1);
+            let count = next.map(|next| next.first_kept - first_word);
             if everything && let Some(count) = count {
                 assert!(positions.into_iter().eq(0..count));
             }
