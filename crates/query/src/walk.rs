@@ -17,7 +17,7 @@ pub struct OperatorCount {
     pub offset: OrigOffset,
     /// Whether it is an instruction; the markers of the block structure are not.
     pub instruction: bool,
-    /// Whether control passes it over: a jump (`br`) of a line that has other code, or of no line. See [`OperatorCount::is_step`].
+    /// Whether control passes it over: a jump (`br`) of a line that has other code, or of no line.
     pub passed: bool,
     /// The block that it belongs to; `None` in code that cannot be reached.
     pub block: Option<BlockId>,
