@@ -178,7 +178,7 @@ fn unquoted(word: &str) -> String {
 /// The digest of the module and the answers in `file`.
 ///
 /// # Errors
-/// If the file cannot be read or is not one that [`write`] made.
+/// If the file cannot be read or is not one that [`write()`] made.
 pub fn read(file: &Path) -> Result<(String, Vec<Answer>)> {
     let text = fs::read_to_string(file).with_context(|| {
         format!(
