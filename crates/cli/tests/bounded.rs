@@ -12,7 +12,7 @@ use common::Sandbox;
 
 const MIB: u64 = 1 << 20;
 /// What a command may take beyond what the guest touches: itself, its buffers and caches.
-const OWN: u64 = 256 * MIB;
+const OWN: u64 = 512 * MIB;
 
 /// The peak so far; `None` if the system does not tell.
 fn peak(child: &Child) -> Option<u64> {
