@@ -1,6 +1,6 @@
 //! Paths and logs that do not fit their module.
 
-#[path = "../../../fuzz/bodies/machine.rs"]
+#[path = "../../../../fuzz/bodies/machine.rs"]
 mod body;
 
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};

@@ -1,7 +1,6 @@
 //! Random runs of programs: what is regenerated is what happened, however the run ends.
 
-mod witness_walk;
-
+use crate::witness_walk::{Event, Random, Recorded, Rules, Run, Told, walk};
 use afterimage_ids::{BlockId, EntityRef, EntitySet};
 use afterimage_paths::witness::{
     Placement, Regenerator, WitnessOptions, WitnessPlan, regenerate_simple,
@@ -12,7 +11,6 @@ use afterimage_testkit::graphs::programs::{programs, without_calls};
 use afterimage_testkit::graphs::{Shape, edge_lists};
 use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
 use proptest::prelude::*;
-use witness_walk::{Event, Random, Recorded, Rules, Run, Told, walk};
 
 const PAPER: WitnessOptions = WitnessOptions {
     split_cost: afterimage_placement::SplitCost::FREE,

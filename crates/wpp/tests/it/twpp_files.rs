@@ -1,13 +1,13 @@
 //! Files of timestamped whole program paths: they come back, one function is read alone, and damage is found or harmless.
 
-mod twpp_support;
-
+use crate::twpp_support::{
+    NaiveCall, collect, naive_calls, naive_dynamic_blocks, naive_paths, run,
+};
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{
     DirectoryEntry, Event, FileError, LzwEncoder, Part, Reader, Twpp, write,
 };
 use proptest::prelude::*;
-use twpp_support::{NaiveCall, collect, naive_calls, naive_dynamic_blocks, naive_paths, run};
 
 /// The header's length, and an entry's of the directory.
 const HEADER: usize = 40;

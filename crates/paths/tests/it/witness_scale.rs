@@ -1,14 +1,12 @@
 //! Large functions and large programs take seconds, not hours.
 
-mod witness_walk;
-
 use std::time::{Duration, Instant};
 
+use crate::witness_walk::{Recorded, Rules, Told, walk};
 use afterimage_paths::witness::{Regenerator, WitnessOptions, WitnessPlan};
 use afterimage_program::Program;
 use afterimage_testkit::graphs::programs::Ending;
 use afterimage_testkit::graphs::programs::{call_chain, regular, without_calls};
-use witness_walk::{Recorded, Rules, Told, walk};
 
 /// Generous: machines differ, and quadratic behaviour takes hours.
 const LIMIT: Duration = Duration::from_secs(30);

@@ -1,9 +1,7 @@
 //! Bytes that are not modules, and modules that are not supported.
 
-#[path = "../../../fuzz/bodies/module_parser.rs"]
+#[path = "../../../../fuzz/bodies/module_parser.rs"]
 mod body;
-mod guests;
-
 use std::time::{Duration, Instant};
 
 use afterimage_ids::OrigOffset;
@@ -201,7 +199,7 @@ fn truncation_anywhere_never_panics() {
 
 #[test]
 fn damaged_debug_information_never_panics() {
-    let guest = guests::with_debug_information();
+    let guest = crate::guests::with_debug_information();
     let mut random = SplitMix64(4);
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(2) {

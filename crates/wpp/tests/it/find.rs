@@ -1,12 +1,10 @@
 //! Occurrences of patterns, against a search of the run written down.
 
-mod oracle;
-
 use std::sync::Arc;
 
+use crate::oracle::{Event, Run, runs};
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::{Found, InMemory, Link, Match, Part, Pattern, PatternError, WholePath};
-use oracle::{Event, Run, runs};
 use proptest::prelude::*;
 use proptest::sample::Index;
 

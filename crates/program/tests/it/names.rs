@@ -1,7 +1,5 @@
 //! Where names come from, and what happens where they run out.
 
-mod guests;
-
 use afterimage_ids::FuncId;
 use afterimage_program::{NameError, Names, Program, SourceMap};
 
@@ -100,7 +98,7 @@ fn a_broken_name_section_gives_what_came_before_and_a_warning() {
 
 #[test]
 fn without_a_name_section_names_come_from_debug_information() {
-    let guest = guests::with_debug_information();
+    let guest = crate::guests::with_debug_information();
     let (program, with) = names(guest);
     let mut stripped = guest.to_vec();
     let at = guest

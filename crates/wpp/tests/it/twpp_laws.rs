@@ -1,15 +1,13 @@
 //! Timestamped whole program paths of random programs against the slow, obvious way.
 
-mod twpp_support;
-
 use std::collections::{HashMap, HashSet};
 
+use crate::twpp_support::{collect, naive_calls, naive_dynamic_blocks, naive_paths, run};
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{
     CallStep, DynamicCfg, Event, PathTrace, RedundancyPoint, Series, TimestampedTrace, Twpp,
 };
 use proptest::prelude::*;
-use twpp_support::{collect, naive_calls, naive_dynamic_blocks, naive_paths, run};
 
 fn timestamps() -> impl Strategy<Value = Vec<u64>> {
     let stretch = (1u64..40, 1u64..6, 1usize..8);

@@ -1,14 +1,12 @@
 //! Every control-flow graph is the one that the definition gives.
 
-mod oracle;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::oracle::{Body, Graph, call_throws, throwing};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::{BlockEnd, BlockKind, EdgeKind, OperatorIndex, Program};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, module_from_seed};
-use oracle::{Body, Graph, call_throws, throwing};
 
 /// Compares the graphs of a module, and returns how many edges they have.
 fn check(name: &str, bytes: &[u8]) -> usize {

@@ -1,12 +1,10 @@
 //! The builder against the definition: what its segments stand for is what it was told.
 
-mod oracle;
-
 use std::collections::BTreeMap;
 
+use crate::oracle::{Event, Run, expand, runs};
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_wpp::{Builder, Limits, Root, Segment, Shape};
-use oracle::{Event, Run, expand, runs};
 use proptest::prelude::*;
 
 fn verify(run: &Run, segments: &[Segment]) {

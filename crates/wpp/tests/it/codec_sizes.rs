@@ -1,13 +1,11 @@
-//! The size of encoded segments against the entropy of their sources. `cargo test --test codec_sizes -- --nocapture`
+//! The size of encoded segments against the entropy of their sources. `cargo test -p afterimage-wpp codec_sizes -- --nocapture`
 //! prints the figures.
 
-mod codec_support;
-
+use crate::codec_support::*;
 use afterimage_wpp::codec::{
     Limits, NodeContext, canonical, decode, encode, encode_nodes, encode_summary,
 };
 use afterimage_wpp::{Segment, Symbol};
-use codec_support::*;
 use std::time::{Duration, Instant};
 
 const LIMITS: Limits = Limits {

@@ -1,12 +1,10 @@
 //! Marks that depend on the execution before, against the run written down.
 
-mod oracle;
-
 use std::sync::Arc;
 
+use crate::oracle::{Run, chaos, runs};
 use afterimage_ids::NodeId;
 use afterimage_wpp::{InMemory, Marking, WholePath};
-use oracle::{Run, chaos, runs};
 use proptest::prelude::*;
 
 /// Marks by a rule that nobody can guess.

@@ -10,7 +10,7 @@ pub fn with_debug_information() -> &'static [u8] {
     GUEST.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("guest.wasm");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests/lines.rs");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/guests/lines.rs");
         let status = tools::rustc()
             .args(["--edition", "2021", "-C", "opt-level=1", "-g", "-o"])
             .arg(&out)

@@ -1,13 +1,11 @@
 //! The call graph that is counted in the grammar against the run written down.
 
-mod oracle;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::oracle::{Run, chaos, runs};
 use afterimage_ids::FuncId;
 use afterimage_wpp::{CallEdge, CallTotal, InMemory, WholePath};
-use oracle::{Run, chaos, runs};
 use proptest::prelude::*;
 
 /// By definition: every block is given to the activations that are open.

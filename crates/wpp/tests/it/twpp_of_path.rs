@@ -1,17 +1,15 @@
 //! Path traces from the grammar, against the run written down.
 
-mod oracle;
-
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::oracle::{Run, programs, runs};
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{
     self, CallPath, CollectError, Collector, Event, PathCounts, UniquePath,
 };
 use afterimage_wpp::{InMemory, Node, Segment, Segments, Summary, WholePath};
-use oracle::{Run, programs, runs};
 use proptest::prelude::*;
 
 fn whole_path(run: &Run, limit: usize) -> WholePath<InMemory> {
@@ -24,9 +22,9 @@ fn events(run: &Run) -> Vec<Event> {
     let mut events = Vec::new();
     for event in &run.events {
         match *event {
-            oracle::Event::Enter(function) => events.push(Event::Enter(function)),
-            oracle::Event::Leave => events.push(Event::Leave),
-            oracle::Event::Node(node, times) => {
+            crate::oracle::Event::Enter(function) => events.push(Event::Enter(function)),
+            crate::oracle::Event::Leave => events.push(Event::Leave),
+            crate::oracle::Event::Node(node, times) => {
                 let blocks = &run.nodes[node].blocks;
                 for _ in 0..times {
                     events.extend(blocks.iter().copied().map(Event::Block));
@@ -178,8 +176,8 @@ fn traces_of_long_calls_are_told_apart() {
             ..Default::default()
         });
     }
-    let node = |number| oracle::Event::Node(afterimage_ids::NodeId::from_u32(number), 1);
-    let enter = |function| oracle::Event::Enter(FuncId::from_u32(function));
+    let node = |number| crate::oracle::Event::Node(afterimage_ids::NodeId::from_u32(number), 1);
+    let enter = |function| crate::oracle::Event::Enter(FuncId::from_u32(function));
     let mut state = 1u32;
     let stretch: Vec<u32> = (0..300)
         .map(|_| {
@@ -194,14 +192,15 @@ fn traces_of_long_calls_are_told_apart() {
                 run.events.push(node(number));
                 // The same traces with and without calls, and others that differ in one place.
                 if (call + round) % 2 == 0 && at % (7 + call % 2) == 0 {
-                    run.events.extend([enter(1), node(5), oracle::Event::Leave]);
+                    run.events
+                        .extend([enter(1), node(5), crate::oracle::Event::Leave]);
                 }
                 if call % 4 == 3 && round == 1 && at == 150 {
                     run.events.push(node(number));
                 }
             }
         }
-        run.events.push(oracle::Event::Leave);
+        run.events.push(crate::oracle::Event::Leave);
     }
     for limit in [64, 500, 2000, usize::MAX] {
         check(&run, limit);

@@ -1,7 +1,5 @@
 //! Statements: by definition, and compared with executions on a machine that knows nothing of them.
 
-mod machine;
-
 use std::path::Path;
 
 use afterimage_ids::OpId;
@@ -18,7 +16,7 @@ fn check(name: &str, bytes: &[u8], random: &mut SplitMix64) -> usize {
         verify(&program, bytes, function, &ssa)
             .unwrap_or_else(|error| panic!("{name}: {}: {error}", function.id));
         for _ in 0..4 {
-            compared += machine::walk(&program, bytes, function, &ssa, random)
+            compared += crate::machine::walk(&program, bytes, function, &ssa, random)
                 .unwrap_or_else(|error| panic!("{name}: {}: {error}", function.id));
         }
     }

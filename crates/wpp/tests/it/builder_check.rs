@@ -1,15 +1,13 @@
 //! Every rule that `Segment::check` verifies can fire, and what passes can be read.
 
-mod oracle;
-
 use std::sync::Arc;
 
+use crate::oracle::{Event, expand, runs};
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{
     CheckError, Grammar, InMemory, Kind, Node, PathError, Root, Rule, Segment, Segments, Summary,
     Symbol, WholePath,
 };
-use oracle::{Event, expand, runs};
 use proptest::prelude::*;
 
 fn func(n: u32) -> FuncId {

@@ -1,5 +1,4 @@
 //! Runs that are generated, and what is true of them by definition.
-#![allow(dead_code, reason = "every test uses some of it")]
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Builder, Kind, Limits, Node, Root, Segment, Shape, Symbol};

@@ -1,6 +1,6 @@
 //! The forms in which nodes are executed agree: instruction by instruction, operation by operation, and several of them at once.
 
-#[path = "../../../../fuzz/bodies/machine/told.rs"]
+#[path = "../../../../../fuzz/bodies/machine/told.rs"]
 mod told;
 
 mod discover;

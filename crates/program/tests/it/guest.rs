@@ -1,10 +1,8 @@
 //! Names and lines of a guest that the Rust compiler makes, with addr2line as second opinion.
 
-mod guests;
-
 use afterimage_program::{LineError, Location, NameError, Names, Program, SourceMap};
 
-use guests::with_debug_information as guest;
+use crate::guests::with_debug_information as guest;
 
 #[test]
 fn functions_are_found_by_index_name_and_end_of_path() {
@@ -46,7 +44,7 @@ fn functions_are_found_by_index_name_and_end_of_path() {
 fn lines_lead_to_code_and_back() {
     let source = SourceMap::build(guest());
     let file = source.find_file("guests/lines.rs").unwrap();
-    assert!(source.path(file).ends_with("tests/guests/lines.rs"));
+    assert!(source.path(file).ends_with("tests/it/guests/lines.rs"));
     for line in [6, 11, 17, 25, 32] {
         let code = source
             .code_of_line(file, line, None)

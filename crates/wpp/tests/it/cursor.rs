@@ -1,16 +1,14 @@
 //! The reader against the run written down: every position, both directions, every stack, every rank.
 
-mod oracle;
-
 use std::cell::Cell;
 use std::sync::Arc;
 
+use crate::oracle::{Naive, Run, chaos, programs, runs};
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{
     Activation, Builder, CallEvent, Grammar, InMemory, Kind, Limits, Node, Occurrence, Root, Rule,
     Segment, Segments, Shape, Summary, Symbol, TargetError, Visit, WholePath,
 };
-use oracle::{Naive, Run, chaos, programs, runs};
 use proptest::prelude::*;
 
 fn whole_path(run: &Run, limit: usize) -> WholePath<InMemory> {
@@ -21,7 +19,7 @@ fn whole_path(run: &Run, limit: usize) -> WholePath<InMemory> {
 }
 
 fn visit(naive: &Naive, at: usize) -> Visit {
-    let oracle::Visit {
+    let crate::oracle::Visit {
         node,
         start,
         length,
@@ -216,8 +214,8 @@ fn events(run: &Run) -> Vec<(usize, CallEvent)> {
     let mut stack = Vec::new();
     for &event in &run.events {
         match event {
-            oracle::Event::Node(node, times) => time += run.nodes[node].length() * times,
-            oracle::Event::Enter(function) => {
+            crate::oracle::Event::Node(node, times) => time += run.nodes[node].length() * times,
+            crate::oracle::Event::Enter(function) => {
                 let depth = stack.len();
                 events.push((
                     begun,
@@ -230,7 +228,7 @@ fn events(run: &Run) -> Vec<(usize, CallEvent)> {
                 stack.push((begun, function));
                 begun += 1;
             }
-            oracle::Event::Leave => {
+            crate::oracle::Event::Leave => {
                 let (begun, function) = stack.pop().unwrap();
                 let depth = stack.len();
                 events.push((

@@ -1,0 +1,5 @@
+//! Tests of graph algorithms from outside.
+
+mod dominance;
+mod forests;
+mod loops;

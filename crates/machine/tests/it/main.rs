@@ -1,0 +1,6 @@
+//! Tests of the machine from outside.
+
+mod before;
+mod compile;
+mod forms;
+mod hostile;

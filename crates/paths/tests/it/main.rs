@@ -1,0 +1,8 @@
+//! Tests of path plans from outside.
+
+mod numbering;
+mod witness_figures;
+mod witness_graphs;
+mod witness_runs;
+mod witness_scale;
+mod witness_walk;

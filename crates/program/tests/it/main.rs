@@ -1,0 +1,12 @@
+//! Tests of the program from outside.
+
+mod at_once;
+mod cfg;
+mod cfg_oracle;
+mod guest;
+mod guests;
+mod hostile;
+mod machine;
+mod names;
+mod oracle;
+mod ssa;
