@@ -31,14 +31,18 @@ use crate::output::write;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  afterimage paths app.aft                               how many traces each function has
-  afterimage paths app.aft --function main               the traces of one function
-  afterimage paths app.aft --function main --form twpp   … as timestamps of dynamic basic blocks
-  afterimage paths app.aft --hot                         the hot paths of the program
-  afterimage paths app.aft --find 2.3.4 --function main  where main executes 2, 3, 4
-  afterimage paths app.aft --find 'main:2.3>f:0.1'       … calls f after 3, which begins with 0, 1
-  afterimage paths app.aft --find 'f:8.9<main:4'         where f ends with 8, 9 and main goes on with 4
-  afterimage paths app.aft --find 'main:3>f:0.9<main:4'  … there and back")]
+  afterimage paths app.aft
+  afterimage paths app.aft --function main
+  afterimage paths app.aft --function main --form twpp
+  afterimage paths app.aft --hot
+  afterimage paths app.aft --find 2.3.4 --function main
+  afterimage paths app.aft --find 'main:2.3>f:0.1'
+  afterimage paths app.aft --find 'f:8.9<main:4'
+  afterimage paths app.aft --find 'main:3>f:0.9<main:4'
+
+2.3.4 finds where the function executes blocks 2, 3 and 4. In a path over
+several functions, > is a call and < a return: main:2.3>f:0.1 finds where
+main executes 2 and 3 and then calls f, which begins with 0 and 1.")]
 pub(crate) struct Arguments {
     /// Only this function, by index, name or demangled name: its path traces, hot paths, or blocks to be found
     #[arg(long, value_name = "F")]

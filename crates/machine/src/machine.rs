@@ -227,7 +227,6 @@ impl<'a> Machine<'a> {
             return Err(self.diverged("a node follows that was not defined"));
         };
         *place = code;
-        self.operations.forget(node);
         Ok(())
     }
 

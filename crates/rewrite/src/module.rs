@@ -111,7 +111,7 @@ pub fn rewrite<'a>(
     if let Some(probes) = &path_probes {
         probes.check()?;
     }
-    let facts = Facts::read(bytes, program)?;
+    let facts = Facts::read(bytes)?;
     if facts
         .export_names
         .iter()
@@ -281,8 +281,7 @@ struct Facts {
 }
 
 impl Facts {
-    fn read(bytes: &[u8], program: &Program) -> Result<Self, RewriteError> {
-        let _ = program;
+    fn read(bytes: &[u8]) -> Result<Self, RewriteError> {
         let mut facts = Self::default();
         for payload in Parser::new(0).parse_all(bytes) {
             match payload? {

@@ -4,17 +4,35 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::collections::{HashMap, VecDeque};
 
-/// A crate of the workspace and what it may name under `[dependencies]`, crates of the workspace only.
+/// A crate of the workspace, and which other crates of the workspace it may depend on.
 struct Rule {
     name: &'static str,
+    /// Under `[dependencies]`.
     may_use: &'static [&'static str],
+    /// Under `[dev-dependencies]` only, besides [`TESTKIT`].
+    tests_may_use: &'static [&'static str],
     engine: bool,
+}
+
+impl Rule {
+    /// Lets the crate's tests use more than the crate.
+    const fn tests(mut self, tests_may_use: &'static [&'static str]) -> Self {
+        self.tests_may_use = tests_may_use;
+        self
+    }
+
+    /// Whether this dependency is allowed.
+    fn allows(&self, used: &str, ships: bool) -> bool {
+        self.may_use.contains(&used)
+            || !ships && (used == TESTKIT || self.tests_may_use.contains(&used))
+    }
 }
 
 const fn pure(name: &'static str, may_use: &'static [&'static str]) -> Rule {
     Rule {
         name,
         may_use,
+        tests_may_use: &[],
         engine: false,
     }
 }
@@ -23,6 +41,7 @@ const fn with_engine(name: &'static str, may_use: &'static [&'static str]) -> Ru
     Rule {
         name,
         may_use,
+        tests_may_use: &[],
         engine: true,
     }
 }
@@ -74,11 +93,9 @@ const RULES: &[Rule] = &[
     pure(MATCHING, &[PARALLEL]),
     with_engine(
         RECORD,
-        &[
-            IDS, GRAPH, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, NUMERIC, MACHINE, WET,
-            SLICE,
-        ],
-    ),
+        &[IDS, GRAPH, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE],
+    )
+    .tests(&[NUMERIC, MACHINE, WET, SLICE]),
     pure(
         QUERY,
         &[
@@ -91,10 +108,10 @@ const RULES: &[Rule] = &[
     with_engine(
         "afterimage",
         &[
-            IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, WET, RECORD, QUERY, PRESENT,
-            DATAFLOW,
+            IDS, PROGRAM, PLACEMENT, REWRITE, TRACE, WET, RECORD, QUERY, PRESENT,
         ],
-    ),
+    )
+    .tests(&[WPP, DATAFLOW]),
     with_engine(
         "bench",
         &[
@@ -204,8 +221,7 @@ pub fn check(metadata: &str) -> Result<Vec<String>> {
             .flat_map(|node| &node.deps)
         {
             let used = name(&dependency.pkg);
-            let allowed = rule.may_use.contains(&used) || (used == TESTKIT && !dependency.ships());
-            if is_member(&dependency.pkg) && !allowed {
+            if is_member(&dependency.pkg) && !rule.allows(used, dependency.ships()) {
                 violations.push(format!("{own} must not depend on {used}"));
             }
         }
@@ -290,6 +306,18 @@ mod tests {
         assert_eq!(
             check(&metadata(&[(RECORD, QUERY, None)])).unwrap(),
             ["afterimage-record must not depend on afterimage-query"]
+        );
+    }
+
+    #[test]
+    fn what_tests_may_use_does_not_ship() {
+        assert_eq!(
+            check(&metadata(&[
+                (RECORD, SLICE, Some("dev")),
+                (RECORD, MACHINE, None)
+            ]))
+            .unwrap(),
+            ["afterimage-record must not depend on afterimage-machine"]
         );
     }
 

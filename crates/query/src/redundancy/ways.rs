@@ -15,12 +15,12 @@ use crate::steps::AccessSite;
 pub(super) struct Ways {
     sums: Vec<Sum>,
     /// How often a place had its value from where.
-    from: FxHashMap<(u32, From), u64>,
+    from: FxHashMap<(u32, Source), u64>,
 }
 
 /// A place that a value is from, and whether it was executed in the same execution of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct From {
+struct Source {
     place: u32,
     same: bool,
 }
@@ -32,7 +32,7 @@ struct Sum {
     redundant: u64,
     within: u64,
     /// Where the last value was from, and how often since it was counted.
-    last: From,
+    last: Source,
     times: u64,
 }
 
@@ -54,7 +54,7 @@ impl Ways {
         let sum = &mut self.sums[place as usize];
         sum.redundant += 1;
         sum.within += u64::from(within);
-        let from = From {
+        let from = Source {
             place: source,
             same,
         };
