@@ -18,7 +18,8 @@ pub fn build() -> Result<PathBuf> {
         "Building afterimage: the first time this takes about ten minutes on two processors, for the WebAssembly engine"
     );
     let status = cargo()
-        .args(["build", "--locked", "-p", "afterimage"])
+        // Of the workspace: for the package alone Cargo chooses other features, and builds the engine again.
+        .args(["build", "--locked", "--workspace", "--bin", "afterimage"])
         .status()
         .context("cannot run cargo")?;
     if !status.success() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use afterimage_placement::{Mode, PlanOptions, block_counts};
 use afterimage_present::grouped;
 use afterimage_query::paths::{PathReport, verify_path};
-use afterimage_query::simulate::{verify_followed, verify_simulations};
+use afterimage_query::simulate::{Followed, verify_followed, verify_simulations};
 use afterimage_query::slices::verify_slices;
 use afterimage_query::values::verify_values;
 use afterimage_record::{Cache, RecordError, check, count, verify_words};
@@ -75,6 +75,9 @@ struct Document {
     /// What slices were made again, if any were kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     slices: Option<Vec<SliceRow>>,
+    /// By which limit the run cannot be followed, so that no values can be had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_followed: Option<String>,
     /// `null`: not tried.
     repeats: Option<bool>,
     /// Why it cannot be tried.
@@ -181,6 +184,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
     let found = report.findings.iter().filter(|found| !torn(found.rule));
     let mut findings: Vec<String> = found.map(ToString::to_string).collect();
     let (mut repeats, mut obstacle, mut path, mut values) = (None, None, None, None);
+    let mut not_followed = None;
     let (mut moments, mut simulations, mut slices) = (None, None, None);
     if findings.is_empty() {
         let loaded = input::recorded_program(&arguments.file, &file)?;
@@ -255,8 +259,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
                 progress(time)
             });
             drop(bar);
-            if let Some(Err(error)) = found {
-                findings.push(format!("Path: {error}"));
+            match found {
+                Some(Followed::Wrong(error)) => findings.push(format!("Path: {error}")),
+                Some(Followed::Refused(why)) => not_followed = Some(why),
+                Some(Followed::Whole) | None => {}
             }
         }
         if report.ended && !arguments.no_execute {
@@ -308,6 +314,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
         values,
         simulations,
         slices,
+        not_followed,
         repeats,
         obstacle,
         findings,
@@ -435,6 +442,9 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
             row.slice,
             counted(row.executions, "execution")
         )?;
+    }
+    if let Some(why) = &d.not_followed {
+        writeln!(out, "not followed: {}", harmless(why))?;
     }
     match (d.ended, d.repeats) {
         (false, _) => {

@@ -4,6 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
+use afterimage_testkit::tools;
 use common::Sandbox;
 use serde_json::Value;
 use wasmparser::{Parser, Payload};
@@ -160,4 +161,36 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     let said = ran.stderr.lines().last().unwrap_or_default();
     let why = format!("does not belong to the code of app::{moved}:");
     assert!(said.contains(&why), "{said}");
+}
+
+/// npm's `wasm-opt` copies `.debug_*` to code that it has encoded anew; Debian's rewrites them. Whatever the one on the path does: a line has the count that it has
+/// before, or none.
+#[test]
+fn lines_behind_a_real_rewriter_are_right_or_refused() {
+    if !tools::installed("wasm-opt") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", SOURCE);
+    let mut rewriter = tools::command("wasm-opt");
+    rewriter.args(["-g", "app.wasm", "-o", "new.wasm"]);
+    let made = rewriter.current_dir(sandbox.path(".")).output().unwrap();
+    let said = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "{said}");
+    let known: BTreeMap<_, _> = ["app", "new"]
+        .map(|name| {
+            sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
+            (name, lines(&sandbox, &format!("{name}.aft"), &[]))
+        })
+        .into();
+    let own = |name: &str| {
+        let all = known[name].clone().into_iter();
+        Vec::from_iter(all.filter(|(source, _)| source.contains("app.rs")))
+    };
+    for (source, count) in own("new") {
+        assert_eq!(known["app"].get(&source), Some(&count), "{source}");
+    }
+    let told = sandbox.ok("profile new.aft").stderr;
+    let refused = told.contains("does not belong to their code");
+    assert!(refused || own("new") == own("app"), "{told}");
 }

@@ -30,10 +30,6 @@ pub(crate) struct Frame {
     pub call: NodeId,
 }
 
-const TOO_DEEP: MachineError = MachineError::Unsupported(
-    "a run whose open activations have more than 67,108,864 locals and operands together",
-);
-
 impl Machine<'_> {
     /// Refuses a run that ends in more activations than can be followed, before it is followed to there. O(activations).
     pub(crate) fn check_depth(&mut self, end: &afterimage_trace::End) -> Result<(), MachineError> {
@@ -45,7 +41,7 @@ impl Machine<'_> {
             };
         }
         match all > MOST_REGISTERS {
-            true => Err(TOO_DEEP),
+            true => Err(MachineError::TooDeep),
             false => Ok(()),
         }
     }
@@ -73,7 +69,7 @@ impl Machine<'_> {
             return Err(self.diverged("a call has too many arguments"));
         }
         if base + locals > MOST_REGISTERS {
-            return Err(TOO_DEEP);
+            return Err(MachineError::TooDeep);
         }
         let low = self.values.iter().map(|&(low, _)| low);
         begin(&mut self.registers, base, locals, low);

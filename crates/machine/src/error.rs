@@ -54,6 +54,11 @@ pub enum MachineError {
     /// A checkpoint that is none of this run.
     #[error("a checkpoint does not fit the run")]
     Checkpoint,
+    /// The activations that were open at the end are too large together: a documented limit, and no fault of the recording.
+    #[error(
+        "a run whose open activations have more than 67,108,864 locals and operands together cannot be followed"
+    )]
+    TooDeep,
     /// Something that the machine does not have.
     #[error("{0} cannot be followed")]
     Unsupported(&'static str),

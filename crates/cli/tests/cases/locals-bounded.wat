@@ -10,6 +10,11 @@
 ;; ! afterimage: path of 524272 executed blocks in 761922 bytes
 ;; ! afterimage: deep.aft: a run whose open activations have more than 67,108,864 locals and operands together cannot be followed
 ;; = 125
+;; $ afterimage verify deep.aft
+;; | sound: N, 11 chunks in 6 sections, 1 event
+;; | whole path: 524272 executed blocks, 1 path in 3 segments, compared with the end
+;; | not followed: a run whose open activations have more than 67,108,864 locals and operands together cannot be followed
+;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage state --at end deep.aft
 ;; ! afterimage: deep.aft: a run whose open activations have more than 67,108,864 locals and operands together cannot be followed
 ;; = 125

@@ -46,4 +46,4 @@ pub use stored::{
     DamagedSimulation, SimulationWriter, StoredError, StoredSimulation, StoredSimulations,
     stored_simulation, stored_simulations,
 };
-pub use verify::{SimulationsReport, verify_followed, verify_simulations};
+pub use verify::{Followed, SimulationsReport, verify_followed, verify_simulations};

@@ -1,14 +1,14 @@
 //! Checking the simulations in a file.
 
-use afterimage_machine::stopped_before;
+use afterimage_machine::{MachineError, stopped_before};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_simulate::{Epoch, Misses, Summary};
 use afterimage_trace::TraceFile;
 
-use super::simulate;
 use super::stored::{StoredSimulation, simulation_sections};
+use super::{SimulateError, simulate};
 use crate::paths::{RecordedPath, recorded_path};
-use crate::steps::Run;
+use crate::steps::{Run, StepsError};
 use crate::stops;
 
 /// What checking the simulations in a file came to.
@@ -58,6 +58,17 @@ pub fn verify_simulations(
     Some(report)
 }
 
+/// What following a run came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Followed {
+    /// All that was compared is the same.
+    Whole,
+    /// It is not followed, because of a limit that says nothing against the recording.
+    Refused(String),
+    /// What does not hold.
+    Wrong(String),
+}
+
 /// Follows a run along the path in the file, comparing every branch with the path and every call of the host with the log, if nothing that is kept in the file makes others do so. What
 /// does not hold, if anything; `None` if there is no path, or only one of a part of the run.
 pub fn verify_followed(
@@ -65,7 +76,7 @@ pub fn verify_followed(
     program: &Program,
     module: &[u8],
     progress: &dyn Fn(u64),
-) -> Option<Result<(), String>> {
+) -> Option<Followed> {
     let path = recorded_path(file, program).ok()??;
     if path.nodes().iter().any(|(_, node)| node.left_out > 0) {
         return None;
@@ -92,9 +103,15 @@ pub fn verify_followed(
             &[],
             &mut |_, _, _| Ok(()),
         );
-        followed.map(|_| ()).map_err(|error| error.to_string())
+        match followed {
+            Err(SimulateError::Steps(StepsError::Machine(error @ MachineError::TooDeep))) => {
+                Ok(Followed::Refused(error.to_string()))
+            }
+            Err(error) => Err(error.to_string()),
+            Ok(_) => Ok(Followed::Whole),
+        }
     };
-    Some(follow())
+    Some(follow().unwrap_or_else(Followed::Wrong))
 }
 
 fn check(

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use afterimage_record::Interrupt;
 use afterimage_trace::{Ending, TrapCode};
+use wasmparser::{Parser, Payload};
 use wasmtime::Trap;
 
 use crate::engine::last_step;
@@ -403,21 +404,64 @@ fn others() -> Vec<String> {
     all
 }
 
-/// The names of wasmparser's operators that may trap, of those that are supported, as far as they have a memory argument.
-fn known_accesses() -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
+/// Operators that never trap, of the proposals that are supported; lines that begin with `#` are notes.
+const NEVER: &str = include_str!("never.txt");
+
+/// Proposals that are refused by name. All others are taken for supported, so that a new one has to be thought about.
+const REFUSED: [&str; 8] = [
+    "custom_descriptors",
+    "function_references",
+    "gc",
+    "legacy_exceptions",
+    "memory_control",
+    "shared_everything_threads",
+    "stack_switching",
+    "wide_arithmetic",
+];
+
+/// An operator that wasmparser knows.
+struct Known {
+    name: &'static str,
+    /// It has an address and an offset.
+    accesses: bool,
+}
+
+/// Wasmparser's operators of the proposals that are supported.
+fn known() -> Vec<Known> {
+    let mut all = Vec::new();
     macro_rules! collect {
         ($(@$proposal:ident $op:ident $({ $($field:ident: $ty:ty),* })? => $visit:ident ($($arity:tt)*))*) => {
-            $(collect!(one $proposal $op $($($field)*)?);)*
+            $(
+                let fields: &[&str] = &[$($(stringify!($field)),*)?];
+                if !REFUSED.contains(&stringify!($proposal)) {
+                    all.push(Known {
+                        name: stringify!($op),
+                        accesses: fields.contains(&"memarg"),
+                    });
+                }
+            )*
         };
-        (one shared_everything_threads $($rest:tt)*) => {};
-        (one $proposal:ident $op:ident memarg $($rest:ident)*) => {
-            names.insert(stringify!($op).to_lowercase());
-        };
-        (one $($rest:tt)*) => {};
     }
     wasmparser::for_each_operator!(collect);
-    names
+    all
+}
+
+/// The name of the operator at an offset in a module.
+fn operator_at(bytes: &[u8], offset: u32) -> String {
+    for payload in Parser::new(0).parse_all(bytes) {
+        if let Payload::CodeSectionEntry(body) = payload.expect("a module") {
+            let operators = body.get_operators_reader().expect("operators");
+            for one in operators.into_iter_with_offsets() {
+                let (operator, at) = one.expect("an operator");
+                if at == offset as usize {
+                    let text = format!("{operator:?}");
+                    let end = text.find(|c: char| !c.is_alphanumeric());
+                    return text[..end.unwrap_or(text.len())].to_owned();
+                }
+            }
+        }
+    }
+    panic!("no operator at {offset:#x}")
 }
 
 fn code_of(trap: Trap) -> TrapCode {
@@ -436,12 +480,19 @@ fn code_of(trap: Trap) -> TrapCode {
     }
 }
 
-/// Records what stands in a position, and compares how it ended. The answer is what is wrong.
-fn compare(way: &str, (position, code, c): (&str, &str, i32), follow: bool) -> Option<String> {
-    let body = code.replace("OP", way);
-    let bytes = wat(&format!(
+fn module(body: &str) -> Vec<u8> {
+    wat(&format!(
         "(module {MEMORIES} {REST} (func (export \"run\") (param $c i32) (param $zero i32) {body} (global.set $g (i32.const 9))))"
-    ));
+    ))
+}
+
+/// Records what stands in a position, and compares how it ended. The answer is the operator that trapped, or what is wrong.
+fn compare(
+    way: &str,
+    (position, code, c): (&str, &str, i32),
+    follow: bool,
+) -> Result<String, String> {
+    let bytes = module(&code.replace("OP", way));
     let arguments = [c.to_string(), "0".to_owned()];
     let arguments = arguments.each_ref().map(String::as_str);
     let recording = try_record(
@@ -458,7 +509,7 @@ fn compare(way: &str, (position, code, c): (&str, &str, i32), follow: bool) -> O
         frame.is_some_and(|frame| (frame.function.as_u32(), frame.offset.0) == (function, offset));
     let kind = matches!(recorded.end.ending, Ending::Trapped { code, .. } if code == code_of(trap));
     if !same || !kind || recorded.uncertain.is_some() {
-        return Some(format!(
+        return Err(format!(
             "{position}: {way}\n  {} at {frame:?}, not {trap} at {function} {offset:#x}, {:?}",
             recorded.end.ending, recorded.uncertain
         ));
@@ -466,11 +517,12 @@ fn compare(way: &str, (position, code, c): (&str, &str, i32), follow: bool) -> O
     if follow {
         agree(&recording);
     }
-    None
+    Ok(operator_at(&bytes, offset))
 }
 
-/// Compares ways to trap in positions: of each way the machine, too, in one position.
-fn compare_all(ways: &[(String, bool)]) {
+/// Compares ways to trap in positions: of each way the machine, too, in one position. The answer are the operators that trapped.
+fn compare_all(ways: &[(String, bool)]) -> BTreeSet<String> {
+    let mut trapped = BTreeSet::new();
     let mut wrong = Vec::new();
     let mut count = 0;
     for (i, (way, everywhere)) in ways.iter().enumerate() {
@@ -481,7 +533,12 @@ fn compare_all(ways: &[(String, bool)]) {
         };
         for (at, &position) in positions.iter().enumerate() {
             count += 1;
-            wrong.extend(compare(way, position, i % positions.len() == at));
+            match compare(way, position, i % positions.len() == at) {
+                Ok(operator) => {
+                    trapped.insert(operator);
+                }
+                Err(error) => wrong.push(error),
+            }
         }
     }
     assert!(
@@ -490,6 +547,7 @@ fn compare_all(ways: &[(String, bool)]) {
         wrong.len(),
         wrong.join("\n")
     );
+    trapped
 }
 
 /// Every operator that accesses memory, at every address, and in every position at those that the engine treats differently: where the offset
@@ -497,10 +555,8 @@ fn compare_all(ways: &[(String, bool)]) {
 #[test]
 fn accesses_beyond_memory() {
     let accesses = accesses();
-    let mut names = BTreeSet::new();
     let mut ways = Vec::new();
     for (i, access) in accesses.iter().enumerate() {
-        names.insert(access.name.replace(['.', '_'], ""));
         for (a, (memory, immediate, address)) in addresses(access.bytes).into_iter().enumerate() {
             let text = access.text(memory, &immediate, &address);
             let taken = match access.gives {
@@ -513,14 +569,68 @@ fn accesses_beyond_memory() {
             ways.push((taken, a == 0 || a == 2));
         }
     }
-    // All that there are, but those that wait: the engine has them only if it has threads.
-    let known = known_accesses();
-    let missing = Vec::from_iter(known.iter().filter(|name| !names.contains(*name)));
-    assert!(
-        missing.iter().all(|name| name.starts_with("memoryatomic")),
-        "{missing:?}"
-    );
-    compare_all(&ways);
+    let trapped = compare_all(&ways);
+    for Known { name, .. } in known().iter().filter(|operator| operator.accesses) {
+        assert!(trapped.contains(*name) != WAITING.contains(name), "{name}");
+    }
+}
+
+/// Operators that the engine has only if it has threads. `waiting_and_notifying` is about them.
+const WAITING: [&str; 3] = [
+    "MemoryAtomicNotify",
+    "MemoryAtomicWait32",
+    "MemoryAtomicWait64",
+];
+
+/// The engine cannot be asked about these, so the specification is: an address that is not aligned, one beyond memory, and memory that is not shared, in this order.
+#[test]
+fn waiting_and_notifying() {
+    let operators = [
+        ("memory.atomic.notify", "(i32.const 1)", 4),
+        ("memory.atomic.wait32", "(i32.const 0) (i64.const 0)", 4),
+        ("memory.atomic.wait64", "(i64.const 0) (i64.const 0)", 8),
+    ];
+    for (name, operands, bytes) in operators {
+        let ends = |address: &str, expected: Option<TrapCode>| {
+            let way = format!("(drop ({name} $one {address} {operands}))");
+            for &(position, code, c) in &POSITIONS {
+                let body = code.replace("OP", &way);
+                let bytes = module(&body);
+                let args = [c.to_string(), "0".to_owned()];
+                let args = args.each_ref().map(String::as_str);
+                let recording =
+                    try_record(&bytes, &invoke("run", &args), &quiet(), &Interrupt::new());
+                let recording =
+                    recording.unwrap_or_else(|error| panic!("{position}: {way}: {error}"));
+                let end = &recording.recorded.end;
+                match (end.ending.clone(), expected) {
+                    (Ending::Returned, None) => {}
+                    (Ending::Trapped { code, .. }, Some(expected)) if code == expected => {
+                        let offset = end.frames[0].offset.0;
+                        let operator = operator_at(&bytes, offset);
+                        assert!(
+                            WAITING.contains(&operator.as_str()),
+                            "{position}: {way}: {operator}"
+                        );
+                    }
+                    (ending, _) => panic!("{position}: {way}: {ending}, not {expected:?}"),
+                }
+            }
+        };
+        let waits = name.contains("wait").then_some(TrapCode::UnsharedWait);
+        ends("(local.get $zero)", waits);
+        ends(
+            "offset=1 (local.get $zero)",
+            Some(TrapCode::UnalignedAtomic),
+        );
+        ends("(i32.const 65537)", Some(TrapCode::UnalignedAtomic));
+        ends("(i32.const 65536)", Some(TrapCode::MemoryOutOfBounds));
+        ends(
+            "offset=65536 (local.get $zero)",
+            Some(TrapCode::MemoryOutOfBounds),
+        );
+        ends(&format!("(i32.const {})", 65536 - bytes), waits);
+    }
 }
 
 #[test]
@@ -543,5 +653,14 @@ fn atomics_that_are_not_aligned() {
 #[test]
 fn operators_that_trap_otherwise() {
     let ways = others().into_iter().map(|way| (way, true));
-    compare_all(&Vec::from_iter(ways));
+    let trapped = compare_all(&Vec::from_iter(ways));
+    let notes = |line: &&str| !line.starts_with('#');
+    let never = NEVER.lines().filter(notes).flat_map(str::split_whitespace);
+    let never = BTreeSet::from_iter(never);
+    for Known { name, .. } in known().iter().filter(|operator| !operator.accesses) {
+        assert!(
+            trapped.contains(*name) != never.contains(name),
+            "{name}: it is to trap in a way of `others`, or to stand in never.txt"
+        );
+    }
 }

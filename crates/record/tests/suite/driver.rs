@@ -3,30 +3,36 @@
 use afterimage_ids::FuncId;
 use afterimage_program::Program;
 use wasm_encoder::{Encode, Instruction};
-use wasmparser::{Parser, ValType};
+use wasmparser::ValType;
 
 use crate::script::Value;
+use crate::sections::{CODE, EXPORT, FUNCTION, Sections, Side, TYPE};
 
 /// The export that makes the calls.
 pub const DRIVE: &str = "drive";
 
-/// A call of an export.
+/// What an export is.
+#[derive(Clone, Copy)]
+pub enum Export {
+    Function(FuncId),
+    /// By index. It is read.
+    Global(u32),
+}
+
+/// A use of an export.
 pub struct Call {
-    pub function: FuncId,
+    pub export: Export,
     pub arguments: Vec<Value>,
     /// What it returns is returned by the driver, too.
     pub kept: bool,
 }
 
-const TYPE: u8 = 1;
-const FUNCTION: u8 = 3;
-const EXPORT: u8 = 7;
-const CODE: u8 = 10;
-/// Sections in the order in which they stand in a module.
-const ORDER: [u8; 13] = [1, 2, 3, 4, 5, 13, 6, 7, 8, 9, 12, 10, 11];
-
-/// The types that a function of the module takes and returns.
-pub fn signature(program: &Program, function: FuncId) -> (Vec<ValType>, Vec<ValType>) {
+/// The types that an export of the module takes and returns.
+pub fn signature(program: &Program, export: Export) -> (Vec<ValType>, Vec<ValType>) {
+    let function = match export {
+        Export::Function(function) => function,
+        Export::Global(global) => return (vec![], vec![program.globals[global as usize]]),
+    };
     let i = function.as_u32() as usize;
     let imports = &program.imports;
     let ty = imports.get(i).map_or_else(
@@ -45,8 +51,12 @@ pub fn with_driver(bytes: &[u8], program: &Program, calls: &[Call]) -> Vec<u8> {
         for argument in &call.arguments {
             argument.instruction().encode(&mut code);
         }
-        Instruction::Call(call.function.as_u32()).encode(&mut code);
-        let given = signature(program, call.function).1;
+        match call.export {
+            Export::Function(function) => Instruction::Call(function.as_u32()),
+            Export::Global(global) => Instruction::GlobalGet(global),
+        }
+        .encode(&mut code);
+        let given = signature(program, call.export).1;
         if call.kept {
             results.extend(given);
         } else {
@@ -77,34 +87,9 @@ pub fn with_driver(bytes: &[u8], program: &Program, calls: &[Call]) -> Vec<u8> {
         (CODE, body),
     ];
 
-    let mut sections: Vec<(u8, Vec<u8>)> = Vec::new();
-    for payload in Parser::new(0).parse_all(bytes) {
-        if let Some((id, range)) = payload.expect("a module").as_section() {
-            sections.push((id, bytes[range].to_vec()));
-        }
-    }
-    // Custom sections say nothing that matters here.
-    sections.retain(|(id, _)| *id != 0);
+    let mut sections = Sections::of(bytes);
     for (id, entry) in added {
-        let rank = |id: u8| ORDER.iter().position(|&other| other == id);
-        let at = sections.partition_point(|(other, _)| rank(*other) < rank(id));
-        if sections.get(at).is_none_or(|(other, _)| *other != id) {
-            sections.insert(at, (id, vec![0]));
-        }
-        let section = &mut sections[at].1;
-        let mut reader = wasmparser::BinaryReader::new(section, 0);
-        let count = reader.read_var_u32().expect("a count");
-        let rest = section[reader.original_position()..].to_vec();
-        let mut more = Vec::new();
-        (count + 1).encode(&mut more);
-        more.extend(rest);
-        more.extend(entry);
-        *section = more;
+        sections.add(id, Side::Last, &[entry]);
     }
-    let mut module = bytes[..8].to_vec();
-    for (id, section) in sections {
-        module.push(id);
-        section.as_slice().encode(&mut module);
-    }
-    module
+    sections.encoded()
 }

@@ -147,6 +147,7 @@ pub fn trap_fits(ending: &str, message: &str) -> bool {
             &["atomic wait on non-shared memory"],
         ),
         ("call stack exhausted", &["exhausted its stack"]),
+        ("out of bounds", &["access out of bounds"]),
     ];
     let known = words.iter().find(|(known, _)| message.starts_with(known));
     known.is_some_and(|(_, endings)| endings.iter().any(|known| ending.contains(known)))
