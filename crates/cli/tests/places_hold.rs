@@ -36,6 +36,22 @@ fn main() {
 /// Commands that print places.
 const PRINTING: &[&str] = &[
     "profile run.aft --by line --top 400",
+    "profile run.aft --by block --top 400",
+    "profile run.aft --by instruction --top 400",
+    "state run.aft --at 50%",
+    "trace run.aft --limit 400",
+    "trace run.aft --level path --limit all",
+    "trace run.aft --level call",
+    "deps run.aft --at sum#1 --forward",
+    "slice run.aft --at sum#1 --by statement",
+    "slice run.aft --at sum#1 --forward",
+    "why run.aft --stdout 1",
+    "redundancy run.aft",
+    "addresses run.aft --at sum",
+    "simulate run.aft --worst",
+    "calls run.aft --function sum",
+    "dataflow run.aft --fact available:sum",
+    "match run.aft run.aft",
     "state run.aft --at sum",
     "state run.aft --at end",
     "trace run.aft --level statement --from sum --limit 40",
@@ -56,6 +72,8 @@ const TAKING: &[&str] = &[
     "why run.aft --at",
     "why-not run.aft --at",
     "simulate run.aft --at",
+    "addresses run.aft --at",
+    "memory run.aft --address 0x100000 --at",
 ];
 
 /// What is said of a text that is no place, or of several.
@@ -68,18 +86,21 @@ const REFUSALS: &[&str] = &[
     "unexpected argument",
 ];
 
-/// The places in a text: `file.rs:42` and `@0x1f3`.
+/// The places in a text: `file.rs:42`, `file.c:42` and `@0x1f3`, with `#3` behind it or not.
 fn places(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| c.is_whitespace() || "(),;`\"".contains(c));
     let words = words.map(|word| word.trim_end_matches([':', '.', '…']));
     let is_place = |word: &&str| {
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let line = word
-            .rsplit_once(".rs:")
-            .is_some_and(|(_, line)| digits(line));
-        line || word
-            .strip_prefix("@0x")
-            .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_hexdigit()))
+        let (word, time) = word.split_once('#').unwrap_or((word, "1"));
+        let line = [".rs:", ".c:"]
+            .iter()
+            .filter_map(|end| word.rsplit_once(end))
+            .any(|(_, line)| digits(line));
+        digits(time) && line
+            || word
+                .strip_prefix("@0x")
+                .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_hexdigit()))
     };
     words.filter(is_place).map(str::to_owned).collect()
 }
@@ -92,30 +113,33 @@ fn check(level: u32) {
     sandbox.ok("simulate run.aft");
     let mut found = BTreeSet::new();
     for command in PRINTING {
-        let ran = sandbox.run(command);
-        let own = places(&ran.stdout);
-        let (offsets, lines): (Vec<_>, Vec<_>) =
-            own.into_iter().partition(|place| place.starts_with('@'));
-        // All lines of the program, some of the library, some operators.
-        let (mine, others): (Vec<_>, Vec<_>) = lines
-            .into_iter()
-            .partition(|place| place.starts_with("lib.rs"));
-        found.extend(mine);
-        found.extend(others.into_iter().step_by(9).take(4));
-        found.extend(offsets.into_iter().step_by(7).take(2));
+        found.extend(places(&sandbox.ok(command).stdout));
     }
-    assert!(found.len() > 20, "{found:?}");
-    for place in &found {
-        for command in TAKING {
+    assert!(found.len() > 100, "{found:?}");
+    // Each by one of the commands, so that all have many of every kind; those of the program by all.
+    let mut wrong = Vec::new();
+    for (i, place) in found.iter().enumerate() {
+        for (k, command) in TAKING.iter().enumerate() {
+            if i % TAKING.len() != k && !place.contains("lib.rs:") {
+                continue;
+            }
+            // Some columns show offsets without what stands before them elsewhere.
+            let bare = place.strip_prefix('@').filter(|_| i % 2 == 1);
+            let place = bare.unwrap_or(place);
             let ran = sandbox.run(&format!("{command} {place}"));
-            assert!(
-                !ran.stderr.contains("panicked"),
-                "{command} {place}\n{ran:?}"
-            );
             let refused = REFUSALS.iter().any(|refusal| ran.stderr.contains(refusal));
-            assert!(!refused, "-O{level}: {command} {place}\n{}", ran.stderr);
+            if refused || ran.stderr.contains("panicked") {
+                wrong.push(format!("{command} {place}: {}", ran.stderr));
+            }
         }
     }
+    assert!(
+        wrong.is_empty(),
+        "-O{level}: {} of {}\n{}",
+        wrong.len(),
+        found.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]

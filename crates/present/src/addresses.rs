@@ -11,7 +11,6 @@ use crate::PresentError;
 use crate::number::{counted, grouped};
 use crate::steps::{StepScene, range_json};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
-use crate::text::short;
 
 /// A load or a store, as it is shown.
 pub(crate) struct Shown {
@@ -33,7 +32,7 @@ impl Shown {
 
     pub(crate) fn line(&self, scene: &StepScene<'_>) -> String {
         let line = self.position.map(|position| {
-            let file = short(scene.file(position));
+            let file = scene.source.shown_path(position.file);
             plain(&format!("{file}:{}", position.line))
         });
         line.unwrap_or_default()

@@ -24,7 +24,6 @@ use crate::name::without_parameters;
 use crate::shell::shell_name;
 use crate::steps::StepScene;
 use crate::table::{Paint, Style, plain};
-use crate::text::short;
 
 /// How two executions of one program differ.
 #[derive(Clone, Debug)]
@@ -154,7 +153,7 @@ impl Spot {
                 .as_ref()
                 .map_or(String::new(), |found| format!("@{}", found.offset)),
             source: found.and_then(|found| found.position).map(|position| {
-                let file = plain(short(scene.file(position)));
+                let file = plain(scene.source.shown_path(position.file));
                 (file, position.line)
             }),
         })

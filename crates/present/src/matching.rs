@@ -16,7 +16,6 @@ use crate::diff::{DiffEnding, endings_json};
 use crate::name::without_parameters;
 use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
-use crate::text::short;
 
 /// A version.
 #[derive(Clone, Copy)]
@@ -59,6 +58,8 @@ pub(crate) struct Told {
     pub(crate) operator: String,
     pub(crate) offset: OrigOffset,
     file: Option<String>,
+    /// As much of its path as is shown.
+    shown: String,
     line: u32,
     column: u32,
     function: String,
@@ -76,6 +77,9 @@ impl MatchSide<'_> {
             operator: found.name.to_string(),
             offset: found.offset,
             file: file.cloned(),
+            shown: position
+                .map_or("", |at| self.source.shown_path(at.file))
+                .to_owned(),
             line: position.map_or(0, |position| position.line),
             column: position.map_or(0, |position| position.column),
             function: self.names.function(function).to_owned(),
@@ -95,7 +99,7 @@ impl MatchSide<'_> {
 impl Told {
     pub(crate) fn source(&self) -> String {
         match &self.file {
-            Some(file) => plain(&format!("{}:{}", short(file), self.line)),
+            Some(_) => plain(&format!("{}:{}", self.shown, self.line)),
             None => "-".to_owned(),
         }
     }

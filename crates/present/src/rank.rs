@@ -12,7 +12,6 @@ use serde_json::json;
 use crate::number::{counted, grouped};
 use crate::sources::Cache;
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
-use crate::text::short;
 use crate::{PresentError, Sources};
 
 /// Ranked lines, and values.
@@ -51,6 +50,8 @@ struct ToldValue {
     operator: String,
     offset: u32,
     file: Option<String>,
+    /// As much of its path as is shown.
+    shown: String,
     line: u32,
 }
 
@@ -66,6 +67,9 @@ impl RankedValues<'_> {
             operator: found.name.to_string(),
             offset: found.offset.0,
             file: file.cloned(),
+            shown: position
+                .map_or("", |at| source.shown_path(at.file))
+                .to_owned(),
             line: position.map_or(0, |position| position.line),
         })
     }
@@ -144,7 +148,7 @@ fn values_text(
             predicate(row),
             format!("@{:#x} {}", told.offset, told.operator),
             match &told.file {
-                Some(file) => plain(&format!("{}:{}", short(file), told.line)),
+                Some(_) => plain(&format!("{}:{}", told.shown, told.line)),
                 None => plain(&told.function),
             },
             text,
@@ -265,7 +269,11 @@ fn lines_text(
             format!("{:.3}", row.score),
             format!("{}/{}", row.failing, report.failing),
             format!("{}/{}", row.passing, report.passing),
-            plain(&format!("{}:{}", short(file), row.line.number)),
+            plain(&format!(
+                "{}:{}",
+                report.source.shown_path(row.line.file),
+                row.line.number
+            )),
             text.map(plain).unwrap_or_default(),
         ]);
     }

@@ -100,7 +100,7 @@ impl Shown<'_> {
         let Some(position) = position else {
             return "-".into();
         };
-        let path = short(self.profile.file(position.file));
+        let path = self.profile.source().shown_path(position.file);
         plain(&format!("{path}:{}", position.line))
     }
 
@@ -152,9 +152,8 @@ impl Shown<'_> {
         let without = HashSet::from_iter(without);
         let callers = callers(self.profile, &without, &mut cache)?;
         for row in rows {
-            let path = self.profile.file(row.line.file);
             let inlined = callers.get(&row.line).map(|&(caller, others)| {
-                let at = short(self.profile.file(caller.file));
+                let at = self.profile.source().shown_path(caller.file);
                 let others = match others {
                     0 => String::new(),
                     others => format!(
@@ -165,7 +164,7 @@ impl Shown<'_> {
                 plain(&format!("inlined at {at}:{}{others}", caller.number))
             });
             let text = text(row.line, &mut cache).or(inlined);
-            let name = short(path);
+            let name = self.profile.source().shown_path(row.line.file);
             table.row([
                 self.share(row.instructions),
                 grouped(row.instructions),
@@ -251,28 +250,5 @@ impl Shown<'_> {
             ]);
         }
         (table, rows.iter().map(|row| row.count).collect())
-    }
-}
-
-/// The last two parts of a path: many files are called `mod.rs`.
-pub(crate) fn short(path: &str) -> &str {
-    let separators = path.rmatch_indices(['/', '\\']);
-    separators
-        .map(|(at, _)| &path[at + 1..])
-        .nth(1)
-        .unwrap_or(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::short;
-
-    #[test]
-    fn paths_keep_two_parts() {
-        assert_eq!(short("/a/b/fmt/mod.rs"), "fmt/mod.rs");
-        assert_eq!(short("C:\\x\\src\\a.c"), "src\\a.c");
-        assert_eq!(short("src/a.c"), "src/a.c");
-        assert_eq!(short("/a.c"), "/a.c");
-        assert_eq!(short("a.c"), "a.c");
     }
 }

@@ -188,7 +188,12 @@ pub fn split_occurrence(text: &str) -> Result<(&str, Option<Occurrence>), Resolv
 
 /// Reads the form of a place, without `#K`.
 pub fn form(text: &str) -> Form<'_> {
-    if let Some(offset) = text.strip_prefix('@').and_then(offset) {
+    // As people write the path of a file beside them.
+    let text = text.strip_prefix("./").unwrap_or(text);
+    // Reports leave out the `@` where a column says that these are offsets.
+    let after = text.strip_prefix('@');
+    let bare = || text.starts_with("0x").then_some(text);
+    if let Some(offset) = after.or_else(bare).and_then(offset) {
         return Form::Offset(OrigOffset(offset));
     }
     if let Some((rest, last)) = text
@@ -331,6 +336,9 @@ mod tests {
         assert_eq!(form("C:/x/a.c:42"), line("C:/x/a.c", 42, None));
         assert_eq!(form("@0x1F"), Form::Offset(OrigOffset(31)));
         assert_eq!(form("@31"), Form::Offset(OrigOffset(31)));
+        assert_eq!(form("0x1f"), Form::Offset(OrigOffset(31)));
+        assert_eq!(form("0x1g"), Form::Function("0x1g"));
+        assert_eq!(form("./a.c:42"), line("a.c", 42, None));
         assert_eq!(
             form("f+0x2a"),
             Form::Within {

@@ -36,6 +36,16 @@ pub trait Source {
         path.rsplit(['/', '\\']).next().unwrap_or(path)
     }
 
+    /// The last two parts of a file's path, since many files are called `mod.rs`, or more where other files end in these, too: what is shown is taken back.
+    fn shown_path(&self, file: FileId) -> &str {
+        let path = self.files().get(file.0 as usize).map_or("", String::as_str);
+        let (two, least) = (last_two(path), self.short_path(file));
+        match least.len() > two.len() {
+            true => least,
+            false => two,
+        }
+    }
+
     /// Where the function whose body holds this offset is declared.
     fn declared(&self, offset: OrigOffset) -> Option<Location>;
 
@@ -60,6 +70,12 @@ pub trait Source {
         let _ = offset;
         Vec::new()
     }
+}
+
+fn last_two(path: &str) -> &str {
+    let separators = path.rmatch_indices(['/', '\\']);
+    let start = separators.map(|(at, _)| at + 1).nth(1);
+    &path[start.unwrap_or(0)..]
 }
 
 impl Source for SourceMap<'_> {
@@ -95,5 +111,19 @@ impl Source for SourceMap<'_> {
 
     fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         SourceMap::written_frames(self, offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_two;
+
+    #[test]
+    fn paths_keep_two_parts() {
+        assert_eq!(last_two("/a/b/fmt/mod.rs"), "fmt/mod.rs");
+        assert_eq!(last_two("C:\\x\\src\\a.c"), "src\\a.c");
+        assert_eq!(last_two("src/a.c"), "src/a.c");
+        assert_eq!(last_two("/a.c"), "/a.c");
+        assert_eq!(last_two("a.c"), "a.c");
     }
 }

@@ -15,7 +15,6 @@ use crate::number::{counted, grouped};
 use crate::sources::Cache;
 use crate::steps::{StepScene, step_text};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
-use crate::text::short;
 
 /// Lines that are shown if nothing else is asked for.
 const LINES: usize = 20;
@@ -314,7 +313,11 @@ fn line_counts(
         table.row([
             grouped(row.counts[0]),
             grouped(row.counts[1]),
-            plain(&format!("{}:{}", short(path), row.line.number)),
+            plain(&format!(
+                "{}:{}",
+                scene.source.shown_path(row.line.file),
+                row.line.number
+            )),
             text,
         ]);
     }

@@ -11,7 +11,6 @@ use crate::PresentError;
 use crate::number::{grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
-use crate::text::short;
 
 /// Writes a simulation: what was found in one sentence, sums by kind, and where most was missed. Whether there are more rows.
 ///
@@ -237,9 +236,8 @@ fn rows(
         match &row.place {
             MissesPlace::Line(None) => line.push("(no line known)".to_owned()),
             MissesPlace::Line(Some(at)) => {
-                let files = scene.source.files();
-                let file = files.get(at.file.0 as usize).map_or("", String::as_str);
-                line.push(plain(&format!("{}:{}", short(file), at.number)));
+                let file = scene.source.shown_path(at.file);
+                line.push(plain(&format!("{file}:{}", at.number)));
             }
             MissesPlace::Function(function) => line.push(plain(scene.names.function(*function))),
             MissesPlace::Instruction {
@@ -248,7 +246,7 @@ fn rows(
                 let position = place.position.map(|position| {
                     plain(&format!(
                         "{}:{}",
-                        short(scene.file(position)),
+                        scene.source.shown_path(position.file),
                         position.line
                     ))
                 });

@@ -9,7 +9,6 @@ use crate::PresentError;
 use crate::name::without_parameters;
 use crate::number::counted;
 use crate::table::{Paint, plain, width};
-use crate::text::short;
 use crate::value::value_text;
 
 /// Columns that a source line takes, unless it is longer.
@@ -91,7 +90,7 @@ pub(crate) fn step_text(
 /// `file.c:42`, if that is known.
 fn source_text(scene: &StepScene<'_>, operator: &Operator) -> Option<String> {
     let position = operator.position?;
-    let file = short(scene.file(position));
+    let file = scene.source.shown_path(position.file);
     Some(plain(&format!("{file}:{}", position.line)))
 }
 

@@ -15,7 +15,6 @@ use crate::PresentError;
 use crate::number::grouped;
 use crate::sources::Cache;
 use crate::table::{Paint, plain, width};
-use crate::text::short;
 
 /// Columns that a place takes, unless it is longer.
 const PLACE: usize = 22;
@@ -322,7 +321,7 @@ pub(super) fn shown_place<S>(scene: &Scene<'_, S>, place: BlockPlace) -> String 
 
 /// The last two parts of the file's path, and the line.
 pub(super) fn shown_line<S>(scene: &Scene<'_, S>, position: Location) -> String {
-    let file = short(scene.places.file(position));
+    let file = scene.places.shown(position);
     plain(&format!("{file}:{}", position.line))
 }
 

@@ -191,9 +191,12 @@ impl SourceMap<'_> {
         let starts = self.short_paths.get_or_init(|| {
             let paths = self.files();
             let mut starts: Vec<usize> = paths.iter().map(|path| base(path)).collect();
-            let mut files: Vec<FileId> =
-                self.by_line().iter().map(|(place, _)| place.file).collect();
-            files.dedup();
+            let mut used = vec![false; paths.len()];
+            for row in &self.rows {
+                used[row.location.file.0 as usize] = true;
+            }
+            let files = (0..).map(FileId).zip(used).filter(|(_, used)| *used);
+            let files = Vec::from_iter(files.map(|(file, _)| file));
             let alike = shorten(paths, &files, &mut starts);
             let preferred = alike.into_iter().filter(|file| self.is_preferred(*file));
             shorten(paths, &Vec::from_iter(preferred), &mut starts);

@@ -54,6 +54,11 @@ impl<'a> Places<'a> {
         path.map_or("", String::as_str)
     }
 
+    /// As much of the path of a source file as is shown.
+    pub fn shown(&self, location: Location) -> &str {
+        self.source.shown_path(location.file)
+    }
+
     /// Where a basic block is; `None` if there is no such block.
     ///
     /// # Errors

@@ -145,10 +145,10 @@ fn guest<'a>(bytes: &[u8], registered: &Registered<'_>) -> Known<'a> {
 fn run(path: &Path, text: &str, counts: &mut Counts) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let Ok(buffer) = ParseBuffer::new(text) else {
-        return counts.left_out("a script that cannot be read");
+        return counts.left_out(format!("a script that the assembler cannot read: {name}"));
     };
     let Ok(script) = parse::<Wast<'_>>(&buffer) else {
-        return counts.left_out("a script that cannot be read");
+        return counts.left_out(format!("a script that the assembler cannot read: {name}"));
     };
     let mut directives = script.directives;
     let mut guests: Vec<Known<'_>> = Vec::new();
