@@ -57,7 +57,7 @@ impl ResultRow {
     }
 }
 
-/// What the function returned that was invoked instead of `_start`; `None` if there was none, or it did not return. Goes through the log.
+/// What the function returned that was invoked instead of `_start`; `None` if there was none, or it did not return. Reads the whole log.
 pub(crate) fn results(file: &TraceFile) -> Result<Option<Vec<ResultRow>>> {
     let ending = file.end()?.map(|end| end.ending);
     if file.meta()?.invoke.is_none() || ending != Some(Ending::Returned) {

@@ -184,7 +184,7 @@ pub(crate) fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> 
 }
 
 impl Loaded {
-    /// Where the program's code comes from. What of the debug information cannot be read is said, once for a program.
+    /// Where the program's code comes from. Prints what part of the debug information cannot be read, once for a program.
     pub(crate) fn source_map(&self) -> SourceMap<'_> {
         let map = SourceMap::build(&self.bytes).preferring(|path| Path::new(path).is_file());
         let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
@@ -196,7 +196,7 @@ impl Loaded {
     }
 
     fn say_what_is_foreign(&self, map: &SourceMap<'_>) {
-        /// So many functions are named.
+        /// The most functions that the message names.
         const NAMED: usize = 3;
         let foreign = map
             .foreign()

@@ -40,6 +40,7 @@ mod trace;
 mod values;
 mod verify;
 mod visible;
+mod wasm_local;
 mod why;
 mod why_not;
 

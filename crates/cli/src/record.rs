@@ -175,37 +175,51 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         be_quiet();
     }
     let calls: u64 = recorded.end.host_call_counts.iter().sum();
-    let size = std::fs::metadata(&path).map_or(0, |m| m.len());
-    tell(format_args!(
-        "{} {}; {} recorded in {} ({})",
-        program.display(),
-        recorded.end.ending,
-        counted(calls, "host call"),
-        path.display(),
-        bytes(size),
-    ));
+    let tell_recorded = |size: &str| {
+        tell(format_args!(
+            "{} {}; {} recorded in {}{size}",
+            program.display(),
+            recorded.end.ending,
+            counted(calls, "host call"),
+            path.display(),
+        ));
+    };
+    let size = || {
+        let size = std::fs::metadata(&path).map_or(0, |data| data.len());
+        format!(" ({})", bytes(size))
+    };
+    let makes_path = matches!(lens, Live::Paths);
     if arguments.quiet {
+        let size = if makes_path { String::new() } else { size() };
+        tell_recorded(&size);
         be_quiet();
+    } else if !makes_path {
+        tell_recorded(&size());
     }
-    if matches!(lens, Live::Paths) {
+    if makes_path {
         drop(out);
         let lens = match arguments.lens {
             Some(Lens::Full) => "full",
             _ => "paths",
         };
         leave_last_words(format!(
-            "{}: making the path was interrupted: the recording is complete, and what it lacks is made with: afterimage build --lens {lens} {}",
+            "{} {}; {}: making the path was interrupted: the recording is complete, and what it lacks is made with: afterimage build --lens {lens} {}",
+            program.display(),
+            recorded.end.ending,
             path.display(),
             pasted(&path)
         ));
-        match arguments.lens {
+        let made = match arguments.lens {
             // Values need all of the path, whatever is kept of them.
-            Some(Lens::Full) => {
-                build::compact(&path, &loaded, &PathFilter::default())?;
-                build::follow(&path, &loaded, &arguments.filters)?;
-            }
-            _ => build::compact(&path, &loaded, &filter)?,
+            Some(Lens::Full) => build::compact(&path, &loaded, &PathFilter::default())
+                .and_then(|()| build::follow(&path, &loaded, &arguments.filters)),
+            _ => build::compact(&path, &loaded, &filter),
+        };
+        // Making the path drops the words that it was made from, so the size is known only now.
+        if !arguments.quiet {
+            tell_recorded(&size());
         }
+        made?;
     }
     Ok(Exit::of_guest(&recorded.end))
 }

@@ -1,7 +1,7 @@
-//! Signals: what stops the work at hand, and what must not stop us.
+//! Signals: which of them stop the current work, and which must not stop the tool.
 //!
-//! One thread gets them all. In: signals, and what the process works at. Out: the guest or a build is asked to stop, or the process ends.
-//! Invariant: while something is worked at that can stop in order, only a second Ctrl-C ends the process, and only if it does
+//! One thread receives all signals. It asks the guest or the build to stop, or ends the process.
+//! Invariant: while the current work can stop in order, only a second Ctrl-C ends the process, and only if it does
 //! not come together with the first: a shell, `timeout` and a closing terminal send several signals for one request.
 
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ struct State {
     work: Work,
     /// The last request to end.
     request: Option<Request>,
-    /// What is said when a signal ends the process.
+    /// The message to print when a signal ends the process.
     last_words: Option<String>,
     /// A folder that goes when a signal ends the process.
     scratch: Option<PathBuf>,

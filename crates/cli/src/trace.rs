@@ -9,8 +9,8 @@ use afterimage_present::{
     trace_json, trace_text,
 };
 use afterimage_query::paths::{
-    CallTree, CallsOf, FileSegments, PathFileError, Places, RecordedPath, Unit, Visits, Window,
-    last, time_of,
+    CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
+    Window, last, time_of,
 };
 use afterimage_query::steps::{
     self, MachineError, Operators, ReverseSteps, Step, Steps, StepsError, Wanted, Within,
@@ -173,7 +173,7 @@ fn stretch_of_words(arguments: &Arguments) -> Result<Option<Traced>> {
         let (first, last) = match (arguments.last, limit) {
             (Some(entries), _) if blocks => (last.saturating_sub(entries).max(first), last),
             (Some(_), _) => return Ok(None),
-            // One more, so that it is seen that there is more.
+            // One more than the limit shows whether there is more.
             (None, Some(limit)) => {
                 let blocks_of = if blocks { 1 } else { longest };
                 let enough = limit.saturating_add(1).saturating_mul(blocks_of);
@@ -230,7 +230,9 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
         reverse: arguments.reverse,
         function: function.transpose()?,
     };
-    if let Some(function) = stretch.function {
+    if let Some(function) = stretch.function
+        && !(arguments.level == Level::Statement && is_open(&traced.path, function, window.first)?)
+    {
         executed(&traced.path, function, window, names.function(function))?;
     }
     let out = arguments.report.output.as_deref();
@@ -260,7 +262,14 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
             memories: traced.loaded.program.memories,
             style: arguments.report.style(),
         };
-        return statements(arguments, traced, &scene, &stretch, wanted, limit);
+        return statements(
+            arguments,
+            traced,
+            &scene,
+            &stretch,
+            (wanted, limit),
+            &positions,
+        );
     }
     if let Some(entries) = arguments.last {
         let unit = match arguments.level {
@@ -281,7 +290,7 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
             }
             Level::Call => calls(arguments, out, &scene, &stretch, limit)?,
         };
-        // Of what lies behind a stretch it is known how many blocks there are.
+        // After a stretch only the number of blocks is known.
         let unknown = traced.is_stretch && arguments.level != Level::Block;
         let rest = rest.map(|rest| Rest {
             count: rest.count.filter(|_| !unknown),
@@ -308,8 +317,8 @@ fn statements(
     traced: &Traced,
     scene: &StepScene<'_>,
     stretch: &Stretch,
-    wanted: Wanted,
-    limit: Option<u64>,
+    (wanted, limit): (Wanted, Option<u64>),
+    positions: &Positions<'_, FileSegments>,
 ) -> Result<()> {
     let unreadable = |error| PresentError::Path(Box::new(error));
     follow(traced, |run, log| {
@@ -343,26 +352,43 @@ fn statements(
                 Format::Bin => steps_binary(out, scene, &mut next, level, stretch, limit)?,
                 Format::Json => steps_json(out, scene, &mut next, level, stretch, length, limit)?,
                 Format::Text => {
-                    let next = steps_text(out, scene, &mut next, stretch.window.last, limit)?;
-                    let begin = match stretch.reverse {
-                        false => stretch.window.first,
-                        true => stretch.window.last,
+                    let place = |step: &Step| (step.time, step.op);
+                    let mut first = None;
+                    let mut next = || {
+                        let step = next()?;
+                        first = first.or(step.as_ref().map(place));
+                        Ok(step)
                     };
+                    let next = steps_text(out, scene, &mut next, stretch.window.last, limit)?;
                     match next {
-                        // From there on the same lines would come again.
-                        Some(next) if next == begin => {
+                        // All lines are one operator's: from there on they would come again.
+                        Some(step) if Some(place(&step)) == first => {
                             writeln!(out, "… and more: see them with --limit N, or --limit all")?;
                         }
-                        next => {
-                            let rest = next.map(|next| Rest { next, count: None });
+                        Some(Step {
+                            time, function, op, ..
+                        }) => {
+                            let exact = op.map(|op| positions.written(function, op, time));
+                            let next = exact.transpose()?.flatten();
+                            let next = next.unwrap_or_else(|| time.to_string());
+                            let rest = Some(Rest { next, count: None });
                             ending(out, traced, stretch, rest)?;
                         }
+                        None => ending(out, traced, stretch, None)?,
                     }
                 }
             }
             Ok(())
         })
     })
+}
+
+/// Whether a function is open at a time: it may return without executing another block.
+fn is_open(path: &RecordedPath, function: FuncId, time: u64) -> Result<bool> {
+    let mut cursor = path.cursor();
+    cursor.seek(time)?;
+    let stack = cursor.stack()?;
+    Ok(stack.iter().any(|open| open.function == function))
 }
 
 /// Refuses a stretch in which a function executes nothing.
@@ -393,10 +419,10 @@ fn executed(path: &RecordedPath, function: FuncId, window: Window, name: &str) -
     )
 }
 
-/// What was not shown any more.
+/// What was not shown.
 struct Rest {
-    /// The time of the first entry.
-    next: u64,
+    /// The position of the first entry.
+    next: String,
     /// How many entries it has, if that is known.
     count: Option<u64>,
 }
@@ -439,6 +465,7 @@ fn visits(
                     Visits::new(path, left, stretch.reverse, function)?.count()?
                 }
             };
+            let next = next.to_string();
             return Ok(Some(Rest { next, count }));
         }
     }
@@ -479,7 +506,7 @@ fn calls(
         Format::Text => {
             let next = calls_in_text(out, scene, &mut source, stretch, limit)?;
             return Ok(next.map(|next| Rest {
-                next,
+                next: next.to_string(),
                 // The one that does not fit has been taken.
                 count: match &source {
                     CallSource::Of(calls, _) => Some(calls.count() + 1),

@@ -13,8 +13,9 @@ use afterimage_query::location::{Occurrence, number};
 use afterimage_query::state::Rank;
 use afterimage_query::steps::{GivenBy, GivenCounts, given_counts};
 use afterimage_query::values::{
-    Effect, Execution, Executions, RecordedValues, TypedValue, Types, ValuesError,
+    Bits, Effect, Execution, Executions, RecordedValues, TypedValue, Types, ValuesError,
 };
+use afterimage_query::why::ValType;
 use afterimage_wet::FileEpochs;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
@@ -759,7 +760,8 @@ fn summary(out: &mut dyn Write, counted: &[(TypedValue, u64)], rows: &Rows) -> R
         }
         return Ok(());
     }
-    let order = |a: &&(TypedValue, u64), b: &&(TypedValue, u64)| rank(&a.0).order(&rank(&b.0));
+    let of = |value: &TypedValue| rank(value.ty, value.bits);
+    let order = |a: &&(TypedValue, u64), b: &&(TypedValue, u64)| of(&a.0).order(&of(&b.0));
     let smallest = counted.iter().min_by(order);
     let largest = counted.iter().max_by(order);
     let most = counted.iter().max_by_key(|(_, times)| *times);
@@ -790,9 +792,8 @@ fn most_often(value: &str, often: u64) -> String {
 }
 
 /// Where a value stands among others of its type.
-fn rank(value: &TypedValue) -> Rank {
-    let (low, high) = value.bits;
-    match type_text(value.ty) {
+fn rank(ty: ValType, (low, high): Bits) -> Rank {
+    match type_text(ty) {
         "i32" => Rank::Signed((low as u32 as i32).into()),
         "i64" => Rank::Signed((low as i64).into()),
         "f32" => Rank::Float(f32::from_bits(low as u32).into()),

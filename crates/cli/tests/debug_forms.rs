@@ -327,12 +327,78 @@ int run(void) { return add(4); }
         sandbox.ok("record -q --force --invoke run -o app.aft app.wasm");
         sandbox.ok("build --lens full app.aft");
         sandbox.refused(values, 125, &parts);
+        // Commands about lines say so, too.
+        let refused = [
+            "profile app.aft --format lcov",
+            "values app.aft --at app.c:2",
+            "why-not app.aft --at app.c:2",
+            "trace app.aft --from app.c:2",
+        ];
+        for words in refused {
+            sandbox.refused(words, 125, &parts);
+        }
+        for words in ["profile app.aft --by line", "profile app.aft --annotate"] {
+            let report = sandbox.ok(words).stdout;
+            assert!(parts.iter().all(|part| report.contains(part)), "{report}");
+        }
+    }
+    // With -gsplit-dwarf and -gline-tables-only the module has all lines.
+    for option in ["-gsplit-dwarf", "-gline-tables-only"] {
+        record(&sandbox, &clang, &["-g", "-O0", option], SOURCE);
+        let report = sandbox.ok("profile app.aft --format lcov").stdout;
+        assert!(
+            report.contains("DA:2,1\n") && report.contains("DA:3,1\n"),
+            "{option} {report}"
+        );
+    }
+}
+
+/// Debuggers take a template without its type, its arguments and its parameters, and linkers write it mangled.
+#[test]
+fn every_command_that_takes_a_function_finds_a_template() {
+    const SOURCE: &str = "template <typename T> T mix(T a, T b) { return a * 2 + b; }
+extern \"C\" double run(void) { return mix(1.5, mix(2.0, 0.25)) + 1; }
+";
+    const COMMANDS: [&str; 14] = [
+        "profile app.aft --function NAME",
+        "trace app.aft --function NAME",
+        "trace app.aft --level statement --from NAME#2 --limit 3",
+        "calls app.aft --function NAME",
+        "paths app.aft --function NAME",
+        "cfg app.aft --function NAME",
+        "cfg app.wasm --function NAME",
+        "redundancy app.aft --function NAME",
+        "values app.aft --at NAME --var a",
+        "state app.aft --at NAME#2",
+        "why app.aft --at NAME#1 --var a",
+        "slice app.aft --at NAME#1 --var a",
+        "memory app.aft --at NAME#1 --var a",
+        "record -q --force --lens paths --include NAME --invoke run -o part.aft app.wasm",
+    ];
+    let Some(sandbox) = recorded(&["-x", "c++", "-g", "-O0"], SOURCE) else {
+        return;
+    };
+    let ask = |command: &str, name: &str| {
+        let words = command.split(' ').map(|word| word.replace("NAME", name));
+        let ran = common::ran(&mut sandbox.command(words));
+        assert_eq!(ran.code, Some(0), "{command} {name}: {}", ran.stderr);
+        ran.stdout.replace(name, "NAME")
+    };
+    for command in COMMANDS {
+        let mangled = ask(command, "_Z3mixIdET_S0_S0_");
+        for name in ["mix", "mix<double>", "mix<double>(double, double)"] {
+            let found = ask(command, name);
+            assert_eq!(
+                found.lines().count(),
+                mangled.lines().count(),
+                "{command} {name}"
+            );
+        }
     }
 }
 
 /// Parameters that the source never assigns have one value in all of a call. Where another is shown it is marked: at -O2 the
-/// debug information has `from` in a slot of the operand stack that holds another value. (`n` is left out: at -O2 its debug information begins right
-/// after the loop wrote the local that it names, as that of a parameter does which was put there, and the loop's value is believed.)
+/// debug information has `from` in a slot of the operand stack that holds another value, and `n` where `left` is in memory.
 #[test]
 fn parameters_in_every_form_are_right_or_marked() {
     const SOURCE: &str = r#"use std::hint::black_box;
@@ -366,7 +432,7 @@ fn pair(both: (u32, u32), wide: u128) -> u128 {
 #[inline(always)]
 fn inside(both: (u32, u32), n: u32) -> u32 {
     let mut left = n;
-    while left > both.0 {
+    while left > both.0 { // k
         left -= both.1; // i
     }
     black_box(left) // j
@@ -386,6 +452,9 @@ fn main() {
         ("both", "(21, 3)", "fgh"),
         ("wide", "633825300114114700748351602688", "fgh"),
         ("both", "(2, 3)", "ij"),
+        ("n", "17", "ij"),
+        ("both", "(2, 3)", "k"),
+        ("n", "17", "k"),
     ];
     let sandbox = Sandbox::new();
     sandbox.write("app.rs", SOURCE);

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_query::paths::Window;
-use afterimage_query::state::{Activation, Bodies, Written, calls};
+use afterimage_query::state::{Activation, Bodies, Writer, Written, calls};
 use afterimage_query::steps::{
     AccessSite, Addresses, Level, Range, Step, Steps, Tried, Value, Wanted, What, Within,
     recorded_checkpoints,
@@ -140,6 +140,13 @@ fn compare_writes(sandbox: &Sandbox) -> usize {
     }
     // By activation, which its first block names, and local.
     let mut naive: HashMap<(u64, u32), Written> = HashMap::new();
+    let by = |function: FuncId, local: u32| {
+        let own = sets[&function].iter().filter(|set| set.2 == local);
+        match own.count() {
+            1 => Writer::Only,
+            _ => Writer::Several,
+        }
+    };
     let mut written = 0;
     for time in 1..=length {
         let instance = values.at(time).unwrap().unwrap();
@@ -154,7 +161,8 @@ fn compare_writes(sandbox: &Sandbox) -> usize {
             let before = sets[&node.function].iter();
             for &(op, offset, local) in before.filter(|set| ops.contains(&set.0)) {
                 if op < activation.op {
-                    expected.insert((entered, local), Written { time, offset });
+                    let by = by(node.function, local);
+                    expected.insert((entered, local), Written { time, offset, by });
                 }
             }
             for local in 0..activation.locals().len() as u32 {
@@ -172,7 +180,8 @@ fn compare_writes(sandbox: &Sandbox) -> usize {
         let ops = &program.function(node.function).unwrap().cfg.blocks[block].ops;
         let here = sets[&node.function].iter();
         for &(_, offset, local) in here.filter(|set| ops.contains(&set.0)) {
-            naive.insert((entered, local), Written { time, offset });
+            let by = by(node.function, local);
+            naive.insert((entered, local), Written { time, offset, by });
         }
     }
     written

@@ -417,6 +417,17 @@ fn functions_that_the_linker_removed_are_not_executed() {
             "line {line}: {found:?}"
         );
     }
+    // Every report about lines has them.
+    let rows = sandbox.ok("profile app.aft --by line --format csv").stdout;
+    let annotated = sandbox.ok("profile app.aft --annotate").stdout;
+    for line in [4, 5] {
+        assert!(rows.contains(&format!("app.c,{line},0,0\r\n")), "{rows}");
+        let number = format!(" {line}  ");
+        let row = annotated.lines().find(|row| row.contains(&number));
+        assert!(row.unwrap().contains("#####"), "{annotated}");
+    }
+    let at = ["app.c:4: the linker removed its function"];
+    sandbox.refused("values app.aft --at app.c:4", 125, &at);
     // What was inlined is not called unexecuted because the copy that nobody calls was removed.
     let found = recorded(&sandbox, clang, "-O2", "app.c");
     assert!(

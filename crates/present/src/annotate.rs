@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 
+use afterimage_program::NoDebug;
 use afterimage_query::{FunctionRow, LineCount, Profile, Scope};
 
 use crate::listing::listing;
@@ -51,6 +52,10 @@ pub fn annotate(
         };
         file.lines.insert(row.line.number, count);
         file.instructions += row.instructions;
+    }
+    let missing = profile.source().missing();
+    if files.is_empty() && missing != NoDebug::Nowhere {
+        writeln!(out, "\nno source line is known: {missing}")?;
     }
     let mut ordered: Vec<_> = files.into_iter().collect();
     ordered.sort_unstable_by_key(|(path, file)| (std::cmp::Reverse(file.instructions), *path));

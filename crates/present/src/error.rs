@@ -2,6 +2,7 @@
 
 use std::io;
 
+use afterimage_program::NoDebug;
 use afterimage_query::ProfileError;
 use thiserror::Error;
 
@@ -15,10 +16,8 @@ pub enum PresentError {
     #[error(transparent)]
     Profile(#[from] ProfileError),
     /// The format is about source lines, and none is known.
-    #[error(
-        "the program has no debug information, so no source line is known; compile it with -g, or choose another format"
-    )]
-    NoSource,
+    #[error("this format is about source lines: {0}, or choose another format")]
+    NoSource(NoDebug),
     /// The path cannot be read.
     #[error(transparent)]
     Path(Box<dyn std::error::Error + Send + Sync>),

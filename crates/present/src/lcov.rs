@@ -29,7 +29,7 @@ pub fn lcov(out: &mut dyn Write, profile: &Profile<'_>, scope: &Scope) -> Result
             .push(row);
     }
     if files.is_empty() {
-        return Err(PresentError::NoSource);
+        return Err(PresentError::NoSource(profile.source().missing()));
     }
     for row in profile.function_rows(scope)? {
         if let Some(position) = row.position {
@@ -45,14 +45,6 @@ pub fn lcov(out: &mut dyn Write, profile: &Profile<'_>, scope: &Scope) -> Result
     }
     if *scope == Scope::All {
         let source = profile.source();
-        for line in source.removed_lines() {
-            let file = files.entry(profile.file(line.file)).or_default();
-            file.lines.push(LineRow {
-                line,
-                count: 0,
-                instructions: 0,
-            });
-        }
         for (name, position) in source.removed_functions() {
             let file = files.entry(profile.file(position.file)).or_default();
             let name = demangle(&name).unwrap_or(name);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::state::{Frame, Local, Shown, StateReport, Written};
+use afterimage_query::state::{Frame, Local, Shown, StateReport, Writer, Written};
 use serde_json::{Value, json};
 
 use crate::name::without_parameters;
@@ -121,19 +121,26 @@ fn shown_text<'s>(
     Ok(())
 }
 
-/// That a parameter's local, or slot of the operand stack, was written since the call began.
+/// That a parameter's place may hold something else.
 pub fn written_text(written: Option<Written>) -> String {
-    written.map_or(String::new(), |Written { time, offset }| {
-        format!(
+    written.map_or(String::new(), |Written { time, offset, by }| match by {
+        Writer::Shared => {
+            "  (another variable has the same place: may be something else)".to_owned()
+        }
+        _ => format!(
             "  (its place was written since the call began, at @{offset}, t={}: may be something else)",
             grouped(time)
-        )
+        ),
     })
 }
 
 /// The same in JSON.
 pub fn written_json(written: Written) -> Value {
-    json!({ "time": written.time, "offset": written.offset.0 })
+    let mut json = json!({ "time": written.time, "offset": written.offset.0 });
+    if written.by == Writer::Shared {
+        json["shared"] = json!(true);
+    }
+    json
 }
 
 fn locals_text(out: &mut dyn Write, locals: &[Local], what: &str) -> Result<(), PresentError> {

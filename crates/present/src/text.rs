@@ -40,7 +40,8 @@ pub fn text(
     if matches!(&report.rows, Rows::Lines(rows) if rows.is_empty() && report.available == 0) {
         writeln!(
             out,
-            "no source line is known: the program has no debug information; compile it with -g"
+            "no source line is known: {}",
+            profile.source().missing()
         )?;
         return Ok(());
     }

@@ -195,7 +195,7 @@ fn formats_of_other_tools() {
             &written(|out| callgrind(out, profile, &Scope::All)),
         );
         let refused = lcov(&mut Vec::new(), profile, &Scope::All);
-        assert!(matches!(refused, Err(PresentError::NoSource)));
+        assert!(matches!(refused, Err(PresentError::NoSource(_))));
     });
 }
 

@@ -60,7 +60,8 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// One row per source line that has code, ascending by path of the file, then line.
+    /// One row per source line that has code, ascending by path of the file, then line. With [`Scope::All`] also the lines of functions that the linker
+    /// removed: they did not run.
     /// How arrivals are counted is described at [`LineCount::arrivals`].
     pub fn line_rows(&self, scope: &Scope) -> Result<Vec<LineRow>, ProfileError> {
         let mut counts = HashMap::<Line, LineCount>::new();
@@ -77,6 +78,10 @@ impl Profile<'_> {
             instructions: count.instructions,
         };
         let mut rows: Vec<_> = counts.into_iter().map(row).collect();
+        if *scope == Scope::All {
+            let removed = self.source().removed_lines().into_iter();
+            rows.extend(removed.map(|line| row((line, LineCount::default()))));
+        }
         rows.sort_unstable_by_key(|row| (self.file(row.line.file), row.line));
         Ok(rows)
     }

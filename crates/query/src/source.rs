@@ -1,7 +1,7 @@
 //! Where operators come from.
 
 use afterimage_ids::OrigOffset;
-use afterimage_program::{FileId, InlinedFrame, Location, SourceMap};
+use afterimage_program::{FileId, InlinedFrame, Location, NoDebug, SourceMap};
 
 /// A line of a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,6 +49,11 @@ pub trait Source {
     /// Where the function whose body holds this offset is declared.
     fn declared(&self, offset: OrigOffset) -> Option<Location>;
 
+    /// Where the debug information is, if the module has none itself.
+    fn missing(&self) -> NoDebug {
+        NoDebug::Nowhere
+    }
+
     /// The lines of functions that the linker removed, and that no code comes from.
     fn removed_lines(&self) -> Vec<Line> {
         Vec::new()
@@ -93,6 +98,10 @@ impl Source for SourceMap<'_> {
 
     fn declared(&self, offset: OrigOffset) -> Option<Location> {
         SourceMap::declared(self, offset)
+    }
+
+    fn missing(&self) -> NoDebug {
+        SourceMap::missing(self)
     }
 
     fn removed_lines(&self) -> Vec<Line> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use afterimage_ids::{FuncId, OrigOffset};
+use afterimage_program::NoDebug;
 use thiserror::Error;
 
 use crate::place::Place;
@@ -12,24 +13,8 @@ use crate::place::Place;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DebugError {
     /// The module has no `.debug_info`.
-    #[error("the module has no debug information; compile it with -g")]
-    None,
-    /// The debug information is in another file.
-    #[error(
-        "the module's debug information is in another file, {file}, which is not read; keep it in the module (without a separate file for DWARF)"
-    )]
-    Separate {
-        /// The file, as the module names it.
-        file: String,
-    },
-    /// There is a source map, which does not describe variables.
-    #[error(
-        "the module has a source map, {url}, which is not read, and no DWARF; compile it with -g"
-    )]
-    SourceMap {
-        /// Where that is, as the module names it.
-        url: String,
-    },
+    #[error(transparent)]
+    None(NoDebug),
     /// The entries of the function's unit are in another file.
     #[error(
         "what describes the variables is in another file, {file}, which is not read; compile without -gsplit-dwarf"

@@ -50,6 +50,7 @@ mod scalar;
 mod scopes;
 mod sections;
 mod sequence;
+mod shared;
 mod types;
 mod variable;
 

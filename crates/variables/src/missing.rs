@@ -1,6 +1,7 @@
 //! Debug information that the module itself does not have: where it would be.
 
 use afterimage_ids::OrigOffset;
+use afterimage_program::NoDebug;
 
 use crate::DebugError;
 use crate::debug::{Debug, Next};
@@ -8,28 +9,7 @@ use crate::sections::Sections;
 
 /// Why a module without `.debug_info` has none.
 pub(crate) fn without(sections: &Sections<'_>) -> DebugError {
-    let text = |name| written(sections.custom(name));
-    if let Some(file) = text("external_debug_info") {
-        return DebugError::Separate { file };
-    }
-    match text("sourceMappingURL") {
-        Some(url) => DebugError::SourceMap { url },
-        None => DebugError::None,
-    }
-}
-
-/// The text that is all of a section, with its length before it.
-fn written(section: &[u8]) -> Option<String> {
-    let mut reader = wasmparser::BinaryReader::new(section, 0);
-    let text = reader.read_unlimited_string().ok()?;
-    // It is another's, and goes into a message.
-    let shown = text.chars().take(LONGEST).flat_map(char::escape_debug);
-    let more = if text.chars().count() > LONGEST {
-        "…"
-    } else {
-        ""
-    };
-    Some(format!("{}{more}", shown.collect::<String>()))
+    DebugError::None(NoDebug::of(|name| sections.custom(name)))
 }
 
 /// The most characters of a name in a message.
@@ -74,7 +54,7 @@ impl Debug<'_> {
                 match only_lines {
                     true => Ok(Next::Into),
                     // There is nothing more to see.
-                    false => Err(DebugError::None),
+                    false => Err(DebugError::TooMuch { what: "entries" }),
                 }
             },
         );

@@ -1,7 +1,8 @@
 //! The scopes of a function: its blocks, what was inlined into it, and the variables of each.
 
+use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use afterimage_ids::{FuncId, OrigOffset};
 use gimli::DwTag;
@@ -18,6 +19,8 @@ pub struct FunctionScopes {
     pub(crate) entry: EntryId,
     /// In the order of the entries, a scope before those in it. The first is the function's own.
     pub(crate) scopes: Vec<Scope>,
+    /// Its variables that share their place in memory with another one, once somebody asked.
+    pub(crate) shared: OnceLock<HashSet<EntryId>>,
 }
 
 /// A stretch of a function's source with variables of its own.
@@ -88,6 +91,7 @@ impl FunctionScopes {
             body,
             entry,
             scopes,
+            shared: OnceLock::new(),
         })
     }
 

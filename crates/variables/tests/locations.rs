@@ -2,6 +2,7 @@
 
 mod common;
 
+use afterimage_program::NoDebug;
 use afterimage_variables::{DebugError, Place, Unavailable, Variables, Word};
 use common::{BODY, Guest, Moment, Opened, expression, module};
 use gimli::write::{AttributeValue, Expression};
@@ -432,9 +433,12 @@ fn functions_without_debug_information_are_told_apart() {
     assert!(matches!(outside, Err(DebugError::Outside { .. })));
     assert_eq!(
         Variables::open(&module(&[])).map(|_| ()),
-        Err(DebugError::None)
+        Err(DebugError::None(NoDebug::Nowhere))
     );
-    assert_eq!(Variables::open(b"").map(|_| ()), Err(DebugError::None));
+    assert_eq!(
+        Variables::open(b"").map(|_| ()),
+        Err(DebugError::None(NoDebug::Nowhere))
+    );
 }
 
 #[test]

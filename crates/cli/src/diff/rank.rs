@@ -28,8 +28,9 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
     let has_lines = !source.files().is_empty();
     if !has_lines && !looked_for {
         bail!(
-            "{}: the program has no debug information, so no lines are known; compile it with -g",
-            first.display()
+            "{}: no lines are known: {}",
+            first.display(),
+            source.missing()
         );
     }
     let names = loaded.names(&source);

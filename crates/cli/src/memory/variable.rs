@@ -18,6 +18,7 @@ use crate::ended::at_end;
 use crate::lens::Traced;
 use crate::output::pasted;
 use crate::steps::follow;
+use crate::wasm_local::wasm_local;
 
 /// A variable that is in memory.
 pub(super) struct Found<'a> {
@@ -103,11 +104,27 @@ pub(super) fn find<'a>(
     let path: Path = expression.parse().map_err(|error: PathError| {
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
-    let known = Variables::open(&traced.loaded.bytes)?;
     let At::Before(when) = at else {
+        let known = Variables::open(&traced.loaded.bytes)?;
         return global(traced, names, known, expression, &path);
     };
     let time = when.time;
+    let mut cursor = traced.path.cursor();
+    let executed = cursor.seek(time)?.map(|visit| visit.node);
+    let function = executed.map(|node| traced.path.nodes()[node].function);
+    if let Some(function) = function
+        && let Some(local) = wasm_local(&traced.loaded, names, function, expression)
+    {
+        bail!(
+            "{expression} is local {local} of {} at t={}, not in memory; see what it holds with: afterimage values {} --at {} --var {}",
+            names.function(function),
+            grouped(time),
+            pasted(at_file),
+            shell_word(place_of(moment, names.function(function))),
+            shell_word(expression)
+        );
+    }
+    let known = Variables::open(&traced.loaded.bytes)?;
     // What watches is borrowed for as long as the values are open.
     let variables = Variables::open(&traced.loaded.bytes)?;
     let epochs = traced.epochs(at_file)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use afterimage_ids::{FuncId, OrigOffset};
-use afterimage_present::grouped;
+use afterimage_present::{grouped, value_text};
 use afterimage_program::{Names, SourceMap};
 use afterimage_query::location::{Occurrence, split_occurrence};
 use afterimage_query::paths::{At, PathFileError};
@@ -23,6 +23,7 @@ use crate::lens::Traced;
 use crate::output::{harmless, pasted, say};
 use crate::places::{self, Chosen, chosen, statements};
 use crate::steps::follow;
+use crate::wasm_local::wasm_local;
 
 /// What of a place is asked about.
 #[derive(Clone, Copy, Debug)]
@@ -320,8 +321,12 @@ fn of_variable<'a>(
         anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
     let (activation, occasion) = moment(traced, values, (names, source), at)?;
+    let over = is_over(traced, at)?;
+    if !over && let Some(local) = wasm_local(loaded, names, activation.function, name) {
+        return of_local(values, &activation, (at, name), local);
+    }
     let variables = Variables::open(&loaded.bytes)?;
-    if is_over(traced, at)? {
+    if over {
         let shown = ended::variable(traced, &variables, &path, name)?;
         return Ok(Asked {
             criteria: vec![criteria::of_pieces_behind(&activation, &shown.pieces)],
@@ -381,6 +386,33 @@ fn of_variable<'a>(
             "end" => format!("{name} = {text} at the end of the run,"),
             at => format!("{name} = {text} before {at}, t={},", grouped(occasion.time)),
         },
+        offsets: vec![activation.offset],
+        operators: Vec::new(),
+    })
+}
+
+/// What a local of WebAssembly holds at a moment.
+fn of_local(
+    values: &RecordedValues<'_>,
+    activation: &Activation<'_>,
+    (at, name): (&str, &str),
+    local: u32,
+) -> Result<Asked> {
+    let ty = activation.locals().get(local as usize);
+    let ty = *ty.with_context(|| format!("{name} is local {local}, which is not there"))?;
+    let text = value_text(ty, activation.recorded(values, local)?);
+    let piece = Piece {
+        place: Place::Local(local),
+        offset: 0,
+        bytes: 1,
+    };
+    Ok(Asked {
+        criteria: vec![criteria::of_pieces(activation, &[piece])],
+        taken: Vec::new(),
+        title: format!(
+            "{name} = {text} before {at}, t={},",
+            grouped(activation.time)
+        ),
         offsets: vec![activation.offset],
         operators: Vec::new(),
     })

@@ -5,28 +5,30 @@ mod summary;
 use std::io::Write;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_present::{grouped, written_json, written_text};
+use afterimage_present::{grouped, type_text, value_text, written_json, written_text};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::Resolver;
 use afterimage_query::location::{Form, Place, form, split_occurrence};
 use afterimage_query::state::{
-    Bodies, Evaluated, Occasions, Path, PathError, Variables, Watch, WatchError, follow_to,
+    Bodies, Evaluated, Number, Occasion, Occasions, Path, PathError, Variables, Watch, WatchError,
+    Worth, follow_to,
 };
 use afterimage_query::values::RecordedValues;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use super::{Arguments, Format, range, wanted};
+use super::{Arguments, Format, range, rank, wanted};
 use crate::lens::Traced;
 use crate::output::{harmless, write};
 use crate::places::{Site, executions, times};
 use crate::steps::follow;
+use crate::wasm_local::{WasmLocal, wasm_local};
 
 /// What is asked about.
 struct Asked<'a> {
     name: &'a str,
     at: &'a str,
-    /// What happened so often: arrived at, executed, called.
+    /// What is counted: arrived at, executed, called.
     happened: &'static str,
     count: u64,
 }
@@ -47,12 +49,12 @@ impl Asked<'_> {
     }
 }
 
-/// What is said of the variable.
+/// The answer.
 struct Report<'a> {
     asked: Asked<'a>,
     rows: Vec<Evaluated>,
     more: u64,
-    /// They were asked for one by one: the others are not missing.
+    /// The user named single occasions: the others are not missing.
     named: bool,
 }
 
@@ -67,7 +69,6 @@ pub(super) fn answer<'a>(
     let path: Path = name.parse().map_err(|error: PathError| {
         anyhow::anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
-    let variables = Variables::open(&loaded.bytes)?;
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, names, source);
     let resolved = resolver.location(arguments.place())?;
     let which = wanted(arguments, resolved.occurrence)?;
@@ -84,7 +85,17 @@ pub(super) fn answer<'a>(
     {
         bail!("{at} names a column, but arrivals are counted by line: leave the column out");
     }
-    known(traced, &variables, &path, names, &resolved.place)?;
+    let local = match only_function(&resolved.place) {
+        Some(function) => wasm_local(loaded, names, function, name),
+        None => None,
+    };
+    let variables = match local {
+        Some(_) => None,
+        None => Some(Variables::open(&loaded.bytes)?),
+    };
+    if let Some(variables) = &variables {
+        known(traced, variables, &path, names, &resolved.place)?;
+    }
     let epochs = traced.epochs(&arguments.report.file)?;
     let values = traced.values(&epochs)?;
     let (occasions, happened) = occasions(traced, &values, names, source, resolved.place)?;
@@ -95,7 +106,17 @@ pub(super) fn answer<'a>(
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let called = |function: FuncId| names.function(function).to_owned();
     let program = &loaded.program;
-    let watch = Watch::new(program, &bodies, &values, &variables, &called, path);
+    let subject = match (&variables, local) {
+        (Some(variables), _) => {
+            let watch = Watch::new(program, &bodies, &values, variables, &called, path);
+            Subject::Variable(traced, watch)
+        }
+        (None, local) => Subject::Local(WasmLocal {
+            values: &values,
+            bodies: &bodies,
+            local: local.unwrap_or_default(),
+        }),
+    };
     let asked = Asked {
         name,
         at,
@@ -104,13 +125,12 @@ pub(super) fn answer<'a>(
     };
     if summed {
         let moments = summary::Moments {
-            traced,
             values: &values,
             occasions: &occasions,
             first,
             last,
         };
-        let summary = summary::Summary::of(&moments, &watch, &asked)?;
+        let summary = summary::Summary::of(&moments, &subject, &asked)?;
         return write(arguments.report.output.as_deref(), false, |out| {
             match arguments.format {
                 Format::Text => summary.text(out, &asked, arguments)?,
@@ -125,13 +145,7 @@ pub(super) fn answer<'a>(
     for number in first..=last {
         wanted.extend(occasions.get(&values, number)?);
     }
-    let rows = watch.at(&wanted, |halts, show| {
-        follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?))
-    });
-    let rows = rows.map_err(|error| match error {
-        WatchError::State(error) => error.into(),
-        WatchError::Follow(error) => error,
-    })?;
+    let rows = subject.worths(&wanted)?;
     let reasons = rows.iter().map(|row| row.value.as_ref().err());
     if let Some(why) = never(reasons) {
         bail!("--var {name}: {why}");
@@ -151,6 +165,72 @@ pub(super) fn answer<'a>(
     })
 }
 
+/// What has a value at each moment.
+enum Subject<'s, 'a> {
+    /// An expression of the source.
+    Variable(&'s Traced, Watch<'s, 'a>),
+    /// A local of WebAssembly.
+    Local(WasmLocal<'s, 'a>),
+}
+
+impl Subject<'_, '_> {
+    fn worths(&self, occasions: &[Occasion]) -> Result<Vec<Evaluated>> {
+        match self {
+            Self::Variable(traced, watch) => {
+                let rows = watch.at(occasions, |halts, show| {
+                    follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?))
+                });
+                rows.map_err(unwatched)
+            }
+            Self::Local(local) => local.at(occasions, |ty, bits| Worth {
+                type_name: type_text(ty).to_owned(),
+                text: value_text(ty, bits),
+                written: None,
+            }),
+        }
+    }
+
+    fn numbers(&self, occasions: &[Occasion]) -> Result<Vec<Evaluated<Number>>> {
+        match self {
+            Self::Variable(traced, watch) => {
+                let rows = watch.each(
+                    occasions,
+                    |halts, show| follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?)),
+                    |watched| watched.variables.number(&watched.object, watched.moment),
+                );
+                rows.map_err(unwatched)
+            }
+            Self::Local(local) => local.at(occasions, |ty, bits| Number {
+                type_name: type_text(ty).to_owned(),
+                bits: u128::from(bits.0) | u128::from(bits.1) << 64,
+                rank: rank(ty, bits),
+                text: value_text(ty, bits),
+            }),
+        }
+    }
+}
+
+fn unwatched(error: WatchError<anyhow::Error>) -> anyhow::Error {
+    match error {
+        WatchError::State(error) => error.into(),
+        WatchError::Follow(error) => error,
+    }
+}
+
+/// The function that all code of a place is in, if it is one.
+fn only_function(place: &Place) -> Option<FuncId> {
+    match place {
+        Place::Function(function) | Place::Operator(function, _) => Some(*function),
+        Place::Line(_, operators) => {
+            let (first, _) = operators.first()?;
+            operators
+                .iter()
+                .all(|(function, _)| function == first)
+                .then_some(*first)
+        }
+    }
+}
+
 /// Why an expression can never have a value, if that is the same wherever there is none and it has one nowhere.
 fn never<'e>(mut reasons: impl Iterator<Item = Option<&'e PathError>>) -> Option<&'e PathError> {
     let first = reasons.next()??;
@@ -166,10 +246,10 @@ fn never<'e>(mut reasons: impl Iterator<Item = Option<&'e PathError>>) -> Option
     (of_types && reasons.all(|why| why == Some(first))).then_some(first)
 }
 
-/// Most variables that are named where another one was asked for.
+/// The most variables that a refusal names.
 const MOST_NAMED: usize = 16;
 
-/// That a variable of this name is known in some function of the place: otherwise none of its values is.
+/// Refuses a variable that no function of the place knows: it has no value anywhere.
 fn known(
     traced: &Traced,
     variables: &Variables<'_>,
@@ -278,7 +358,7 @@ fn text(out: &mut dyn Write, report: &Report<'_>, names: &Names) -> Result<()> {
     let mut functions = report.rows.iter().map(|row| row.function);
     let first = functions.next();
     let several = functions.any(|function| Some(function) != first);
-    // What there is no value for so often in a row, and for the same reason, is said once.
+    // Rows in succession without a value, for the same reason, are one row.
     let same = |a: &Evaluated, b: &Evaluated| match (&a.value, &b.value) {
         (Err(a_why), Err(b_why)) => a_why == b_why && a.function == b.function,
         _ => false,

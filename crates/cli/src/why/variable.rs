@@ -1,5 +1,6 @@
 //! A variable of the source.
 
+use afterimage_present::{grouped, value_text};
 use afterimage_query::paths::At as When;
 use afterimage_query::state::{
     Activation, Bodies, Limits, Occasion, Path, PathError, Place, Shape, Variables, Watch,
@@ -14,6 +15,7 @@ use crate::ended::{self, Shown, is_over, stood};
 use crate::explain::Scene;
 use crate::output::harmless;
 use crate::steps::follow;
+use crate::wasm_local::wasm_local;
 
 /// What a variable, or an expression, holds right before a place is executed.
 pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> {
@@ -28,9 +30,12 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
             positions.moment(at)?
         }
     };
-    let variables = Variables::open(&loaded.bytes)?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let over = is_over(scene.traced, at)?;
+    if !over && let Some(start) = of_local(scene, &bodies, When { time, op }, expression)? {
+        return Ok(start);
+    }
+    let variables = Variables::open(&loaded.bytes)?;
     let Shown {
         pieces,
         rendered,
@@ -51,7 +56,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     let piece = pieces.first();
     let piece = piece.with_context(|| format!("{expression} has no bytes"))?;
     let spot = scene.walk().spot_of(activation.instance, activation.op);
-    // Other members, elements and pieces may come from elsewhere.
+    // Other members, elements and pieces may have other origins.
     let is_one = matches!(rendered.shape, Shape::Scalar | Shape::Pointer) && pieces.len() == 1;
     let mut which = match is_one {
         true => "which",
@@ -99,7 +104,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
             };
             let until = (activation.instance, executed);
             let held = held.get(skipped as usize..).unwrap_or_default();
-            // What other members hold of its bytes tells nothing of a bit-field.
+            // Bits of other members are not part of a bit-field.
             let held = match bits {
                 Some(bits) => masked(held, mask(bits.first % 8, bits.count)),
                 None => held.to_vec(),
@@ -122,11 +127,11 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     let where_ = place.told();
     let when = match over {
         true => "at the end of the run".to_owned(),
-        false => format!("before {where_} at t={}", afterimage_present::grouped(time)),
+        false => format!("before {where_} at t={}", grouped(time)),
     };
     let from = match bits.zip(Some(from)) {
         Some((bits, At::Written { range, .. })) => {
-            // It may be a part that begins behind its first byte.
+            // The write may begin after the bit-field's first byte.
             let first = match piece.place {
                 Place::Memory(address) => address + u64::from(bits.first / 8),
                 _ => range.address,
@@ -153,7 +158,41 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     })
 }
 
-/// So many bits from the first on; none, if they are not all among the lowest 64.
+/// What a local of WebAssembly holds, if the function has one of this name and the debug information does not describe the function.
+fn of_local<'a>(
+    scene: &Scene<'_, 'a>,
+    bodies: &Bodies<'a>,
+    When { time, op }: When,
+    expression: &str,
+) -> Result<Option<Start>> {
+    let activation = Activation::at(scene.values, bodies, time, op)?;
+    let (loaded, function) = (&scene.traced.loaded, activation.function);
+    let Some(local) = wasm_local(loaded, scene.names, function, expression) else {
+        return Ok(None);
+    };
+    let ty = activation.locals().get(local as usize);
+    let ty = *ty.with_context(|| format!("{expression} is local {local}, which is not there"))?;
+    let value = value_text(ty, activation.recorded(scene.values, local)?);
+    let register = activation.register(scene.values, local)?;
+    let spot = scene.walk().spot_of(activation.instance, activation.op);
+    let place = scene.place(spot)?;
+    Ok(Some(Start {
+        from: Some(Held::At(At::Register(activation.instance, register))),
+        ty: Some(ty),
+        what: format!(
+            "{} is {value} before {} at t={}, which",
+            harmless(expression),
+            place.told(),
+            grouped(time)
+        ),
+        value,
+        place: Some(spot),
+        spot: None,
+        prelude: Vec::new(),
+    }))
+}
+
+/// A mask of `count` bits from the first on; 0 if they are not all among the lowest 64.
 fn mask(first: u32, count: u32) -> u64 {
     let all = u64::MAX.checked_shr(64_u32.saturating_sub(count));
     let mask = all.filter(|_| first + count <= 64);

@@ -22,7 +22,7 @@ const OPERATOR: usize = 16;
 
 /// Writes steps for a person, a line for each. `last` is the last time that may come.
 ///
-/// Returns the time at which it goes on, if there are more than `limit` lines.
+/// Returns the step with which it goes on, if there are more than `limit` lines.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.
@@ -32,7 +32,7 @@ pub fn steps_text(
     next: &mut NextStep<'_>,
     last: u64,
     limit: Option<u64>,
-) -> Result<Option<u64>, PresentError> {
+) -> Result<Option<Step>, PresentError> {
     let time = last.to_string().len().max(6);
     let has_files = !scene.source.files().is_empty();
     let source = if has_files { SOURCE } else { 0 };
@@ -48,7 +48,7 @@ pub fn steps_text(
     let mut written = 0;
     while let Some(step) = next()? {
         if limit == Some(written) {
-            return Ok(Some(step.time));
+            return Ok(Some(step));
         }
         written += 1;
         let line = format!("{:>time$}  {}", step.time, step_text(scene, &step, source)?);

@@ -160,6 +160,16 @@ impl Names {
         self.locals.get(function, local)
     }
 
+    /// The first local of a function with a name. O(named locals of the program).
+    pub fn find_local(&self, function: FuncId, name: &str) -> Option<u32> {
+        let own = self.locals.spans.iter();
+        let own = own.filter(|((of, _), _)| *of == function.as_u32());
+        let same = own.filter(|(_, span)| {
+            self.locals.text.get(span.start as usize..span.end as usize) == Some(name)
+        });
+        same.map(|((_, index), _)| *index).min()
+    }
+
     /// The name of a label: the n-th `block`, `loop`, `if` or `try_table` of the function.
     pub fn label(&self, function: FuncId, label: u32) -> Option<&str> {
         self.labels.get(function, label)

@@ -6,14 +6,27 @@ use afterimage_ids::OrigOffset;
 use thiserror::Error;
 
 use super::{FileId, Location, SourceMap};
+use crate::NoDebug;
 use crate::nearest::nearest;
 
 /// Why there is no code for a line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LineError {
     /// The module has no line tables.
-    #[error("the module has no debug information about source lines")]
-    NoLines,
+    #[error(transparent)]
+    NoLines(NoDebug),
+    /// The linker removed the code of the line, or of all of the file.
+    #[error(
+        "no code comes from {path}{}: the linker removed {}, which nothing refers to",
+        line.map_or_else(String::new, |line| format!(":{line}")),
+        if line.is_some() { "its function" } else { "all of its functions" }
+    )]
+    Removed {
+        /// The file's path.
+        path: String,
+        /// The line asked for, if it is not the whole file.
+        line: Option<u32>,
+    },
     /// The line tables belong to other code.
     #[error(
         "{path}{} comes from functions whose debug information does not belong to their code: a tool rewrote the module and kept the old addresses; record the module as it was linked",
@@ -145,7 +158,7 @@ impl SourceMap<'_> {
             }
         }
         if by_line.is_empty() {
-            return Err(LineError::NoLines);
+            return Err(LineError::NoLines(self.missing()));
         }
         let exact = files.iter().find(|file| self.path(**file) == query);
         if let Some(exact) = exact {
@@ -156,6 +169,11 @@ impl SourceMap<'_> {
         match found[..] {
             [file] => Ok(file),
             [] => {
+                let removed = self.removed_lines().into_iter().map(|(file, _)| file);
+                if let Some(file) = removed.into_iter().find(matches) {
+                    let path = self.path(file).to_string();
+                    return Err(LineError::Removed { path, line: None });
+                }
                 let names = files
                     .iter()
                     .map(|file| &self.path(*file)[base(self.path(*file))..]);
@@ -170,7 +188,7 @@ impl SourceMap<'_> {
                 == 1 =>
             {
                 let preferred = found.into_iter().find(|file| self.is_preferred(*file));
-                preferred.ok_or(LineError::NoLines)
+                preferred.ok_or_else(|| LineError::NoLines(self.missing()))
             }
             _ => {
                 let candidates = found
@@ -225,6 +243,12 @@ impl SourceMap<'_> {
         let path = || self.path(file).to_string();
         if count == 0 && self.is_refused(file, line) {
             return Err(LineError::Foreign {
+                path: path(),
+                line: Some(line),
+            });
+        }
+        if count == 0 && self.removed_lines().binary_search(&(file, line)).is_ok() {
+            return Err(LineError::Removed {
                 path: path(),
                 line: Some(line),
             });

@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use afterimage_ids::OrigOffset;
 use gimli::{AbbreviationsCacheStrategy, EndianSlice, LittleEndian};
 
-use crate::Fit;
 use crate::sections::Sections;
+use crate::{Fit, NoDebug};
 
 mod entries;
 mod files;
@@ -147,6 +147,11 @@ impl<'a> SourceMap<'a> {
     pub fn preferring(mut self, prefer: fn(&str) -> bool) -> Self {
         self.prefer = Some(prefer);
         self
+    }
+
+    /// Where the debug information is, if the module has none itself.
+    pub fn missing(&self) -> NoDebug {
+        NoDebug::of(|name| self.sections.custom(name).map_or(&[][..], |(data, _)| data))
     }
 
     /// The lines of [removed functions](Self::removed_functions), ascending: those that no code comes from, between the declaration of such a function and the next

@@ -24,7 +24,7 @@ use std::rc::Rc;
 
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_program::{Names, Program, SourceMap};
-use afterimage_wpp::{MarksError, PathError, Segments, TargetError, WholePath};
+use afterimage_wpp::{MarksError, Occurrences, PathError, Segments, TargetError, WholePath};
 use thiserror::Error as ThisError;
 
 use super::arrivals::{ArrivalTimes, Arrivals, ByNodes, Shared, Step, Times};
@@ -321,21 +321,14 @@ impl<'a, S: Segments> Positions<'a, S> {
                 }
             }
             Place::Operator(function, op) => {
-                let code = self.program.function(function);
-                let block = code.and_then(|code| code.block_of(op));
                 let offset = self.offset(function, op);
+                let block = self.block(function, op);
                 let block = block.ok_or(PositionError::Unreachable(offset))?;
                 let what = || format!("the operator at {offset}");
                 if self.numbering.lacks(function) {
                     return Err(PositionError::LeftOut(what()));
                 }
-                let nodes = self.path.nodes().iter();
-                let own = nodes.filter(|(_, node)| node.function == function);
-                let targets = own.filter_map(|(id, node)| {
-                    let at = node.blocks.iter().position(|&other| other == block)?;
-                    Some((id, at as u64))
-                });
-                let executions = self.path.executions(targets)?;
+                let executions = self.executions(function, block)?;
                 let count = executions.count() - self.unreached(function, block, op);
                 let number = number(which, count, "executed", what)?;
                 let found = executions.select(number)?;
@@ -349,6 +342,43 @@ impl<'a, S: Segments> Positions<'a, S> {
                 self.arrival(line, functions, which, within)
             }
         }
+    }
+
+    /// The position of the execution of an operator in block T, as [`statement`](Self::statement) takes it: `@0x1f3#3`. `None` if the operator is in
+    /// no block.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn written(
+        &self,
+        function: FuncId,
+        op: OpId,
+        time: u64,
+    ) -> Result<Option<String>, PositionError<S::Error>> {
+        let Some(block) = self.block(function, op) else {
+            return Ok(None);
+        };
+        let number = self.executions(function, block)?.rank(time)?;
+        Ok(Some(format!("@{}#{number}", self.offset(function, op))))
+    }
+
+    fn block(&self, function: FuncId, op: OpId) -> Option<BlockId> {
+        self.program.function(function)?.block_of(op)
+    }
+
+    /// All executions of a block.
+    fn executions(
+        &self,
+        function: FuncId,
+        block: BlockId,
+    ) -> Result<Occurrences<'a, S>, PositionError<S::Error>> {
+        let nodes = self.path.nodes().iter();
+        let own = nodes.filter(|(_, node)| node.function == function);
+        let targets = own.filter_map(|(id, node)| {
+            let at = node.blocks.iter().position(|&other| other == block)?;
+            Some((id, at as u64))
+        });
+        Ok(self.path.executions(targets)?)
     }
 
     /// How many executions of a block ended before an operator of it, by the end of the run.

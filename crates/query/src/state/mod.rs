@@ -68,4 +68,4 @@ pub use occasions::{Occasion, Occasions};
 pub use report::{Frame, Globals, Local, StateReport};
 pub use shown::{Shown, globals, locals, variables, wasm_globals};
 pub use watch::{Evaluated, Watch, WatchError, Watched, Worth};
-pub use written::Written;
+pub use written::{Writer, Written};

@@ -27,8 +27,8 @@ pub struct Shown {
     pub line: Option<u32>,
     /// What it holds, as C would write it; or why that cannot be told.
     pub value: Result<String, String>,
-    /// If it is a parameter that locals tell: the last write to one of them since the call began, unless it is to a local that is no argument, and the debug information begins to have it there with this write. What it holds then
-    /// may be what the source assigned, or something else that the compiler keeps there.
+    /// If it is a parameter: why its place may hold something else that the compiler keeps there, or the last write, which may also be the source's
+    /// own assignment.
     pub written: Option<Written>,
     /// What it holds in a few words, for a list of arguments: `…` for what has many parts, `?` if that cannot be told, and behind what may be something else.
     pub brief: String,
@@ -51,14 +51,18 @@ pub fn variables(
     let activation = moment.activation;
     let at = activation.offset;
     let scopes = known.function(activation.function);
-    let found = match scopes.and_then(|scopes| known.in_scope_of(&scopes, at)) {
+    let found = scopes.and_then(|scopes| {
+        let found = known.in_scope_of(&scopes, at)?;
+        Ok((scopes, found))
+    });
+    let (scopes, found) = match found {
         Ok(found) => found,
         Err(error) => return Ok(Err(error.named(moment.name))),
     };
     let arguments = activation.parameters(moment.program);
     let shown = found.iter().map(|it| {
         let mut shown = shown_of(known, it, moment, limits);
-        if let (Ok(_), Some(doubt)) = (&shown.value, doubt(known, it, at, arguments)) {
+        if let (Ok(_), Some(doubt)) = (&shown.value, doubt(known, &scopes, it, at, arguments)) {
             shown.written = doubt.written(activation.time, &written)?;
         }
         if shown.written.is_some() {

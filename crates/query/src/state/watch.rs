@@ -39,7 +39,7 @@ pub struct Worth {
     pub type_name: String,
     /// Its value as C would write it.
     pub text: String,
-    /// It begins with a parameter that locals tell: the last write to one of them since the call began, unless it is to a local that is no argument, and the debug information begins to have it there with this write.
+    /// It begins with a parameter whose place may hold something else: why.
     pub written: Option<Written>,
 }
 
@@ -151,13 +151,15 @@ impl<'w, 'a> Watch<'w, 'a> {
     fn written(&self, watched: &Watched<'_, 'a>) -> Result<Option<Written>, StateError> {
         let moment = watched.moment;
         let activation = moment.activation;
-        let place = watched.scopes.map(|scopes| (scopes, activation.offset));
-        let Ok(variable) = self.variables.find(&self.path.variable, place) else {
+        let at = activation.offset;
+        let Some(scopes) = watched.scopes else {
             return Ok(None);
         };
-        let at = activation.offset;
+        let Ok(variable) = self.variables.find(&self.path.variable, Some((scopes, at))) else {
+            return Ok(None);
+        };
         let arguments = activation.parameters(self.program);
-        let doubt = doubt(self.variables, &variable, at, arguments);
+        let doubt = doubt(self.variables, scopes, &variable, at, arguments);
         match doubt.zip(moment.entry) {
             Some((doubt, entry)) => doubt.written(activation.time, |local| {
                 activation.written(self.values, self.bodies, entry.time, local)

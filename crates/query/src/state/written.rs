@@ -1,10 +1,12 @@
-//! Whether a parameter's local was written since the call began.
+//! Whether a parameter's place may hold something else: it was written since the call began, or is not the parameter's alone.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use afterimage_ids::{FuncId, NodeId, OpId, OrigOffset};
-use afterimage_variables::{Machine, Piece, Place, Variable, VariableKind, Variables, Word};
+use afterimage_variables::{
+    FunctionScopes, Machine, Piece, Place, Variable, VariableKind, Variables, Word,
+};
 use afterimage_wpp::Visit;
 use wasmparser::Operator;
 
@@ -14,16 +16,31 @@ use crate::values::{RecordedValues, ValuesError};
 /// Where the code writes a local.
 pub(super) type Sets = Rc<[(OpId, OrigOffset)]>;
 
-/// A write to a local; or where the debug information begins to have a parameter in a slot of the operand stack.
+/// Why a parameter's place may hold something else than the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The time of its block.
+    /// The time of the write's block; where there is no write, that of the moment.
     pub time: u64,
-    /// The operator.
+    /// The operator that wrote; where there is no write, the first one of the code for which the debug information names the place.
     pub offset: OrigOffset,
+    /// What is known of it.
+    pub by: Writer,
 }
 
-/// Tells of all that a location reads that it is 0, and remembers which locals were asked about.
+/// What may have put something else into a parameter's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// The only operator of the function that writes the local.
+    Only,
+    /// One of several operators that write the local.
+    Several,
+    /// The place is a slot of the operand stack.
+    Slot,
+    /// The place in memory is another variable's, too.
+    Shared,
+}
+
+/// Everything that a location reads is 0. It records which locals were read, and whether a slot of the operand stack was.
 #[derive(Default)]
 struct Probe {
     locals: RefCell<Vec<u32>>,
@@ -50,30 +67,32 @@ impl Machine for Probe {
         true
     }
 
-    // That is kept, whatever is written to the local.
+    // A write to the local does not change what it held at the entry.
     fn at_entry(&self, _: u32) -> Option<Word> {
         Some(Word::w32(0))
     }
 }
 
-/// The locals that tell a parameter, in whatever form: that hold it or parts of it, point to where it is, or are computed with.
+/// What a parameter's value depends on: the locals that hold it or parts of it, point to it, or are computed with, and the place if that may be another's.
 pub(super) struct Doubt {
     locals: Vec<u32>,
     /// How many of the function's locals are arguments.
     arguments: usize,
-    /// Where the debug information begins to have the parameter anywhere, unless that is where the function begins: a write of another local right before is
-    /// the parameter's own. Where it begins to have it somewhere else the value may be another one already.
+    /// Where the debug information begins to have the parameter anywhere. If the only write of a local that is no argument is right before, the local was
+    /// made for the parameter. A local that is written elsewhere, too, was taken over from another variable, or will be.
     start: Option<OrigOffset>,
-    /// A slot of the operand stack has it, or a part of it, and what was computed last may be in that: from where on.
-    slot: Option<OrigOffset>,
+    /// A slot of the operand stack has it, or a part of it, and what was computed last may be in that; or another variable is in the same memory.
+    /// From where on.
+    place: Option<(OrigOffset, Writer)>,
 }
 
-/// The doubt about a parameter at a moment. `None` if no local and no slot of the operand stack tells it.
+/// The doubt about a parameter at a moment. `None` if no local and no slot of the operand stack tells it, and no other variable is in its memory.
 ///
-/// Optimised code may keep something else in a local while the debug information goes on to have the parameter there, or has it there again later. It looks the same
-/// if it is the source's own assignment that wrote it: what the local holds after a write is told, and that it was written.
+/// Optimised code may keep something else in a local while the debug information still names the local for the parameter, or names it again later. The source's
+/// own assignment looks the same. So the value after a write is shown, with the write.
 pub(super) fn doubt(
     known: &Variables<'_>,
+    function: &FunctionScopes,
     variable: &Variable,
     at: OrigOffset,
     arguments: usize,
@@ -102,12 +121,18 @@ pub(super) fn doubt(
     locals.sort_unstable();
     locals.dedup();
     let on_stack = |piece: &Piece| matches!(piece.place, Place::OperandStack(_));
-    let slot = probe.slots.get() || pieces.iter().any(on_stack);
-    (slot || !locals.is_empty()).then_some(Doubt {
+    let place = if probe.slots.get() || pieces.iter().any(on_stack) {
+        Some((here, Writer::Slot))
+    } else {
+        // A broken entry has no value to doubt.
+        let is_shared = known.is_shared(function, variable).unwrap_or(true);
+        is_shared.then_some((here, Writer::Shared))
+    };
+    (place.is_some() || !locals.is_empty()).then_some(Doubt {
         locals,
         arguments,
         start,
-        slot: slot.then_some(here),
+        place,
     })
 }
 
@@ -117,8 +142,8 @@ fn set_bytes(local: u32) -> u32 {
 }
 
 impl Doubt {
-    /// The last write since the call that may have put something else there, at a moment in block T. `written` tells the last one to a local
-    /// ([`Activation::written`]). Of a slot of the operand stack it is where the debug information begins to have the parameter there: compilers leave it in the
+    /// The last write since the call that may have put something else there, at a moment in block T. `written` gives the last one to a local
+    /// ([`Activation::written`]). A slot of the operand stack and shared memory are doubted without a write: compilers leave the parameter in the
     /// slot when something else is computed in it.
     ///
     /// # Errors
@@ -128,11 +153,13 @@ impl Doubt {
         time: u64,
         written: impl Fn(u32) -> Result<Option<Written>, E>,
     ) -> Result<Option<Written>, E> {
-        let mut last = self.slot.map(|offset| Written { time, offset });
+        let place = self.place;
+        let mut last = place.map(|(offset, by)| Written { time, offset, by });
         for &local in &self.locals {
             let found = written(local)?.filter(|write| {
-                let behind = OrigOffset(write.offset.0.saturating_add(set_bytes(local)));
-                (local as usize) < self.arguments || self.start != Some(behind)
+                let after = OrigOffset(write.offset.0.saturating_add(set_bytes(local)));
+                let is_argument = (local as usize) < self.arguments;
+                is_argument || write.by != Writer::Only || self.start != Some(after)
             });
             let key = |write: &Written| (write.time, write.offset);
             last = last.into_iter().chain(found).max_by_key(key);
@@ -184,6 +211,10 @@ impl<'a> Activation<'a> {
         if sets.is_empty() {
             return Ok(None);
         }
+        let by = match sets.len() {
+            1 => Writer::Only,
+            _ => Writer::Several,
+        };
         let last_in = |node: NodeId, count: usize, before: Option<OpId>| {
             let function = self.program.function(self.function)?;
             let blocks = values.path().nodes()[node].blocks.get(..count)?;
@@ -209,7 +240,7 @@ impl<'a> Activation<'a> {
         let here = (self.time - instance.time) as usize + 1;
         if let Some((position, offset)) = last_in(instance.node, here, Some(self.op)) {
             let time = instance.time + position;
-            return Ok(Some(Written { time, offset }));
+            return Ok(Some(Written { time, offset, by }));
         }
         let path = values.path();
         let own = path.nodes().iter();
@@ -223,7 +254,7 @@ impl<'a> Activation<'a> {
         let written = |visit: Visit| {
             let (position, offset) = whole(visit.node)?;
             let time = visit.start + position;
-            Some(Written { time, offset })
+            Some(Written { time, offset, by })
         };
         let mut cursor = path.cursor();
         if let Some(found) = writers.select(before)? {

@@ -4,24 +4,19 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use afterimage_present::grouped;
-use afterimage_query::state::{
-    Number, Occasion, Occasions, PathError, Watch, WatchError, follow_to,
-};
+use afterimage_query::state::{Number, Occasion, Occasions, PathError};
 use afterimage_query::values::RecordedValues;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::super::most_often;
-use super::{Arguments, Asked, never};
-use crate::lens::Traced;
+use super::{Arguments, Asked, Subject, never};
 use crate::output::harmless;
 use crate::places::times;
 use crate::progress::Bar;
-use crate::steps::follow;
 
 /// The moments of which the values are summed up.
 pub(super) struct Moments<'m, 'a> {
-    pub traced: &'m Traced,
     pub values: &'m RecordedValues<'a>,
     pub occasions: &'m Occasions<'a>,
     /// The first of them and the last one, by number.
@@ -45,11 +40,10 @@ impl Summary {
     /// Of one number at many moments.
     pub(super) fn of<'a>(
         moments: &Moments<'_, 'a>,
-        watch: &Watch<'_, 'a>,
+        subject: &Subject<'_, 'a>,
         asked: &Asked<'_>,
     ) -> Result<Self> {
         let &Moments {
-            traced,
             values,
             occasions,
             first,
@@ -66,16 +60,7 @@ impl Summary {
             for number in next..=end {
                 wanted.extend(occasions.get(values, number)?);
             }
-            let rows = watch.each(
-                &wanted,
-                |halts, show| follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?)),
-                |watched| watched.variables.number(&watched.object, watched.moment),
-            );
-            let rows = rows.map_err(|error| match error {
-                WatchError::State(error) => error.into(),
-                WatchError::Follow(error) => error,
-            })?;
-            for row in rows {
+            for row in subject.numbers(&wanted)? {
                 match row.value {
                     Ok(number) => {
                         let key = (number.type_name.clone(), number.bits);

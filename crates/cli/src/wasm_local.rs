@@ -1,0 +1,66 @@
+//! Locals of WebAssembly, by the names that the name section gives them: for functions of which the debug information describes no variables.
+
+use afterimage_ids::FuncId;
+use afterimage_program::Names;
+use afterimage_query::state::{
+    Activation, Bodies, Evaluated, Occasion, Place, StateError, Unavailable, Variables,
+};
+use afterimage_query::values::{Bits, RecordedValues, ValuesError};
+use afterimage_query::why::ValType;
+use anyhow::Result;
+
+use crate::input::Loaded;
+
+/// The local of a function that a text names, `n` or `$n`, if the debug information does not describe the function.
+pub(crate) fn wasm_local(
+    loaded: &Loaded,
+    names: &Names,
+    function: FuncId,
+    text: &str,
+) -> Option<u32> {
+    let text = text.trim();
+    let local = names.find_local(function, text.strip_prefix('$').unwrap_or(text))?;
+    let described = Variables::open(&loaded.bytes).and_then(|known| known.function(function));
+    described.is_err().then_some(local)
+}
+
+/// What a local holds at moments.
+pub(crate) struct WasmLocal<'w, 'a> {
+    pub values: &'w RecordedValues<'a>,
+    pub bodies: &'w Bodies<'a>,
+    pub local: u32,
+}
+
+impl WasmLocal<'_, '_> {
+    /// What is wanted of it at each of the moments. It has no value where the trace does not have it.
+    ///
+    /// # Errors
+    /// If the trace is damaged.
+    pub(crate) fn at<T>(
+        &self,
+        occasions: &[Occasion],
+        wanted: impl Fn(ValType, Bits) -> T,
+    ) -> Result<Vec<Evaluated<T>>> {
+        let evaluated = |occasion: &Occasion| {
+            let &Occasion { number, time, op } = occasion;
+            let activation = Activation::at(self.values, self.bodies, time, op)?;
+            let place = Place::Local(self.local);
+            let unknown = || Unavailable::Unknown(place).into();
+            let ty = activation.locals().get(self.local as usize);
+            let value = match (ty, activation.recorded(self.values, self.local)) {
+                (Some(&ty), Ok(bits)) => Ok(wanted(ty, bits)),
+                (None, _) | (_, Err(StateError::Values(ValuesError::Outside { .. }))) => {
+                    Err(unknown())
+                }
+                (_, Err(error)) => return Err(error.into()),
+            };
+            Ok(Evaluated {
+                number,
+                time,
+                function: activation.function,
+                value,
+            })
+        };
+        occasions.iter().map(evaluated).collect()
+    }
+}

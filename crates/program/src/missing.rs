@@ -1,0 +1,56 @@
+//! Where the debug information of a module is that has no DWARF of its own.
+
+use thiserror::Error;
+
+/// Why a module has no debug information, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NoDebug {
+    /// There is none, as far as the module says.
+    #[error("the module has no debug information; compile it with -g")]
+    Nowhere,
+    /// It is in another file.
+    #[error(
+        "the module's debug information is in another file, {file}, which is not read; keep it in the module (without a separate file for DWARF)"
+    )]
+    Separate {
+        /// The file, as the module names it.
+        file: String,
+    },
+    /// There is a source map, which has lines but no variables, and is not read.
+    #[error(
+        "the module has a source map, {url}, which is not read, and no DWARF; compile it with -g"
+    )]
+    SourceMap {
+        /// Where that is, as the module names it.
+        url: String,
+    },
+}
+
+impl NoDebug {
+    /// By the contents of custom sections; empty for one that is not there.
+    pub fn of<'a>(section: impl Fn(&str) -> &'a [u8]) -> Self {
+        if let Some(file) = written(section("external_debug_info")) {
+            return Self::Separate { file };
+        }
+        match written(section("sourceMappingURL")) {
+            Some(url) => Self::SourceMap { url },
+            None => Self::Nowhere,
+        }
+    }
+}
+
+/// The most characters of a name in a message.
+const LONGEST: usize = 200;
+
+/// The text that is all of a section, with its length before it.
+fn written(section: &[u8]) -> Option<String> {
+    let mut reader = wasmparser::BinaryReader::new(section, 0);
+    let text = reader.read_unlimited_string().ok()?;
+    // The module's author wrote it, and it goes into a message.
+    let shown = text.chars().take(LONGEST).flat_map(char::escape_debug);
+    let more = match text.chars().nth(LONGEST) {
+        Some(_) => "…",
+        None => "",
+    };
+    Some(format!("{}{more}", shown.collect::<String>()))
+}

@@ -1,0 +1,194 @@
+//! Variables that share their place in memory with another one.
+//!
+//! Optimised code keeps two variables in one place if one of them is not needed any more when the other changes (rustc merges an argument of an
+//! inlined call with the variable that it is copied into). The debug information names that place for both, wherever either is in scope.
+//! Unoptimised code gives each variable a place of its own.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+use afterimage_ids::OrigOffset;
+use gimli::{AttributeValue, Expression};
+
+use crate::debug::{EntryId, Slice};
+use crate::expression::Context;
+use crate::place::{Machine, Place, Word};
+use crate::scopes::{FunctionScopes, Scope};
+use crate::types::TypeRef;
+use crate::variable::Variable;
+use crate::{DebugError, Variables};
+
+/// Every local and global is half of the address space, since a frame at 0 is none. It records what an address is counted from.
+#[derive(Default)]
+struct Base {
+    /// Whether it is a local, and its index or the global's.
+    read: RefCell<Vec<(bool, u32)>>,
+    /// Something else was read, so that the address means nothing.
+    unknown: RefCell<bool>,
+}
+
+impl Base {
+    fn base(&self, is_local: bool, index: u32) -> Option<Word> {
+        self.read.borrow_mut().push((is_local, index));
+        Some(Word::w32(1 << 31))
+    }
+
+    fn unknown<T>(&self) -> Option<T> {
+        self.unknown.replace(true);
+        None
+    }
+}
+
+impl Machine for Base {
+    fn local(&self, index: u32) -> Option<Word> {
+        self.base(true, index)
+    }
+
+    fn global(&self, index: u32) -> Option<Word> {
+        self.base(false, index)
+    }
+
+    fn stack(&self, _: u32) -> Option<Word> {
+        self.unknown()
+    }
+
+    fn memory(&self, _: u64, _: &mut [u8]) -> bool {
+        self.unknown::<()>().is_some()
+    }
+
+    fn at_entry(&self, _: u32) -> Option<Word> {
+        self.unknown()
+    }
+}
+
+/// Where a variable is for a part of its scope: what the address is counted from, the first byte and the one after the last.
+struct Stay {
+    base: Vec<(bool, u32)>,
+    start: u64,
+    end: u64,
+    /// The position of its scope.
+    scope: usize,
+    entry: EntryId,
+}
+
+impl<'a> Variables<'a> {
+    /// Whether another variable is in the same bytes of memory, in a scope that is inside or around the variable's own. O(log) after the first
+    /// question about a function, which reads the locations of all its variables.
+    ///
+    /// # Errors
+    /// If an entry is broken.
+    pub fn is_shared(
+        &self,
+        function: &FunctionScopes,
+        variable: &Variable,
+    ) -> Result<bool, DebugError> {
+        let shared = match function.shared.get() {
+            Some(shared) => shared,
+            None => {
+                let found = self.shared(function)?;
+                function.shared.get_or_init(|| found)
+            }
+        };
+        Ok(shared.contains(&variable.entry))
+    }
+
+    fn shared(&self, function: &FunctionScopes) -> Result<HashSet<EntryId>, DebugError> {
+        let mut stays = Vec::new();
+        for (position, scope) in function.scopes.iter().enumerate() {
+            for &entry in &scope.variables {
+                self.stays(function, (position, scope), entry, &mut stays)?;
+            }
+        }
+        stays.sort_by(|a, b| (&a.base, a.start).cmp(&(&b.base, b.start)));
+        let mut last = Vec::from_iter(1..=function.scopes.len());
+        for (position, scope) in function.scopes.iter().enumerate().skip(1).rev() {
+            let parent = scope.parent as usize;
+            last[parent] = last[parent].max(last[position]);
+        }
+        let mut found = HashSet::new();
+        let mut rest = stays.as_mut_slice();
+        while let Some(first) = rest.first() {
+            // Those that lie in each other's bytes, one after another.
+            let (mut count, mut end) = (1, first.end);
+            while let Some(next) = rest.get(count)
+                && next.base == rest[0].base
+                && next.start < end
+            {
+                end = end.max(next.end);
+                count += 1;
+            }
+            let (together, others) = rest.split_at_mut(count);
+            rest = others;
+            together.sort_by_key(|stay| stay.scope);
+            let mut around: Vec<&Stay> = Vec::new();
+            for stay in &*together {
+                while around
+                    .pop_if(|outer| last[outer.scope] <= stay.scope)
+                    .is_some()
+                {}
+                match around.last() {
+                    Some(outer) if outer.entry == stay.entry => continue,
+                    Some(outer) => found.extend([outer.entry, stay.entry]),
+                    None => {}
+                }
+                around.push(stay);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where a variable is in memory, as far as its address is a distance from what the function has in locals and globals.
+    fn stays(
+        &self,
+        function: &FunctionScopes,
+        (position, scope): (usize, &Scope),
+        entry: EntryId,
+        stays: &mut Vec<Stay>,
+    ) -> Result<(), DebugError> {
+        let Some((unit, value)) = self.debug.attribute(entry, gimli::DW_AT_location)? else {
+            return Ok(());
+        };
+        let type_ref = TypeRef::new(self.debug.type_of(entry)?);
+        let bytes = self.size(type_ref)?.unwrap_or(0);
+        // The frame is there at the end of a scope.
+        let at = scope.code.last().map(|range| range.end.0.saturating_sub(1));
+        let frame = at.map(|at| (function.entry, OrigOffset(at)));
+        let mut add = |expression: Expression<Slice<'a>>| {
+            let base = Base::default();
+            let context = Context {
+                debug: &self.debug,
+                machine: &base,
+                frame,
+            };
+            let pieces = context.pieces(unit, expression, None, bytes);
+            if base.unknown.take() {
+                return;
+            }
+            let read = base.read.take();
+            for piece in pieces.unwrap_or_default() {
+                if let Place::Memory(start) = piece.place {
+                    stays.push(Stay {
+                        base: read.clone(),
+                        start,
+                        end: start.saturating_add(piece.bytes),
+                        scope: position,
+                        entry,
+                    });
+                }
+            }
+        };
+        if let AttributeValue::Exprloc(expression) = value {
+            add(expression);
+            return Ok(());
+        }
+        let broken = self.debug.broken(entry);
+        let list = self.debug.unit(unit).attr_locations(value);
+        let Some(mut list) = list.map_err(&broken)? else {
+            return Ok(());
+        };
+        while let Some(part) = list.next().map_err(&broken)? {
+            add(part.data);
+        }
+        Ok(())
+    }
+}
