@@ -352,29 +352,32 @@ fn statements(
                 Format::Bin => steps_binary(out, scene, &mut next, level, stretch, limit)?,
                 Format::Json => steps_json(out, scene, &mut next, level, stretch, length, limit)?,
                 Format::Text => {
-                    let place = |step: &Step| (step.time, step.op);
                     let mut first = None;
                     let mut next = || {
                         let step = next()?;
-                        first = first.or(step.as_ref().map(place));
+                        if let Some(Step { time, op, .. }) = step {
+                            first.get_or_insert((time, op));
+                        }
                         Ok(step)
                     };
                     let next = steps_text(out, scene, &mut next, stretch.window.last, limit)?;
-                    match next {
-                        // All lines are one operator's: from there on they would come again.
-                        Some(step) if Some(place(&step)) == first => {
-                            writeln!(out, "… and more: see them with --limit N, or --limit all")?;
-                        }
-                        Some(Step {
-                            time, function, op, ..
-                        }) => {
-                            let exact = op.map(|op| positions.written(function, op, time));
-                            let next = exact.transpose()?.flatten();
-                            let next = next.unwrap_or_else(|| time.to_string());
-                            let rest = Some(Rest { next, count: None });
-                            ending(out, traced, stretch, rest)?;
-                        }
-                        None => ending(out, traced, stretch, None)?,
+                    let Some(Step {
+                        time, function, op, ..
+                    }) = next
+                    else {
+                        return ending(out, traced, stretch, None);
+                    };
+                    let exact = op.map(|op| positions.written(function, op, time));
+                    let exact = exact.transpose()?.flatten();
+                    let goes_on = first.is_none_or(|(begun, operator)| {
+                        begun != time || exact.is_some() && operator != op
+                    });
+                    if goes_on {
+                        let next = exact.unwrap_or_else(|| time.to_string());
+                        ending(out, traced, stretch, Some(Rest { next, count: None }))?;
+                    } else {
+                        // From there on the same lines would come again.
+                        writeln!(out, "… and more: see them with --limit N, or --limit all")?;
                     }
                 }
             }

@@ -18,7 +18,7 @@
     (drop (i32.div_u (i32.load (i32.const 12)) (i32.load (i32.const 8))))))
 
 ;; $ afterimage record --lens full -q -o run.aft FILE
-;; ! afterimage: deps-depth.wat trapped: integer division by zero; 1 host call recorded in run.aft (N)
+;; ! afterimage: deps-depth.wat trapped: integer division by zero; 1 host call recorded in run.aft
 ;; = 134
 ;; $ afterimage deps run.aft --at @0xb6 --control --depth 5
 ;; | #1 t=9  @0xb6 i32.store  in _start = 3

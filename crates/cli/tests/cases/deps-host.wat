@@ -25,9 +25,9 @@
 ;; | dule's stored...
 ;; | dule's Stored...
 ;; | hello
-;; ! afterimage: deps-host.wat returned; 5 host calls recorded in run.aft (N)
 ;; ! afterimage: path of 13 executed blocks in 15 bytes
 ;; ! afterimage: values of 25 executed statements in 38 bytes (1.5200 a statement)
+;; ! afterimage: deps-host.wat returned; 5 host calls recorded in run.aft (N)
 ;; $ afterimage deps run.aft --at put+0x18#1
 ;; | #1 t=3  @0xa3 call $fd_write  in put = 0
 ;; |   argument           1                        ← constant

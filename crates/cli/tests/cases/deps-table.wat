@@ -26,7 +26,7 @@
     (drop (call_indirect $t (type $u) (i32.const 7) (i32.const 0)))))
 
 ;; $ afterimage record --lens full -q -o run.aft FILE
-;; ! afterimage: deps-table.wat trapped: indirect call to null; 0 host calls recorded in run.aft (N)
+;; ! afterimage: deps-table.wat trapped: indirect call to null; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage deps run.aft --at _start --data
 ;; | #1 t=1  @0x5b table.set $t  in _start

@@ -16,7 +16,7 @@
 ;; $ afterimage record --lens paths -q -o five.aft --invoke divide FILE 5
 ;; | 20
 ;; $ afterimage record --lens paths -q -o zero.aft --invoke divide FILE 0
-;; ! afterimage: diff-endings.wat trapped: integer division by zero; 0 host calls recorded in zero.aft (N)
+;; ! afterimage: diff-endings.wat trapped: integer division by zero; 0 host calls recorded in zero.aft
 ;; = 134
 ;; $ afterimage diff five.aft zero.aft
 ;; | five.aft returned; zero.aft trapped: integer division by zero

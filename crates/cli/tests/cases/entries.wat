@@ -14,9 +14,9 @@
 
 ;; $ afterimage record -o get.aft --lens full --invoke get FILE 8
 ;; | 7
-;; ! afterimage: entries.wat returned; 0 host calls recorded in get.aft (N)
 ;; ! afterimage: path of 7 executed blocks in 19 bytes
 ;; ! afterimage: values of 3 executed statements in 26 bytes (8.6667 a statement)
+;; ! afterimage: entries.wat returned; 0 host calls recorded in get.aft (N)
 ;; $ afterimage state --at end get.aft
 ;; | before the block at t=7 of 7
 ;; | #0 use(8)  @0x6a  t=7
@@ -36,15 +36,15 @@
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record -o tail.aft --lens full --invoke tail FILE 8
 ;; | 7
-;; ! afterimage: entries.wat returned; 0 host calls recorded in tail.aft (N)
 ;; ! afterimage: path of 7 executed blocks in 19 bytes
 ;; ! afterimage: values of 3 executed statements in 26 bytes (8.6667 a statement)
+;; ! afterimage: entries.wat returned; 0 host calls recorded in tail.aft (N)
 ;; $ afterimage state --at end --format json tail.aft
 ;; | {"before":"block","frames":[{"entered":7,"function":"use","index":4,"inlined":[],"line":"","locals":[{"bits":"0x8","index":0,"parameter":true,"text":"8","type":"i32"}],"number":0,"offset":106,"time":7,"why":"the module has no debug information; compile it with -g"}],"length":N,"open":1,"results":[{"bits":"0x7","text":"7","type":"i32"}],"schema":"afterimage/state/1","time":7}
 ;; $ afterimage record -o crash.aft --lens full --invoke crash FILE 8
-;; ! afterimage: entries.wat trapped: integer division by zero; 0 host calls recorded in crash.aft (N)
 ;; ! afterimage: path of 8 executed blocks in 19 bytes
 ;; ! afterimage: values of 4 executed statements in 37 bytes (9.2500 a statement)
+;; ! afterimage: entries.wat trapped: integer division by zero; 0 host calls recorded in crash.aft (N)
 ;; = 134
 ;; $ afterimage state --at end crash.aft
 ;; | before @0x89, in the block at t=8 of 8

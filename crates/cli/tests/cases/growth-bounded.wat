@@ -22,9 +22,9 @@
 ;; | -1
 ;; | -1
 ;; | 1
-;; ! afterimage: growth-bounded.wat returned; 0 host calls recorded in run.aft (N)
 ;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; ! afterimage: values of 6 executed statements in 71 bytes (11.8333 a statement)
+;; ! afterimage: growth-bounded.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage verify run.aft
 ;; | sound: N, 17 chunks in 11 sections, 8 events
 ;; | whole path: 1 executed block, 1 path in 1 segment, compared with the end

@@ -48,7 +48,7 @@
 ;; $ afterimage profile profile.aft --by line
 ;; | ran 51 instructions in 12 blocks; 2 of 3 functions executed; the run ended inside 1 call
 ;; |
-;; | no source line is known: the program has no debug information; compile it with -g
+;; | no source line is known: the module has no debug information; compile it with -g
 ;; $ afterimage profile profile.aft --by block
 ;; | ran 51 instructions in 12 blocks; 2 of 3 functions executed; the run ended inside 1 call
 ;; |
@@ -239,7 +239,7 @@
 ;; |
 ;; | totals: 51
 ;; $ afterimage profile profile.aft --format lcov
-;; ! afterimage: profile.aft: the program has no debug information, so no source line is known; compile it with -g, or choose another format
+;; ! afterimage: profile.aft: this format is about source lines: the module has no debug information; compile it with -g, or choose another format
 ;; = 125
 ;; $ afterimage profile profile.aft --mode quick
 ;; | ran 51 instructions in 12 blocks; 2 of 3 functions executed; the run ended inside 1 call

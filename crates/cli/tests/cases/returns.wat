@@ -11,9 +11,9 @@
 
 ;; $ afterimage record -o f.aft --lens full --invoke f FILE
 ;; | 26
-;; ! afterimage: returns.wat returned; 0 host calls recorded in f.aft (N)
 ;; ! afterimage: path of 13 executed blocks in 20 bytes
 ;; ! afterimage: values of 3 executed statements in 40 bytes (13.3333 a statement)
+;; ! afterimage: returns.wat returned; 0 host calls recorded in f.aft (N)
 ;; $ afterimage trace --level statement f.aft
 ;; |      t  function                  place      operator          effect
 ;; |      1  f                                    host              calls f()

@@ -103,11 +103,14 @@
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage values run.aft --at down --var n
-;; ! afterimage: run.aft: the module has no debug information; compile it with -g
-;; = 125
+;; | n (i32) at down: called 4 times
+;; |           #1  t=2              3
+;; |           #2  t=4              2
+;; |           #3  t=6              1
+;; |           #4  t=8              0
 ;; $ afterimage values run.aft --at down --var n->
 ;; ! afterimage: run.aft: --var n->: expected the name of a member at character 3 of the expression; write a name, p->next, s.member, a[3] or *p
 ;; = 125
 ;; $ afterimage values run.aft --at down --var n --stats
-;; ! afterimage: run.aft: the module has no debug information; compile it with -g
-;; = 125
+;; | n (i32) at down: called 4 times
+;; |     4 different values, from 0 to 3; each once

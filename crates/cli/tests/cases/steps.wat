@@ -136,7 +136,7 @@
 ;; |      t  function                  place      operator          effect
 ;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
 ;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
-;; | … and more: see them with --limit N, or --limit all
+;; | … and more: go on with --from @0x11c#1, or --limit all
 ;; $ afterimage trace run.aft --level memory --reverse
 ;; |      t  function                  place      operator          effect
 ;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0

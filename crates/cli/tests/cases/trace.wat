@@ -182,7 +182,7 @@
 ;; ! afterimage: run.aft: --from idle: idle was never called
 ;; = 125
 ;; $ afterimage trace run.aft --from f.c:12#1
-;; ! afterimage: run.aft: --from f.c:12#1: the module has no debug information about source lines
+;; ! afterimage: run.aft: --from f.c:12#1: the module has no debug information; compile it with -g
 ;; = 125
 ;; $ afterimage trace run.aft --function idle
 ;; ! afterimage: run.aft: idle was never called

@@ -16,9 +16,9 @@
     (drop (i32.sub (local.get $sum) (i32.const 7)))))
 
 ;; $ afterimage record --lens full -o run.aft FILE
-;; ! afterimage: why-constant.wat returned; 0 host calls recorded in run.aft (N)
 ;; ! afterimage: path of 11 executed blocks in 13 bytes
 ;; ! afterimage: values of 9 executed statements in 1 bytes (0.1111 a statement)
+;; ! afterimage: why-constant.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage why run.aft --at @0x55 --operand left
 ;; | 3 (left of i32.mul at @0x55#1 in _start)
 ;; | comes from the constant 1 at @0x33#1, one step back

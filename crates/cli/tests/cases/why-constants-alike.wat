@@ -21,9 +21,9 @@
   (data (i32.const 1000) "\05\00\00\00"))
 
 ;; $ afterimage record --lens full -o run.aft FILE
-;; ! afterimage: why-constants-alike.wat returned; 0 host calls recorded in run.aft (N)
 ;; ! afterimage: path of 21 executed blocks in 19 bytes
 ;; ! afterimage: values of 15 executed statements in 14 bytes (0.9333 a statement)
+;; ! afterimage: why-constants-alike.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage why run.aft --at _start#last
 ;; | 15, stored at @0xba#1 in _start,
 ;; | comes from the constant 7 at @0x6e#2, 2 steps back

@@ -11,9 +11,9 @@
       (br_if $next (i32.lt_u (local.get $i) (i32.const 5))))))
 
 ;; $ afterimage record --lens full -o run.aft FILE
-;; ! afterimage: why-not-after.wat returned; 0 host calls recorded in run.aft (N)
 ;; ! afterimage: path of 17 executed blocks in 17 bytes
 ;; ! afterimage: values of 36 executed statements in 1 bytes (0.0278 a statement)
+;; ! afterimage: why-not-after.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage why-not run.aft --at step+0x18 --after step#4
 ;; | step+0x18 was not executed after t=13 (it was executed once before, the last time at t=10): if at @0x39#4 in step was executed 2 times and never went there; the first time then, decided by 0, it left the function (that takes another value than 0)
 ;; | what decided it at @0x39#4, 0, comes from a local that nothing wrote, which is 0, 5 steps back

@@ -16,9 +16,9 @@
     (call $loops (i32.const 2))))
 
 ;; $ afterimage record --lens full -o run.aft FILE
-;; ! afterimage: why-not-cut.wat trapped: integer division by zero; 0 host calls recorded in run.aft (N)
 ;; ! afterimage: path of 10 executed blocks in 16 bytes
 ;; ! afterimage: values of 12 executed statements in 12 bytes (1.0000 a statement)
+;; ! afterimage: why-not-cut.wat trapped: integer division by zero; 0 host calls recorded in run.aft (N)
 ;; = 134
 ;; $ afterimage why-not run.aft --at never
 ;; | never was never executed: if at @0x54#2 in share was executed 2 times and never went there; the last time, decided by 0, it left the function (that takes another value than 0)

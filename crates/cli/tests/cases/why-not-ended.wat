@@ -11,9 +11,9 @@
     (call $later)))
 
 ;; $ afterimage record --lens full -o run.aft FILE
-;; ! afterimage: why-not-ended.wat trapped: integer division by zero; 0 host calls recorded in run.aft (N)
 ;; ! afterimage: path of 4 executed blocks in 13 bytes
 ;; ! afterimage: values of 3 executed statements in 12 bytes (4.0000 a statement)
+;; ! afterimage: why-not-ended.wat trapped: integer division by zero; 0 host calls recorded in run.aft (N)
 ;; = 134
 ;; $ afterimage why-not run.aft --at @0x46
 ;; ! afterimage: run.aft: @0x46 was executed once, at t=2; for why not again: --after 2

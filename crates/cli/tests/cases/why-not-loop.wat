@@ -13,9 +13,9 @@
     (drop (i32.add (i32.const 7) (local.get $i)))))
 
 ;; $ afterimage record --lens full -o run.aft FILE
-;; ! afterimage: why-not-loop.wat returned; 0 host calls recorded in run.aft (N)
 ;; ! afterimage: path of 6 executed blocks in 14 bytes
 ;; ! afterimage: values of 11 executed statements in 1 bytes (0.0909 a statement)
+;; ! afterimage: why-not-loop.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage why-not run.aft --at loops+0x5
 ;; | loops+0x5 was never executed: if at @0x40#1 in maybe was executed once and never went there; the last time, decided by 0, it left the function (that takes another value than 0)
 ;; |   its function would be called by call at @0x44 in maybe, which was not executed

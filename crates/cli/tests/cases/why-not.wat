@@ -27,9 +27,9 @@
     (call $leave)))
 
 ;; $ afterimage record --lens full -o run.aft FILE
-;; ! afterimage: why-not.wat exited with code 0; 1 host call recorded in run.aft (N)
 ;; ! afterimage: path of 14 executed blocks in 19 bytes
 ;; ! afterimage: values of 17 executed statements in 12 bytes (0.7059 a statement)
+;; ! afterimage: why-not.wat exited with code 0; 1 host call recorded in run.aft (N)
 ;; $ afterimage why-not run.aft --at report+0x8
 ;; | report+0x8 was never executed: if at @0x9b#3 in check was executed 3 times and never went there; the last time, decided by 0, it left the function (that takes another value than 0)
 ;; |   its function would be called by call at @0x9f in check, which was not executed

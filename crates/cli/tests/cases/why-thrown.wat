@@ -31,7 +31,7 @@
     (if (i32.gt_s (local.get $x) (i32.const 5)) (then (throw $none)))))
 
 ;; $ afterimage record --lens full -q -o run.aft --invoke thrown FILE
-;; ! afterimage: why-thrown.wat threw an exception that nothing caught; 0 host calls recorded in run.aft (N)
+;; ! afterimage: why-thrown.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run threw an exception that nothing caught at @0x58#1 in throws: what it carries is 42, which
@@ -67,7 +67,7 @@
 ;; |     1   1  @0x57         i32.mul
 ;; |     1   1  @0x58         throw $odd
 ;; $ afterimage record --force --lens full -q -o run.aft --invoke again FILE
-;; ! afterimage: why-thrown.wat threw an exception that nothing caught; 0 host calls recorded in run.aft (N)
+;; ! afterimage: why-thrown.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run threw an exception that nothing caught at @0x86#1 in passes, again: what it carries, which
@@ -94,7 +94,7 @@
 ;; |     1   1  @0x9f         i32.store
 ;; |     1   1  @0xa4         i32.load
 ;; $ afterimage record --force --lens full -q -o run.aft --invoke empty FILE 9
-;; ! afterimage: why-thrown.wat threw an exception that nothing caught; 0 host calls recorded in run.aft (N)
+;; ! afterimage: why-thrown.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run threw an exception that nothing caught at @0xb3#1 in empty: the branch at @0xb1#1 in empty led there, decided by 1, which

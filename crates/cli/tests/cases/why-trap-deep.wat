@@ -10,7 +10,7 @@
   (func (export "memory_stack") (param $n i32) (call $keeps (local.get $n))))
 
 ;; $ afterimage record --lens full -q -o run.aft --invoke memory_stack FILE -- 1
-;; ! afterimage: why-trap-deep.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft (N)
+;; ! afterimage: why-trap-deep.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap --steps 3
 ;; | the run trapped: memory access out of bounds at @0x4e#2501 in keeps, with 2,502 activations on the stack: keeps at @0x56 called itself, 2,500 times; the address of i32.store is 0xfffffff0, which

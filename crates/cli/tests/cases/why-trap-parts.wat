@@ -23,7 +23,7 @@
     (throw_ref)))
 
 ;; $ afterimage record --lens full -q -o run.aft --invoke copies FILE -- 65536 70000 0
-;; ! afterimage: why-trap-parts.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft (N)
+;; ! afterimage: why-trap-parts.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: memory access out of bounds at @0x7f#1 in copies, with to 65536 (0x10000) in 65,536 bytes, length 0: the from of memory.copy is 70000 (0x11170) in 65,536 bytes, which
@@ -31,7 +31,7 @@
 ;; |   ended at @0x7f#1 in copies
 ;; |   argument 2 of the host's call of copies
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke both FILE -- 65529
-;; ! afterimage: why-trap-parts.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft (N)
+;; ! afterimage: why-trap-parts.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: memory access out of bounds at @0x92#1 in both, with to 65530 (0xfffa) in 65,536 bytes, length 100: the from of memory.copy is 65530 (0xfffa) in 65,536 bytes, which
@@ -40,7 +40,7 @@
 ;; |   65530 (0xfffa) = 65529 (0xfff9) + 1  @0x8e#1 in both  t=1
 ;; |   argument 1 of the host's call of both
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke loads FILE -- 4
-;; ! afterimage: why-trap-parts.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft (N)
+;; ! afterimage: why-trap-parts.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: memory access out of bounds at @0x9e#1 in loads: the address of i32.load is 0xfffffffc, which
@@ -49,7 +49,7 @@
 ;; |   -4 = 4 - 8                          @0x9d#1 in loads  t=1
 ;; |   argument 1 of the host's call of loads
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke copies FILE -- -4 0 8
-;; ! afterimage: why-trap-parts.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft (N)
+;; ! afterimage: why-trap-parts.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: memory access out of bounds at @0x7f#1 in copies, with from 0 in 65,536 bytes, length 8: the to of memory.copy is 0xfffffffc in 65,536 bytes, which
@@ -60,7 +60,7 @@
 ;; ! afterimage: run.aft: `memory.copy` has no operand nonsense; it has: to, from, length
 ;; = 125
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke nothing FILE
-;; ! afterimage: why-trap-parts.wat trapped: null reference; 0 host calls recorded in run.aft (N)
+;; ! afterimage: why-trap-parts.wat trapped: null reference; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: null reference at @0xa8#1 in nothing: the exception of throw_ref is null, which
@@ -68,7 +68,7 @@
 ;; |   ended at @0xa8#1 in nothing
 ;; |   a local that nothing wrote, which is null
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke constant FILE
-;; ! afterimage: why-trap-parts.wat threw an exception that nothing caught; 0 host calls recorded in run.aft (N)
+;; ! afterimage: why-trap-parts.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run threw an exception that nothing caught at @0xbb#1 in constant, again: what it carries, which
@@ -76,7 +76,7 @@
 ;; |   ended at @0xbb#1 in constant
 ;; |   the constant 77                     @0xb3#1 in constant  t=1
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke computed FILE -- 6
-;; ! afterimage: why-trap-parts.wat threw an exception that nothing caught; 0 host calls recorded in run.aft (N)
+;; ! afterimage: why-trap-parts.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage slice run.aft --trap --by statement
 ;; | what `throw_ref` at @0xd0 in computed, t=2, where the run ended (threw an exception that nothing caught), depends on: 2 statements, 2 executions of them

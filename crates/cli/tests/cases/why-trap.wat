@@ -17,9 +17,9 @@
   (func (export "plain") (unreachable)))
 
 ;; $ afterimage record --lens full -o run.aft FILE
-;; ! afterimage: why-trap.wat trapped: unreachable executed; 0 host calls recorded in run.aft (N)
 ;; ! afterimage: path of 9 executed blocks in 13 bytes
 ;; ! afterimage: values of 11 executed statements in 43 bytes (3.9091 a statement)
+;; ! afterimage: why-trap.wat trapped: unreachable executed; 0 host calls recorded in run.aft (N)
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: unreachable executed at @0x47#1 in abort: the branch at @0x6b#1 in check led there, decided by 1, which
@@ -34,9 +34,9 @@
 ;; |     ↑ loaded at @0x8e#1 in _start ← stored at @0x7c#1
 ;; |   the constant 27                     @0x7c#1 in _start  t=1
 ;; $ afterimage record --lens full -o plain.aft --invoke plain FILE
-;; ! afterimage: why-trap.wat trapped: unreachable executed; 0 host calls recorded in plain.aft (N)
 ;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; ! afterimage: values of 0 executed statements in 1 bytes (1.0000 a statement)
+;; ! afterimage: why-trap.wat trapped: unreachable executed; 0 host calls recorded in plain.aft (N)
 ;; = 134
 ;; $ afterimage why plain.aft --trap
 ;; | the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value

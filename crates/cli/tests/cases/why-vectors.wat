@@ -22,9 +22,9 @@
     (i32.store8 (i32.const 620) (i32.load (i32.const 400)))))
 
 ;; $ afterimage record --lens full -o run.aft FILE
-;; ! afterimage: why-vectors.wat returned; 0 host calls recorded in run.aft (N)
 ;; ! afterimage: path of 18 executed blocks in 13 bytes
 ;; ! afterimage: values of 100 executed statements in 161 bytes (1.6100 a statement)
+;; ! afterimage: why-vectors.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage why run.aft --at @0x60 --steps 9
 ;; | 25 at @0x60#1 in _start
 ;; | has a longer way behind it: 9 steps were gone back, and the beginning was not reached

@@ -30,9 +30,9 @@
     (drop (i32.load8_u (i32.add (i32.load (i32.const 204)) (i32.const 1))))))
 
 ;; $ afterimage record --lens full --stdin FILE -o run.aft FILE one
-;; ! afterimage: why.wat returned; 3 host calls recorded in run.aft (N)
 ;; ! afterimage: path of 51 executed blocks in 18 bytes
 ;; ! afterimage: values of 141 executed statements in 103 bytes (0.7305 a statement)
+;; ! afterimage: why.wat returned; 3 host calls recorded in run.aft (N)
 ;; $ afterimage why run.aft --at @0x10a
 ;; | 97, stored at @0x10a#1 in _start,
 ;; | comes from byte 4 of standard input, 'y', 9 steps back

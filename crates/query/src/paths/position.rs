@@ -345,7 +345,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     }
 
     /// The position of the execution of an operator in block T, as [`statement`](Self::statement) takes it: `@0x1f3#3`. `None` if the operator is in
-    /// no block.
+    /// no block, or its block was not executed then.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -358,8 +358,12 @@ impl<'a, S: Segments> Positions<'a, S> {
         let Some(block) = self.block(function, op) else {
             return Ok(None);
         };
-        let number = self.executions(function, block)?.rank(time)?;
-        Ok(Some(format!("@{}#{number}", self.offset(function, op))))
+        let executions = self.executions(function, block)?;
+        let number = executions.rank(time)?;
+        // A function may return without executing another block.
+        let found = executions.select(number)?;
+        let is_here = found.is_some_and(|found| found.time == time);
+        Ok(is_here.then(|| format!("@{}#{number}", self.offset(function, op))))
     }
 
     fn block(&self, function: FuncId, op: OpId) -> Option<BlockId> {
