@@ -20,25 +20,47 @@
 ;; |           #1  t=2              3
 ;; |           #2  t=8              1
 ;; $ afterimage values run.aft --at @0x40 --var $total
-;; ! afterimage: run.aft: the module has no debug information; compile it with -g
-;; = 125
+;; | $total (i64) at @0x40: executed 4 times
+;; |           #1  t=3              0
+;; |           #2  t=4              3
+;; |           #3  t=5              5
+;; |           #4  t=9              0
 ;; $ afterimage values run.aft --at @0x40 --var total --stats
-;; ! afterimage: run.aft: the module has no debug information; compile it with -g
-;; = 125
+;; | total (i64) at @0x40: executed 4 times
+;; |     3 different values, from 0 to 5; most often 0 (2 times)
 ;; $ afterimage values run.aft --at @0x40 --var n --histogram --format json
-;; ! afterimage: run.aft: the module has no debug information; compile it with -g
-;; = 125
+;; | {"at":"@0x40","count":4,"counts":[{"bits":"0x1","times":2,"type":"i32","value":"1"},{"bits":"0x2","times":1,"type":"i32","value":"2"},{"bits":"0x3","times":1,"type":"i32","value":"3"}],"missing":[],"more":0,"schema":"afterimage/variable/1","stats":[{"different":3,"largest":"3","smallest":"1","type":"i32"}],"variable":"n"}
 ;; $ afterimage state run.aft --at @0x40#3
-;; ! afterimage: run.aft: the operator at 0x5b was executed once, so there is no #3; the last is #1
-;; = 125
+;; | before @0x40, in the block at t=5 of 11
+;; | #0 sum(1)  @0x40  t=5
+;; |     the module has no debug information; compile it with -g
+;; |     local 0 $n = 1  (i32, parameter)
+;; |     local 1 $total = 5  (i64)
+;; | #1 _start()  @0x56  t=1
 ;; $ afterimage why run.aft --at @0x40#3 --var total
-;; ! afterimage: run.aft: the operator at 0x5b was executed once, so there is no #3; the last is #1
-;; = 125
+;; | total is 5 before @0x40#3 in sum at t=5, which
+;; | comes from the constant 3 at @0x54#1, 3 steps back
+;; |   5 = 3 + 2                           @0x40#2 in sum  t=4
+;; |       2: afterimage why run.aft --at @0x40#2 --operand right
+;; |   3 = 0 + 3                           @0x40#1 in sum  t=3
+;; |       0: afterimage why run.aft --at @0x40#1 --operand left
+;; |   3 = i64.extend_i32_u(3)             @0x3f#1 in sum  t=3
+;; |   the constant 3                      @0x54#1 in _start  t=1
 ;; $ afterimage slice run.aft --at @0x40#3 --var total --by statement
-;; ! afterimage: run.aft: --at @0x40#3: the operator at 0x5b was executed once, so there is no #3; the last is #1
-;; = 125
+;; | what total = 5 before @0x40#3, t=5, depends on: 5 statements, 7 executions of them
+;; |
+;; | sum
+;; | times  of  offset  line  text
+;; |     2   4  @0x3f         i64.extend_i32_u
+;; |     2   4  @0x40         i64.add
+;; |     1   4  @0x47         i32.sub
+;; |     1   4  @0x4c         br_if $next
+;; |
+;; | _start
+;; | times  of  offset  line  text
+;; |     1   1  @0x56         call $sum
 ;; $ afterimage memory run.aft --at @0x40#3 --var total
-;; ! afterimage: run.aft: --at @0x40#3: the operator at 0x5b was executed once, so there is no #3; the last is #1
+;; ! afterimage: run.aft: total is local 1 of sum at t=5, not in memory; see what it holds with: afterimage values run.aft --at @0x40#3 --var total
 ;; = 125
 ;; $ afterimage values run.aft --at sum --var nosuch
 ;; ! afterimage: run.aft: the module has no debug information; compile it with -g

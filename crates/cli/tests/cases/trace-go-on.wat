@@ -74,5 +74,20 @@
 ;; ! afterimage: run.aft: leaf executes nothing from t=7 to t=12; it does nearest at t=3
 ;; = 125
 ;; $ afterimage trace run.aft --level statement --from @0x5d#2 --limit 2
+;; |      t  function                  place      operator          effect
+;; |      9  loop                      @0x5d      i32.gt_s          = 1
+;; |      9  loop                      @0x5e      br_if             on 1
+;; | … and more: go on with --from @0x56#3, or --limit all
 ;; $ afterimage trace run.aft --level statement --from 3 --limit 1
+;; |      t  function                  place      operator          effect
+;; |      3  leaf                      @0x34      end               returns
+;; | … and more: see them with --limit N, or --limit all
 ;; $ afterimage trace run.aft --level statement --limit 6
+;; |      t  function                  place      operator          effect
+;; |      1  f                                    host              calls f()
+;; |      1  f                         @0x66      call              by-call()
+;; |      2  by-call                   @0x39      call              leaf()
+;; |      3  leaf                      @0x34      end               returns
+;; |      3  by-call                   @0x3b      end               returns 5
+;; |      4  f                         @0x68      call              by-catch()
+;; | … and more: go on with --from @0x48#1, or --limit all
