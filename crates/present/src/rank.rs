@@ -223,7 +223,7 @@ pub fn rank_text(
 ) -> Result<(), PresentError> {
     let mut cache = Cache::new(sources);
     if report.source.files().is_empty() {
-        writeln!(out, "No lines are known: {}.", report.source.missing())?;
+        writeln!(out, "{}: no lines are known", report.source.missing())?;
     } else {
         lines_text(out, report, &mut cache, style)?;
     }
