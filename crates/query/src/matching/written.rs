@@ -1,62 +1,36 @@
 //! Which statements wrote what others read.
 
-use afterimage_machine::Range;
+use afterimage_machine::{Labels, Range};
 use rustc_hash::FxHashMap;
 
-/// Words of a page. Few for the tests, which have few words.
-const WORDS: usize = if cfg!(test) { 2 } else { 1 << 14 };
+/// Words of a chunk, chunks that lie together, and how many are open at once: 16 MiB of memory. Few for the tests, which have few words.
+const CHUNK: usize = if cfg!(test) { 2 } else { 256 };
+const CHUNKS: usize = if cfg!(test) { 2 } else { 256 };
+const OPEN: usize = if cfg!(test) { 2 } else { 1 << 14 };
 /// Most statements that are kept of those that wrote what one reads.
 const KEPT: usize = 16;
 
+type Words = Labels<CHUNK, CHUNKS>;
+
 /// By word of the first memory, which statement wrote it last, while a run is followed; and for each statement which statements wrote the first word of what it read. This is evidence for a match, so a word is enough.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Written {
     /// One more than the statement; 0 for none.
-    pages: Vec<Page>,
+    words: Words,
     /// By statement what was seen last, and all that was seen.
     of: Vec<(u32, Vec<u32>)>,
 }
 
-#[derive(Debug)]
-enum Page {
-    /// All words have it.
-    All(u32),
-    Each(Box<[u32]>),
-}
-
-impl Default for Page {
+impl Default for Written {
     fn default() -> Self {
-        Self::All(0)
+        Self {
+            words: Labels::new(OPEN),
+            of: Vec::new(),
+        }
     }
 }
 
 impl Written {
-    fn word(&mut self, word: u64) -> &mut u32 {
-        let page = self.page((word / WORDS as u64) as usize);
-        if let Page::All(by) = page {
-            *page = Page::Each(vec![*by; WORDS].into());
-        }
-        match page {
-            Page::Each(words) => &mut words[(word % WORDS as u64) as usize],
-            Page::All(by) => by,
-        }
-    }
-
-    fn page(&mut self, page: usize) -> &mut Page {
-        if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, Page::default);
-        }
-        &mut self.pages[page]
-    }
-
-    fn last(&self, word: u64) -> u32 {
-        match self.pages.get((word / WORDS as u64) as usize) {
-            Some(Page::Each(words)) => words[(word % WORDS as u64) as usize],
-            Some(Page::All(by)) => *by,
-            None => 0,
-        }
-    }
-
     /// Somebody writes; `None` is the host.
     #[inline(always)]
     pub fn write(&mut self, statement: Option<u32>, range: Range) {
@@ -65,24 +39,9 @@ impl Written {
         }
         let by = statement.map_or(0, |statement| statement + 1);
         let (first, last) = (range.address / 4, (range.address + range.length - 1) / 4);
-        if last - first < WORDS as u64 {
-            (first..=last).for_each(|word| *self.word(word) = by);
-        } else {
-            self.write_many(first, last, by);
-        }
-    }
-
-    #[cold]
-    fn write_many(&mut self, first: u64, last: u64, by: u32) {
-        let mut word = first;
-        while word <= last {
-            if word.is_multiple_of(WORDS as u64) && last - word >= WORDS as u64 - 1 {
-                *self.page((word / WORDS as u64) as usize) = Page::All(by);
-                word += WORDS as u64;
-            } else {
-                *self.word(word) = by;
-                word += 1;
-            }
+        match first == last {
+            true => self.words.set(0, first, by.into()),
+            false => self.words.fill(0, first, last + 1, by.into()),
         }
     }
 
@@ -92,7 +51,7 @@ impl Written {
         if range.memory != 0 || range.length == 0 {
             return;
         }
-        let by = self.last(range.address / 4);
+        let by = self.words.get(0, range.address / 4) as u32;
         let at = statement as usize;
         if at >= self.of.len() {
             self.of.resize(at + 1, (0, Vec::new()));
@@ -121,37 +80,29 @@ impl Written {
             let inside = (4 * word).max(to.address) - to.address;
             (from.address + inside) / 4
         };
-        let pages = first / WORDS as u64..=last / WORDS as u64;
-        let mut of_page = |page: u64| {
-            let start = first.max(page * WORDS as u64);
-            let end = last.min(page * WORDS as u64 + WORDS as u64 - 1);
-            if end - start == WORDS as u64 - 1
-                && let Some(by) = self.common(source(start), source(end))
+        let together = Words::TOGETHER;
+        let mut of_folder = |folder: u64| {
+            let start = first.max(folder * together);
+            let end = last.min((folder + 1) * together - 1);
+            if end - start == together - 1
+                && let Some(by) = self.words.common(0, source(start), source(end))
             {
-                *self.page(page as usize) = Page::All(by);
-                return;
+                return self.words.fill(0, start, end + 1, by);
             }
-            let mut one = |word: u64| *self.word(word) = self.last(source(word));
+            let mut one = |word: u64| {
+                let by = self.words.get(0, source(word));
+                self.words.set(0, word, by);
+            };
             match from.address < to.address {
                 true => (start..=end).rev().for_each(&mut one),
                 false => (start..=end).for_each(&mut one),
             }
         };
+        let folders = first / together..=last / together;
         match from.address < to.address {
-            true => pages.rev().for_each(&mut of_page),
-            false => pages.for_each(&mut of_page),
+            true => folders.rev().for_each(&mut of_folder),
+            false => folders.for_each(&mut of_folder),
         }
-    }
-
-    /// Who wrote all words of a range last, if that was one and pages tell it.
-    fn common(&self, first: u64, last: u64) -> Option<u32> {
-        let of = |page: u64| match self.pages.get(page as usize) {
-            Some(Page::Each(_)) => None,
-            Some(Page::All(by)) => Some(*by),
-            None => Some(0),
-        };
-        let by = of(first / WORDS as u64)?;
-        (of(last / WORDS as u64)? == by).then_some(by)
     }
 
     /// By statement that read, those that wrote, both by other numbers.
@@ -192,8 +143,8 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        // At the end of a page, too.
-        let at = || (0u64..160).prop_map(|byte| byte + 4 * (WORDS as u64).saturating_sub(20));
+        // Where folders meet, too.
+        let at = || (0u64..160).prop_map(|byte| byte + 4 * Words::TOGETHER.saturating_sub(20));
         prop_oneof![
             (0u32..9, at(), 1u64..12).prop_map(|(by, at, length)| Step::Write(by, at, length)),
             (at(), 1u64..12).prop_map(|(at, length)| Step::Host(at, length)),

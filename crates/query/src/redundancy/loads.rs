@@ -13,8 +13,8 @@ use super::shadow::MOST_PLACES;
 use super::tracker::Tracker;
 use crate::steps::{Follower, Run, StepsError, is_access};
 
-/// Finds how redundant the loads of a run are, by following it. Time is linear in the run, memory in the memory that the guest touches: eight times that, and more where
-/// the same bytes are accessed in pieces of different sizes.
+/// Finds how redundant the loads of a run are, by following it. Time is linear in the run, memory in the memory that the guest touches, of which 16 MiB have eight bytes for each
+/// byte and the rest what is left of these when all that is regular in them is packed.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -29,7 +29,7 @@ where
     let mut follower = Follower::new(run, log)?;
     let mut watch = Watch {
         places: Rc::default(),
-        tracker: Tracker::new(run.program.memories as usize, u32::MAX),
+        tracker: Tracker::new(u32::MAX),
     };
     let mut instructions = 0;
     while let Some(visit) = follower.next()? {

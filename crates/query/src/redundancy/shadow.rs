@@ -1,13 +1,17 @@
 //! What is known of each byte of memory: which accesses it is still available from.
 
-use rustc_hash::FxHashMap;
+use afterimage_machine::{Labels, Range};
 
 /// Places have smaller numbers than this.
 pub(super) const MOST_PLACES: u32 = 1 << 26;
 /// An access of more bytes counts as one of so many: no load reads more.
 const LONGEST: u64 = 16;
 /// Bytes of memory that have their records together.
-const PAGE: u64 = 1 << 16;
+const CHUNK: u64 = 256;
+/// How many of these are open at once: 16 MiB of memory.
+const OPEN: usize = if cfg!(test) { 4 } else { 1 << 16 };
+/// Most records of a byte: their reaches, up to the longest, are all different.
+const LAYERS: usize = LONGEST as usize;
 
 /// An access that a byte is available from: `when << 32 | place << 6 | reach << 1 | more`.
 ///
@@ -46,35 +50,37 @@ impl Available {
     }
 }
 
-/// One memory. For each byte it has the latest access, and of older ones those that reach further than all that are later: so whatever a load reads, the latest access that covered
+/// For each byte of memories the latest access, and of older ones those that reach further than all that are later: so whatever a load reads, the latest access that covered
 /// it all is among those of its first byte. Nearly always there is one.
 ///
 /// Invariant: what an access covered is available from it at each byte that it covered, so a byte's longest reach is at most one more than that of the next byte.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shadow {
-    pages: Vec<Option<Box<[Record]>>>,
-    /// By the byte's address, the older ones, the latest last: each reaches further than those behind it.
-    older: FxHashMap<u64, Vec<Record>>,
+    /// A memory has a layer for the latest records, and one for each older one.
+    records: Labels,
+    scratch: Vec<Record>,
+}
+
+impl Default for Shadow {
+    fn default() -> Self {
+        Self {
+            records: Labels::new(OPEN),
+            scratch: Vec::new(),
+        }
+    }
 }
 
 impl Shadow {
-    #[inline(always)]
-    fn page(&mut self, page: usize) -> &mut [Record] {
-        if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, || None);
-        }
-        // Zeroed by the system, and not there before it is touched.
-        self.pages[page].get_or_insert_with(|| vec![0; PAGE as usize].into())
-    }
-
     /// A load of so many bytes, 16 at most: what it could have had its value from, the latest. Then the bytes are available from it.
     #[inline]
-    pub fn load(&mut self, address: u64, length: u64, place: u32, now: u32) -> Option<Available> {
-        let at = (address % PAGE) as usize;
-        if at + length as usize > PAGE as usize {
-            return self.load_across(address, length, place, now);
+    pub fn load(&mut self, range: Range, place: u32, now: u32) -> Option<Available> {
+        let (address, length) = (range.address, range.length);
+        let at = (address % CHUNK) as usize;
+        if at + length as usize > CHUNK as usize {
+            return self.load_across(range, place, now);
         }
-        let records = &mut self.page((address / PAGE) as usize)[at..at + length as usize];
+        let chunk = self.records.chunk(layer(range, 0), address / CHUNK);
+        let records = &mut chunk[at..at + length as usize];
         let first = records[0];
         // The usual case: what was there reaches as far as this, or less far and there is nothing older.
         let mut plain = true;
@@ -88,50 +94,41 @@ impl Shadow {
             }
             return (reach(first) >= length).then(|| Available::of(first));
         }
-        self.load_across(address, length, place, now)
+        self.load_across(range, place, now)
     }
 
     #[cold]
-    fn load_across(
-        &mut self,
-        address: u64,
-        length: u64,
-        place: u32,
-        now: u32,
-    ) -> Option<Available> {
-        let first = self.get(address);
-        let mut found = Some(first);
-        if reach(first) < length {
-            let older = self.older.get(&address).filter(|_| first & 1 == 1);
-            let older = older.into_iter().flatten().rev();
-            found = older.copied().find(|&known| reach(known) >= length);
-        }
-        for k in 0..length {
-            let (at, new) = (address + k, record(now, place, length - k));
-            let known = self.get(at);
-            let mut more = known & 1;
-            if reach(known) > reach(new) {
-                self.older.entry(at).or_default().push(known & !1);
-                more = 1;
-            } else if more == 1 {
-                more = self.drop_older(at, |known| reach(known) > reach(new));
+    fn load_across(&mut self, range: Range, place: u32, now: u32) -> Option<Available> {
+        let mut list = std::mem::take(&mut self.scratch);
+        let mut found = None;
+        for k in 0..range.length {
+            let at = range.address + k;
+            self.list(range, at, &mut list);
+            if k == 0 {
+                let mut list = list.iter();
+                found = list.find(|&&known| reach(known) >= range.length).copied();
             }
-            self.set(at, new | more);
+            let new = record(now, place, range.length - k);
+            list.retain(|&known| reach(known) > reach(new));
+            list.insert(0, new);
+            self.put(range, at, &list);
         }
+        self.scratch = list;
         found.map(Available::of)
     }
 
     /// A store of so many bytes, 16 at most: only from it they are available.
     #[inline]
-    pub fn store(&mut self, address: u64, length: u64, place: u32, now: u32) {
-        let at = (address % PAGE) as usize;
-        if at == 0 || at + length as usize > PAGE as usize {
-            return self.store_across(address, length, place, now);
+    pub fn store(&mut self, range: Range, place: u32, now: u32) {
+        let (address, length) = (range.address, range.length);
+        let at = (address % CHUNK) as usize;
+        if at == 0 || at + length as usize > CHUNK as usize {
+            return self.store_across(range, place, now);
         }
-        let records = &mut self.page((address / PAGE) as usize)[at - 1..at + length as usize];
-        let more = records.iter().fold(0, |more, &known| more | known & 1);
-        if more == 1 || reach(records[0]) > 1 {
-            return self.store_across(address, length, place, now);
+        let chunk = self.records.chunk(layer(range, 0), address / CHUNK);
+        let records = &mut chunk[at - 1..at + length as usize];
+        if records[0] & 1 == 1 || reach(records[0]) > 1 {
+            return self.store_across(range, place, now);
         }
         for (k, known) in records[1..].iter_mut().enumerate() {
             *known = record(now, place, length - k as u64);
@@ -139,117 +136,87 @@ impl Shadow {
     }
 
     #[cold]
-    fn store_across(&mut self, address: u64, length: u64, place: u32, now: u32) {
-        self.write(address, length);
-        for k in 0..length {
-            self.set(address + k, record(now, place, length - k));
+    fn store_across(&mut self, range: Range, place: u32, now: u32) {
+        self.write(range);
+        for k in 0..range.length {
+            let known = record(now, place, range.length - k);
+            self.records.set(layer(range, 0), range.address + k, known);
         }
     }
 
     /// Bytes are written that no load or store had: they are available from nothing.
-    pub fn write(&mut self, address: u64, length: u64) {
-        if length == 0 {
+    pub fn write(&mut self, range: Range) {
+        if range.length == 0 {
             return;
         }
-        let end = address + length;
-        let mut at = address;
-        while at < end {
-            let next = end.min((at / PAGE + 1) * PAGE);
-            if let Some(Some(page)) = self.pages.get_mut((at / PAGE) as usize) {
-                let own = (at % PAGE) as usize..=((next - 1) % PAGE) as usize;
-                for (at, known) in (at..next).zip(&mut page[own]) {
-                    if *known & 1 == 1 {
-                        self.older.remove(&at);
-                    }
-                    *known = 0;
-                }
-            }
-            at = next;
-        }
+        let (first, end) = (range.address, range.address + range.length);
+        self.records.fill(layer(range, 0), first, end, 0);
         // What reached into them from before reaches them no more.
-        for before in 1..LONGEST.min(address + 1) {
-            if !self.shorten(address - before, before) {
+        for before in 1..LONGEST.min(first + 1) {
+            if !self.shorten(range, first - before, before) {
                 break;
             }
         }
     }
 
     /// Nothing reaches further from this byte than so far. Whether something did.
-    fn shorten(&mut self, at: u64, to: u64) -> bool {
-        let known = self.get(at);
+    fn shorten(&mut self, range: Range, at: u64, to: u64) -> bool {
         let limited = |known: Record| known & !(31 << 1) | reach(known).min(to) << 1;
-        if known & 1 == 0 {
-            if reach(known) <= to {
-                return false;
-            }
-            self.set(at, limited(known));
-            return true;
+        let mut list = std::mem::take(&mut self.scratch);
+        self.list(range, at, &mut list);
+        let any = list.iter().any(|&known| reach(known) > to);
+        if any {
+            list.iter_mut().for_each(|known| *known = limited(*known));
+            list.dedup_by_key(|known| reach(*known));
+            self.put(range, at, &list);
         }
-        let older = self.older.get_mut(&at);
-        let mut kept: Vec<Record> = Vec::new();
-        let mut any = reach(known) > to;
-        let mut longest = reach(known).min(to);
-        for &old in older.iter().flat_map(|older| older.iter().rev()) {
-            any |= reach(old) > to;
-            if reach(old).min(to) > longest {
-                longest = reach(old).min(to);
-                kept.push(limited(old));
-            }
-        }
-        kept.reverse();
-        let more = u64::from(!kept.is_empty());
-        match kept.is_empty() {
-            true => drop(self.older.remove(&at)),
-            false => drop(self.older.insert(at, kept)),
-        }
-        self.set(at, limited(known) & !1 | more);
+        self.scratch = list;
         any
     }
 
-    /// Keeps some of the older accesses of a byte. 1 if any is left.
-    fn drop_older(&mut self, at: u64, keep: impl Fn(Record) -> bool) -> u64 {
-        let Some(older) = self.older.get_mut(&at) else {
-            return 0;
-        };
-        older.retain(|&known| keep(known));
-        if older.is_empty() {
-            self.older.remove(&at);
-            return 0;
+    /// The records of a byte, the latest first: each reaches further than the one before it.
+    fn list(&mut self, range: Range, at: u64, list: &mut Vec<Record>) {
+        list.clear();
+        for older in 0..LAYERS {
+            let known = self.records.get(layer(range, older), at);
+            if known == 0 {
+                break;
+            }
+            list.push(known & !1);
+            if known & 1 == 0 {
+                break;
+            }
         }
-        1
     }
 
-    #[inline]
-    fn get(&self, at: u64) -> Record {
-        let page = self.pages.get((at / PAGE) as usize);
-        page.and_then(Option::as_ref)
-            .map_or(0, |page| page[(at % PAGE) as usize])
-    }
-
-    fn set(&mut self, at: u64, known: Record) {
-        self.page((at / PAGE) as usize)[(at % PAGE) as usize] = known;
+    /// Gives a byte its records. What a layer has for it beyond them counts for nothing.
+    fn put(&mut self, range: Range, at: u64, list: &[Record]) {
+        for (older, &known) in list.iter().enumerate() {
+            let more = u64::from(older + 1 < list.len());
+            self.records.set(layer(range, older), at, known | more);
+        }
     }
 
     /// Changes when each access happened.
     pub fn renumber(&mut self, new: impl Fn(u32) -> u32) {
-        let renumbered =
-            |known: Record| u64::from(new(when(known))) << 32 | known & u64::from(u32::MAX);
-        for page in self.pages.iter_mut().flatten() {
-            for known in page.iter_mut().filter(|known| **known != 0) {
-                *known = renumbered(*known);
-            }
-        }
-        for known in self.older.values_mut().flatten() {
-            *known = renumbered(*known);
-        }
+        self.records.change(|known| match known {
+            0 => 0,
+            known => u64::from(new(when(known))) << 32 | known & u64::from(u32::MAX),
+        });
     }
+}
+
+/// Which numbers are those of a range's memory and the so many-th record of each byte.
+#[inline(always)]
+fn layer(range: Range, older: usize) -> usize {
+    range.memory as usize * LAYERS + older
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Available, PAGE, Shadow};
+    use super::{Available, CHUNK, Range, Shadow};
 
     #[derive(Clone, Copy, Debug)]
     enum Does {
@@ -270,8 +237,8 @@ mod tests {
         let does =
             prop_oneof![4 => Just(Does::Load), 3 => Just(Does::Store), 1 => Just(Does::Write)];
         let length = prop_oneof![Just(1u64), Just(2), Just(4), Just(4), Just(8), Just(16)];
-        // Around where pages meet, and at the beginning of memory.
-        let first = prop_oneof![PAGE - 20..PAGE + 6, 0..8u64];
+        // Around where chunks meet, and at the beginning of memory.
+        let first = prop_oneof![CHUNK - 20..CHUNK + 6, 0..8u64];
         (does, first, length, 0..40u64).prop_map(|(does, first, length, long)| Access {
             does,
             first,
@@ -310,13 +277,14 @@ mod tests {
             for (k, &access) in accesses.iter().enumerate() {
                 let Access { does, first, length } = access;
                 let (place, now) = (k as u32 % 5, k as u32 + 1);
+                let range = Range { memory: 1, address: first, length };
                 match does {
                     Does::Load => {
-                        let found = shadow.load(first, length, place, now);
+                        let found = shadow.load(range, place, now);
                         prop_assert_eq!(found, naive(&accesses[..k], access), "access {}", k);
                     }
-                    Does::Store => shadow.store(first, length, place, now),
-                    Does::Write => shadow.write(first, length),
+                    Does::Store => shadow.store(range, place, now),
+                    Does::Write => shadow.write(range),
                 }
             }
         }

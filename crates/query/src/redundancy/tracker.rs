@@ -9,7 +9,7 @@ use super::ways::Ways;
 
 /// Is told of what a run does to memory, in order, of executions of paths and of calls.
 pub(super) struct Tracker {
-    memories: Vec<Shadow>,
+    memories: Shadow,
     ways: Ways,
     /// How many paths and activations began; that is when an access happens.
     now: u32,
@@ -20,12 +20,10 @@ pub(super) struct Tracker {
 }
 
 impl Tracker {
-    /// With so many memories. After so many paths and activations they are numbered anew.
-    pub fn new(memories: usize, most: u32) -> Self {
+    /// After so many paths and activations they are numbered anew.
+    pub fn new(most: u32) -> Self {
         Self {
-            memories: std::iter::repeat_with(Shadow::default)
-                .take(memories)
-                .collect(),
+            memories: Shadow::default(),
             ways: Ways::default(),
             now: 1,
             open: Vec::new(),
@@ -41,8 +39,7 @@ impl Tracker {
     /// A load reads.
     #[inline]
     pub fn load(&mut self, place: u32, range: Range) {
-        let memory = &mut self.memories[range.memory as usize];
-        let found = memory.load(range.address, range.length, place, self.now);
+        let found = self.memories.load(range, place, self.now);
         self.ways.executed(place);
         if let Some(from) = found {
             let began = self.open.last().copied().unwrap_or(0);
@@ -54,13 +51,12 @@ impl Tracker {
     /// A store writes.
     #[inline]
     pub fn store(&mut self, place: u32, range: Range) {
-        let memory = &mut self.memories[range.memory as usize];
-        memory.store(range.address, range.length, place, self.now);
+        self.memories.store(range, place, self.now);
     }
 
     /// Something else writes.
     pub fn written(&mut self, range: Range) {
-        self.memories[range.memory as usize].write(range.address, range.length);
+        self.memories.write(range);
     }
 
     /// An execution of a path begins.
@@ -90,9 +86,7 @@ impl Tracker {
     fn renumber(&mut self) {
         let open = &self.open;
         let rank = |when: u32| open.partition_point(|&began| began <= when) as u32 + 1;
-        for memory in &mut self.memories {
-            memory.renumber(rank);
-        }
+        self.memories.renumber(rank);
         self.now = rank(self.now);
         for (began, new) in self.open.iter_mut().zip(2..) {
             *began = new;
@@ -203,7 +197,7 @@ mod tests {
     }
 
     fn tracked(events: &[Event], most: u32) -> Counts {
-        let mut tracker = Tracker::new(2, most);
+        let mut tracker = Tracker::new(most);
         tracker.places(PLACES);
         for &event in events {
             match event {

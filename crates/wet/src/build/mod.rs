@@ -39,6 +39,8 @@ pub(crate) const NEAR: u64 = 64;
 const DEAREST: u32 = 200;
 /// What is never computed.
 const KEPT: u32 = 250;
+/// Bytes for who wrote words and bytes of memories last, of pages that are not packed: those of 57 MiB whose words are told apart.
+const ROOM: usize = 128 << 20;
 
 /// Reads what a machine did off a [`tape`], and collects what is to be stored.
 pub(crate) struct Builder<'a> {
@@ -100,7 +102,9 @@ impl<'a> Builder<'a> {
             nodes: numbers.sites.iter().map(|site| site.node).collect(),
             numbers: Arc::new(numbers),
             counts: (0..known.len()).map(|_| 0).collect(),
-            memories: (0..memories).map(|_| Shadow::default()).collect(),
+            memories: (0..memories)
+                .map(|_| Shadow::new(ROOM / memories))
+                .collect(),
             globals: vec![Entry::default(); globals],
             activations: Activations::default(),
             current: Current { node, count: 0 },
@@ -304,7 +308,7 @@ impl<'a> Builder<'a> {
                 let address = record.word();
                 let value = record.value();
                 let length = u64::from(action.length);
-                let shadow = &self.memories[action.index as usize];
+                let shadow = &mut self.memories[action.index as usize];
                 let cost = match shadow.single(address, length) {
                     Some(entry) => {
                         if TOLD {
@@ -354,7 +358,7 @@ impl<'a> Builder<'a> {
                     length,
                 };
                 let mut dearest = KEPT;
-                let shadow = &self.memories[action.from as usize];
+                let shadow = &mut self.memories[action.from as usize];
                 if TOLD {
                     self.columns.copy(action.number, execution, |copies| {
                         dearest = shadow.runs(range, &mut copies.runs);
@@ -453,7 +457,7 @@ impl<'a> Builder<'a> {
     /// Splits a range by who wrote it. The answer is what that costs.
     #[inline(never)]
     fn split(&mut self, range: Range) -> u32 {
-        let shadow = &self.memories[range.memory as usize];
+        let shadow = &mut self.memories[range.memory as usize];
         let mut cost = 0;
         self.parts.clear();
         for i in 0..range.length {

@@ -1,6 +1,8 @@
 //! Who wrote each byte last.
 
-use afterimage_machine::Range;
+use std::collections::VecDeque;
+
+use afterimage_machine::{Range, pack, unpack};
 
 use super::KEPT;
 use super::buffers::Run;
@@ -18,10 +20,14 @@ const FEW: usize = 16;
 /// Per byte of a memory, who wrote it last, and how much work it is to compute what was written.
 ///
 /// A page that one write filled has one entry, one that few writes touched has their parts. Of others are kept entries of words, and where not all
-/// bytes of a word come from one write in order, of its bytes.
-#[derive(Default)]
+/// bytes of a word come from one write in order, of its bytes. Those pages take more than what they tell of, so the oldest are packed when there are many.
 pub(super) struct Shadow {
     pages: Vec<Page>,
+    /// Pages that have entries of words, those that got them first before the others. Some are listed twice, or have none any more.
+    open: VecDeque<u32>,
+    /// How many bytes these take, and may take.
+    taken: usize,
+    room: usize,
 }
 
 enum Page {
@@ -30,6 +36,14 @@ enum Page {
     /// The first begins with the page, and each ends where the next one begins.
     Few(Vec<Part>),
     Each(Box<Each>),
+    Packed(Packed),
+}
+
+/// A page that had entries of words.
+struct Packed {
+    bytes: Box<[u8]>,
+    /// All is to be kept.
+    kept: bool,
 }
 
 impl Default for Page {
@@ -115,6 +129,17 @@ impl Page {
                 (parts[next - 1].at(within), end - within)
             }
             Self::Each(page) => (page.byte(within), 1),
+            Self::Packed(page) => (page.unpacked().byte(within), 1),
+        }
+    }
+
+    /// How many bytes its entries of words and bytes take.
+    fn taken(&self) -> usize {
+        match self {
+            Self::Each(page) => {
+                size_of::<Each>() + page.bytes.as_ref().map_or(0, |_| size_of::<Bytes>())
+            }
+            _ => 0,
         }
     }
 
@@ -183,15 +208,39 @@ impl Each {
         }
     }
 
+    /// Definitions of words, then of the bytes of words that are told apart; and costs likewise.
+    fn packed(&self) -> Packed {
+        let (mut defs, mut costs) = (Vec::new(), Vec::new());
+        costs.extend(self.costs.map(u64::from));
+        for word in (0..PAGE / WORD).filter(|word| self.defs[*word] == APART) {
+            if let Some(bytes) = &self.bytes {
+                defs.extend(&bytes.defs[word * WORD..][..WORD]);
+                costs.extend(
+                    bytes.costs[word * WORD..][..WORD]
+                        .iter()
+                        .map(|&cost| u64::from(cost)),
+                );
+            }
+        }
+        let mut bytes = Vec::new();
+        [&self.defs, &*defs, &*costs].map(|numbers| pack(numbers, &mut bytes));
+        Packed {
+            bytes: bytes.into(),
+            kept: false,
+        }
+    }
+
+    fn keep(&mut self) {
+        self.costs.fill(KEPT as u8);
+        if let Some(bytes) = &mut self.bytes {
+            bytes.costs.fill(KEPT as u8);
+        }
+    }
+
     /// Tells the bytes of a word apart.
     #[inline]
     fn apart(&mut self, word: usize) -> &mut Bytes {
-        let bytes = self.bytes.get_or_insert_with(|| {
-            Box::new(Bytes {
-                defs: [0; PAGE],
-                costs: [0; PAGE],
-            })
-        });
+        let bytes = self.bytes.get_or_insert_with(Bytes::new);
         let def = std::mem::replace(&mut self.defs[word], APART);
         if def != APART {
             for i in 0..WORD {
@@ -224,7 +273,107 @@ impl Each {
     }
 }
 
+impl Packed {
+    fn unpacked(&self) -> Box<Each> {
+        let mut page = Each::new();
+        let mut from = 0;
+        let mut next = |numbers: &mut [u64]| from += unpack(&self.bytes[from..], numbers);
+        next(&mut page.defs);
+        let apart = (0..PAGE / WORD).filter(|word| page.defs[*word] == APART);
+        let apart = Vec::from_iter(apart);
+        let mut defs = vec![0; apart.len() * WORD];
+        next(&mut defs);
+        let mut costs = vec![0; PAGE / WORD + defs.len()];
+        next(&mut costs);
+        for (cost, &packed) in page.costs.iter_mut().zip(&costs) {
+            *cost = packed as u8;
+        }
+        if !apart.is_empty() {
+            let bytes = page.bytes.insert(Bytes::new());
+            let each = defs.iter().zip(&costs[PAGE / WORD..]);
+            let places = apart.iter().flat_map(|word| word * WORD..(word + 1) * WORD);
+            for (at, (&def, &cost)) in places.zip(each) {
+                (bytes.defs[at], bytes.costs[at]) = (def, cost as u8);
+            }
+        }
+        if self.kept {
+            page.keep();
+        }
+        page
+    }
+}
+
+impl Bytes {
+    fn new() -> Box<Self> {
+        Box::new(Self {
+            defs: [0; PAGE],
+            costs: [0; PAGE],
+        })
+    }
+}
+
 impl Shadow {
+    /// Of a memory of which nobody wrote anything. Entries of words take little more than so many bytes.
+    pub(super) fn new(room: usize) -> Self {
+        Self {
+            pages: Vec::new(),
+            open: VecDeque::new(),
+            taken: 0,
+            room,
+        }
+    }
+
+    /// A page changed from taking so many bytes.
+    fn changed(&mut self, page: usize, before: usize) {
+        let after = self.pages[page].taken();
+        self.taken = self.taken + after - before;
+        if after == 0 || before == after {
+            return;
+        }
+        if before == 0 {
+            self.open.push_back(page as u32);
+            if self.open.len() > 2 * self.pages.len() {
+                let mut seen = vec![false; self.pages.len()];
+                self.open
+                    .retain(|&page| !std::mem::replace(&mut seen[page as usize], true));
+            }
+        }
+        while self.taken > self.room
+            && let Some(oldest) = self.open.pop_front()
+        {
+            if oldest as usize == page {
+                self.open.push_back(oldest);
+                if self.open.len() == 1 {
+                    break;
+                }
+                continue;
+            }
+            let oldest = &mut self.pages[oldest as usize];
+            let taken = oldest.taken();
+            if let Page::Each(each) = oldest {
+                *oldest = Page::Packed(each.packed());
+                self.taken -= taken;
+            }
+        }
+    }
+
+    /// A page that is packed is not any more.
+    #[inline]
+    fn unpack(&mut self, address: u64) {
+        let page = (address >> PAGE_BITS) as usize;
+        if let Some(Page::Packed(_)) = self.pages.get(page) {
+            self.unpack_page(page);
+        }
+    }
+
+    #[cold]
+    fn unpack_page(&mut self, page: usize) {
+        if let Page::Packed(packed) = &self.pages[page] {
+            self.pages[page] = Page::Each(packed.unpacked());
+            self.changed(page, 0);
+        }
+    }
+
     #[inline(always)]
     fn at(&self, address: u64) -> Option<&Each> {
         match self.pages.get((address >> PAGE_BITS) as usize) {
@@ -235,7 +384,8 @@ impl Shadow {
 
     /// The entry of one byte, and how many bytes from it on were written together, as far as that is known at once.
     #[inline]
-    fn piece(&self, address: u64) -> (Entry, usize) {
+    fn piece(&mut self, address: u64) -> (Entry, usize) {
+        self.unpack(address);
         let within = address as usize % PAGE;
         match self.pages.get((address >> PAGE_BITS) as usize) {
             Some(page) => page.piece(within),
@@ -245,13 +395,13 @@ impl Shadow {
 
     /// The entry of one byte.
     #[inline]
-    pub(super) fn byte(&self, address: u64) -> Entry {
+    pub(super) fn byte(&mut self, address: u64) -> Entry {
         self.piece(address).0
     }
 
     /// The entry of all bytes of a range, if they were written by one write and lie as it wrote them.
     #[inline(always)]
-    pub(super) fn single(&self, address: u64, length: u64) -> Option<Entry> {
+    pub(super) fn single(&mut self, address: u64, length: u64) -> Option<Entry> {
         let within = address as usize % PAGE;
         let (word, offset) = (within / WORD, within % WORD);
         let Some(page) = self.at(address) else {
@@ -283,7 +433,7 @@ impl Shadow {
     }
 
     #[inline(never)]
-    fn single_slowly(&self, address: u64, length: u64) -> Answer {
+    fn single_slowly(&mut self, address: u64, length: u64) -> Answer {
         let first = self.byte(address);
         if !first.def.fits(length) {
             return Answer::NONE;
@@ -332,8 +482,14 @@ impl Shadow {
             let within = at as usize % PAGE;
             let count = (length - done).min((PAGE - within) as u64) as usize;
             let (def, cost) = (entry.def.at(done), entry.cost);
-            let page = self.page((at >> PAGE_BITS) as usize);
+            if count < PAGE || def.is_value() {
+                self.unpack(at);
+            }
+            let number = (at >> PAGE_BITS) as usize;
+            let page = self.page(number);
+            let before = page.taken();
             page.write(within, count, Entry { def, cost });
+            self.changed(number, before);
             done += count as u64;
         }
     }
@@ -345,12 +501,8 @@ impl Shadow {
                 Page::Whole(entry) if *entry == Entry::default() => {}
                 Page::Whole(entry) => entry.cost = KEPT as u8,
                 Page::Few(parts) => parts.iter_mut().for_each(|part| part.cost = KEPT as u8),
-                Page::Each(page) => {
-                    page.costs.fill(KEPT as u8);
-                    if let Some(bytes) = &mut page.bytes {
-                        bytes.costs.fill(KEPT as u8);
-                    }
-                }
+                Page::Each(page) => page.keep(),
+                Page::Packed(page) => page.kept = true,
             }
         }
     }
@@ -365,7 +517,7 @@ impl Shadow {
 
 impl Shadow {
     /// Adds the runs that a range consists of. The answer is the largest of their costs.
-    pub(super) fn runs(&self, range: Range, runs: &mut Vec<Run>) -> u32 {
+    pub(super) fn runs(&mut self, range: Range, runs: &mut Vec<Run>) -> u32 {
         let first_run = runs.len();
         let mut dearest = 0;
         let mut at = 0;

@@ -13,6 +13,8 @@ use super::sites::{Def, HOST};
 
 /// Bytes that are written to: some pages of the shadow, the last one in part.
 const MEMORY: usize = 4096 * 3 + 100;
+/// Room for one page whose bytes are told apart: the others are packed.
+const ROOM: usize = 50_000;
 
 /// One entry per byte.
 #[derive(Default)]
@@ -63,7 +65,7 @@ fn write(random: &mut SplitMix64, shadow: &mut Shadow, bytes: &mut Bytes) {
     bytes.write(address, length, entry);
 }
 
-fn agree(random: &mut SplitMix64, shadow: &Shadow, bytes: &Bytes) {
+fn agree(random: &mut SplitMix64, shadow: &mut Shadow, bytes: &Bytes) {
     for _ in 0..20 {
         let length = 1 << random.below(5);
         let mut address = random.below(MEMORY) as u64;
@@ -80,10 +82,10 @@ fn agree(random: &mut SplitMix64, shadow: &Shadow, bytes: &Bytes) {
 fn the_shadow_knows_who_wrote_each_byte() {
     for seed in 0..30 {
         let random = &mut SplitMix64(seed);
-        let (mut shadow, mut bytes) = (Shadow::default(), Bytes::default());
+        let (mut shadow, mut bytes) = (Shadow::new(ROOM), Bytes::default());
         for _ in 0..300 {
             write(random, &mut shadow, &mut bytes);
-            agree(random, &shadow, &bytes);
+            agree(random, &mut shadow, &bytes);
         }
         for address in 0..MEMORY as u64 {
             assert_eq!(shadow.byte(address), bytes.get(address), "{address}");
@@ -102,7 +104,7 @@ fn runs_are_the_bytes_that_they_stand_for() {
     let mut repeated = 0;
     for seed in 100..140 {
         let random = &mut SplitMix64(seed);
-        let (mut shadow, mut bytes) = (Shadow::default(), Bytes::default());
+        let (mut shadow, mut bytes) = (Shadow::new(ROOM), Bytes::default());
         for _ in 0..60 {
             write(random, &mut shadow, &mut bytes);
         }
