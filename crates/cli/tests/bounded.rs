@@ -131,14 +131,24 @@ fn what_is_copied_at_once_is_one_range() {
 #[test]
 fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
     for (name, step, pages, does) in [
-        ("lines", 64, 2048, "i32.store8 (local.get $at) (local.get $at)"),
+        (
+            "lines",
+            64,
+            2048,
+            "i32.store8 (local.get $at) (local.get $at)",
+        ),
         (
             "words",
             8,
             1024,
             "i64.store (local.get $at) (i64.extend_i32_u (local.get $at))",
         ),
-        ("bytes", 1, 256, "i32.store8 (local.get $at) (local.get $at)"),
+        (
+            "bytes",
+            1,
+            256,
+            "i32.store8 (local.get $at) (local.get $at)",
+        ),
     ] {
         let end = pages << 16;
         let text = format!(

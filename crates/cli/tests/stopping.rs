@@ -831,3 +831,55 @@ fn what_looks_for_what_trapped_is_not_kept_in_the_cache() {
     assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
     assert!(fs::read_dir(sandbox.path("cache")).unwrap().count() <= 1);
 }
+
+/// A guest that takes the engine long to compile, and then goes on for ever.
+fn slow_to_compile() -> String {
+    let mut text = String::from("(module (memory 1)");
+    for k in 0..4 {
+        text.push_str("(func (param i64 i64 i64 i64) (result i64)");
+        for i in 0..30_000 {
+            let (to, a, b) = (i % 4, (i * 7 + 1) % 4, (i * 5 + 2) % 4);
+            let at = (i * 13 + k) % 60_000;
+            text.push_str(&format!(
+                "local.get {a} local.get {b} i64.mul local.get {a} i32.wrap_i64 i64.load offset={at} i64.add local.set {to}\n"
+            ));
+        }
+        text.push_str("local.get 0)");
+    }
+    text.push_str(r#"(func (export "_start") (loop $on (br $on))))"#);
+    text
+}
+
+#[test]
+fn who_is_stopped_while_the_guest_is_compiled_says_that_nothing_ran() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("slow.wasm", &slow_to_compile());
+    let is_there = || sandbox.names().iter().any(|name| name == "slow.aft");
+    let ends = |ran: Ran, code: i32, ending: &str| {
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        if is_there() {
+            println!("SKIPPED: the guest was compiled before it could be stopped");
+            is_exact(&sandbox, "slow.aft", ending);
+            return fs::remove_file(sandbox.path("slow.aft")).unwrap();
+        }
+        assert!(
+            ran.stderr
+                .contains("slow.wasm: nothing is recorded, because the guest had not begun"),
+            "{ran:?}"
+        );
+    };
+    for (name, code, ending) in [
+        (Signal::INT, 130, "stopped by Ctrl-C"),
+        (Signal::TERM, 143, "stopped by"),
+    ] {
+        let mut command = sandbox.command(["record", "--force", "slow.wasm"]);
+        let child = command.stderr(Stdio::piped()).stdout(Stdio::piped());
+        let child = child.spawn().unwrap();
+        // The file is made right before the guest is compiled.
+        eventually(is_there);
+        signal(&child, name);
+        ends(ended(child), code, ending);
+    }
+    let ran = sandbox.run("record --force --timeout 0.1 slow.wasm");
+    ends(ran, 124, "stopped by the time limit");
+}

@@ -87,7 +87,16 @@ pub(crate) fn parse_arguments(
     params
         .iter()
         .zip(given)
-        .map(|(ty, text)| literal(*ty, text).ok_or_else(|| error(format!("{text:?} is no {ty}"))))
+        .map(|(ty, text)| {
+            literal(*ty, text).ok_or_else(|| {
+                error(match ty {
+                    wasmparser::ValType::Ref(ty) if ty.is_nullable() => {
+                        format!("{text:?} is no {ty}: the only one that can be given is null")
+                    }
+                    ty => format!("{text:?} is no {ty}"),
+                })
+            })
+        })
         .collect()
 }
 

@@ -29,7 +29,7 @@ use keeping::Keeping;
 const CHUNK: usize = 8;
 
 /// How many bytes what nodes came to may take.
-const ROOM: usize = 128 << 20;
+const ROOM: usize = 64 << 20;
 
 /// Goes back over a run, stretch by stretch, and finds what a criterion depends on: a full dynamic slice, of executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990,
 /// the third approach).
@@ -425,6 +425,7 @@ impl<'a> Backward<'a> {
         let has_moved = plan.has_moved();
         let mut accesses = Accesses::new(accesses);
         let mut counts = self.marks.of(execution.node, plan.insts.len());
+        let mut counted = None;
         for position in (0..=last).rev() {
             let block = plan.blocks[position];
             let decides = self.decides(plan, position);
@@ -446,11 +447,14 @@ impl<'a> Backward<'a> {
                 if reach.is_some() {
                     live = live.max(reach);
                     self.come_to(execution, Some(i));
-                    if self.is_within(i) {
+                    // An atomic operator has several instructions; an execution counts once.
+                    let op = Some(plan.ops[i]);
+                    if op != counted && self.is_within(i) {
+                        counted = op;
                         counts[i] += 1;
-                    }
-                    if let Some(keeping) = &mut self.keeping {
-                        keeping.insts.push(i as u32);
+                        if let Some(keeping) = &mut self.keeping {
+                            keeping.insts.push(i as u32);
+                        }
                     }
                 }
             }

@@ -29,7 +29,7 @@ impl Reached {
             instances.add(inst.unwrap_or(plan.insts.len()));
         }
         match inst {
-            Some(inst) => self.marks.inst_once(execution, inst),
+            Some(inst) => self.marks.inst_once(execution, inst, plan.ops[inst]),
             None => self.marks.end_once(execution),
         }
     }

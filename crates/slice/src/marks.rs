@@ -8,13 +8,13 @@ use afterimage_machine::Range;
 use crate::plan::Plan;
 use crate::stretch::Execution;
 
-/// How often instructions, and ends, of nodes are in the slice.
+/// How often instructions, and ends, of nodes are in the slice: of the instructions of an atomic operator one for each execution.
 #[derive(Debug)]
 pub(crate) struct Marks {
     insts: Vec<Vec<u64>>,
     ends: Vec<u64>,
     /// What was marked last by those that mark once, and when.
-    last: Option<(u64, usize)>,
+    last: Option<(u64, OpId)>,
     last_end: Option<u64>,
 }
 
@@ -44,9 +44,9 @@ impl Marks {
         }
     }
 
-    /// Marks an instruction, unless it was the last one that was marked in this execution.
-    pub fn inst_once(&mut self, execution: Execution, inst: usize) {
-        if self.last.replace((execution.start, inst)) != Some((execution.start, inst)) {
+    /// Marks an instruction, unless one of its operator was the last one that was marked in this execution.
+    pub fn inst_once(&mut self, execution: Execution, inst: usize, op: OpId) {
+        if self.last.replace((execution.start, op)) != Some((execution.start, op)) {
             self.inst(execution, inst);
         }
     }
@@ -110,20 +110,10 @@ impl Marks {
             let Some(plan) = plans(NodeId::new(node)) else {
                 continue;
             };
-            let mut own: Vec<(OpId, u64)> = Vec::new();
+            // Of an operator's instructions one is marked for each execution.
             let counts = insts.iter().copied().zip(plan.ops.iter().copied());
             let end = plan.end_op.map(|op| (end, op));
-            for (count, op) in counts.chain(end) {
-                if count == 0 {
-                    continue;
-                }
-                // An atomic operator has several instructions, one after the other.
-                match own.last_mut() {
-                    Some((last, most)) if *last == op => *most = count.max(*most),
-                    _ => own.push((op, count)),
-                }
-            }
-            for &(op, count) in &own {
+            for (count, op) in counts.chain(end).filter(|(count, _)| *count > 0) {
                 *operators.entry((plan.function, op)).or_default() += count;
             }
         }

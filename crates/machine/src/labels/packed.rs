@@ -1,9 +1,11 @@
-//! Numbers without what repeats in them: each as the difference from the one before, and stretches of differences that are there already as how far back and how many.
+//! Numbers without what repeats in them: each as the difference from the one before, and stretches that follow from numbers before them as how far back and how many.
 
 /// How far back differences are looked for: sizes of accesses, and of common structures.
 const BACK: [usize; 8] = [1, 2, 4, 8, 16, 12, 24, 32];
-/// A token from here on is one of these; below, it is how many bytes of a difference follow.
+/// A token from here on is one of these, of which the differences are repeated; below, it is how many bytes of a difference follow.
 const REPEAT: u8 = 16;
+/// From here on it is one of these, after which numbers go on as they went from twice as far back.
+const GO_ON: u8 = 32;
 
 fn zigzag(difference: u64) -> u64 {
     difference << 1 ^ ((difference as i64) >> 63) as u64
@@ -19,16 +21,20 @@ pub fn pack(numbers: &[u64], packed: &mut Vec<u8>) {
     let mut at = 0;
     while at < numbers.len() {
         let mut best = (0, 0);
-        for (k, &back) in (0u8..).zip(&BACK).filter(|(_, back)| **back <= at) {
-            let mut count = 0;
-            while at + count < numbers.len() && delta(at + count) == delta(at + count - back) {
-                count += 1;
-            }
+        let mut offer = |token: u8, holds: &dyn Fn(usize) -> bool| {
+            let count = (at..numbers.len()).take_while(|at| holds(*at)).count();
             if count > best.0 {
-                best = (count, k);
+                best = (count, token);
             }
-            if at + count == numbers.len() {
-                break;
+        };
+        for (k, &back) in (0u8..).zip(&BACK) {
+            if back <= at && delta(at) == delta(at - back) {
+                offer(REPEAT + k, &|at| delta(at) == delta(at - back));
+            }
+            let goes_on =
+                |at: usize| numbers[at] == gone_on(numbers[at - back], numbers[at - 2 * back]);
+            if 2 * back <= at && goes_on(at) {
+                offer(GO_ON + k, &goes_on);
             }
         }
         match best {
@@ -39,14 +45,18 @@ pub fn pack(numbers: &[u64], packed: &mut Vec<u8>) {
                 packed.extend(&zigzag.to_le_bytes()[..bytes]);
                 at += 1;
             }
-            (count, k) => {
-                // As long as it is: in steps of at most 256.
+            (count, token) => {
                 let count = count.min(256);
-                packed.extend([REPEAT + k, (count - 1) as u8]);
+                packed.extend([token, (count - 1) as u8]);
                 at += count;
             }
         }
     }
+}
+
+/// What follows a number, given the one before.
+fn gone_on(last: u64, before: u64) -> u64 {
+    last.wrapping_mul(2).wrapping_sub(before)
 }
 
 /// Unpacks as many numbers as there is room for: how many bytes they took. What was not packed gives anything.
@@ -69,14 +79,19 @@ pub fn unpack(packed: &[u8], numbers: &mut [u64]) -> usize {
             at += 1;
             continue;
         }
-        let back = BACK[usize::from(token - REPEAT) % BACK.len()].min(at.max(1));
+        let back = BACK[usize::from(token) % BACK.len()];
         let count = usize::from(byte(from)) + 1;
         from += 1;
         let end = numbers.len().min(at + count);
         for k in at..end {
             let there = k.saturating_sub(back);
-            let difference = numbers[there].wrapping_sub(before(numbers, there));
-            numbers[k] = before(numbers, k).wrapping_add(difference);
+            numbers[k] = match token < GO_ON {
+                true => {
+                    let difference = numbers[there].wrapping_sub(before(numbers, there));
+                    before(numbers, k).wrapping_add(difference)
+                }
+                false => gone_on(numbers[there], numbers[there.saturating_sub(back)]),
+            };
         }
         at = end;
     }
@@ -115,9 +130,14 @@ mod tests {
         for size in [1, 2, 4, 8, 16u64] {
             let of = |at: u64| (at / size) << 32 | 77 << 6 | (size - at % size) << 1;
             let numbers = Vec::from_iter((10_000..10_256).map(of));
-            let mut packed = Vec::new();
-            pack(&numbers, &mut packed);
-            assert!(packed.len() <= 32, "{size}: {}", packed.len());
+            // The same of the first byte of each alone.
+            let is_first = |at: u64| if at.is_multiple_of(size) { of(at) } else { 0 };
+            let firsts = Vec::from_iter((10_000..10_256).map(is_first));
+            for (numbers, most) in [(numbers, 32), (firsts, 64)] {
+                let mut packed = Vec::new();
+                pack(&numbers, &mut packed);
+                assert!(packed.len() <= most, "{size}: {}", packed.len());
+            }
         }
     }
 }

@@ -55,8 +55,8 @@ pub(super) enum Wanted {
     Enough,
 }
 
-/// How many stretches there are at once: one that is gone over, one that waits, one that is filled.
-const AT_ONCE: usize = 3;
+/// How many stretches there are at once: one that is gone over, and one that is filled. They are what a slice takes most memory for.
+const AT_ONCE: usize = 2;
 
 impl<S: Segments> Stretches<'_, S>
 where

@@ -12,11 +12,11 @@ use crate::steps::{Run, StepsError};
 /// Of the intervals that are left, so many at most are followed at once: a sixteenth of them, so that the two threads wait for each other only a sixteenth of the time, but not so few
 /// that most of the time goes into bringing in memory, nor so many that what was followed takes much of it.
 fn most(left: u64) -> u64 {
-    (left / 16).clamp(8, 64)
+    (left / 16).clamp(8, 16)
 }
 
 /// The dynamic slice from criteria: the run is followed from checkpoint to checkpoint, the last stretch first, and each stretch gone over backward, until
-/// nothing is wanted any more. Stretches grow from one interval to 64 in long runs: what is near is found soon, and what is far does not bring in memory so often.
+/// nothing is wanted any more. Stretches grow from one interval to 16 in long runs: what is near is found soon, and what is far does not bring in memory so often.
 ///
 /// Time is linear in the blocks executed before the last criterion, memory in the guest's and in some intervals, and what stays of checkpoints comes to it; without checkpoints, the whole run is one stretch.
 ///

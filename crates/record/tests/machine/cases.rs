@@ -183,6 +183,25 @@ fn exceptions_that_nothing_refers_to_are_forgotten() {
 }
 
 pub const CASES: &[Case] = &[
+    // Of one execution only what was there is used, of another one only what it left: two executions, though no instruction is needed twice.
+    Case {
+        name: "exchanges",
+        args: &["3"],
+        text: r#"(module
+          (memory 1)
+          (func (export "run") (param $n i32) (result i32) (local $i i32) (local $old i32) (local $sum i32)
+            (i32.store (i32.const 8) (i32.const 40))
+            (loop $l
+              (local.set $old (i32.atomic.rmw.xchg (i32.const 8) (local.get $i)))
+              (local.set $sum (select (local.get $old) (local.get $sum) (i32.eqz (local.get $i))))
+              (local.set $old (i32.atomic.rmw.cmpxchg (i32.const 16) (local.get $i) (i32.add (local.get $i) (i32.const 1))))
+              (local.set $sum (select (local.get $sum) (local.get $old) (local.get $i)))
+              (drop (i32.atomic.rmw16.add_u (i32.const 24) (local.get $i)))
+              (local.set $i (i32.add (local.get $i) (i32.const 1)))
+              (br_if $l (i32.lt_u (local.get $i) (local.get $n))))
+            (i32.add (i32.add (i32.load (i32.const 8)) (i32.load (i32.const 16)))
+              (i32.add (local.get $sum) (i32.load16_u (i32.const 24))))))"#,
+    },
     Case {
         name: "atomics",
         args: &["-77"],

@@ -119,7 +119,7 @@ impl Room {
 
 impl Labels {
     /// Room that is taken at once, enough for the usual epoch: it costs nothing before it is used, and nothing has to be moved.
-    const ROOM: usize = 3 << 22;
+    const ROOM: usize = 3 << 21;
     /// Marks a label: age and execution stand above.
     const LABEL: u64 = 1;
     /// Marks the execution of a label whose age is the next word.

@@ -39,8 +39,8 @@ pub(crate) const NEAR: u64 = 64;
 const DEAREST: u32 = 200;
 /// What is never computed.
 const KEPT: u32 = 250;
-/// Bytes for who wrote words and bytes of memories last, of pages that are not packed: those of 57 MiB whose words are told apart.
-const ROOM: usize = 128 << 20;
+/// Bytes for who wrote words and bytes of memories last, of pages that are not packed: those of 21 MiB whose words are told apart.
+const ROOM: usize = 48 << 20;
 
 /// Reads what a machine did off a [`tape`], and collects what is to be stored.
 pub(crate) struct Builder<'a> {

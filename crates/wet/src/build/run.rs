@@ -204,7 +204,7 @@ pub struct Run<'a, S: Segments> {
 
 impl<S: Segments> Run<'_, S> {
     /// The usual size of an epoch.
-    pub const EPOCH: usize = 8 << 20;
+    pub const EPOCH: usize = 4 << 20;
 }
 
 impl<S: Segments + Sync> Run<'_, S>
@@ -363,8 +363,8 @@ where
         std::thread::scope(|scope| {
             let (tell, told) = sync_channel::<Told>(TAPES);
             let (give, tapes) = channel::<Vec<u64>>();
-            // An epoch waits while another one is coded.
-            let (work, queue) = sync_channel::<Work>(1);
+            // An epoch is collected while another one is coded; a third would only take memory.
+            let (work, queue) = sync_channel::<Work>(0);
             let (recycle, empty) = channel::<Buffers>();
             let coder = scope.spawn(move || {
                 let mut vertices = Vertices::default();

@@ -208,22 +208,20 @@ impl Each {
         }
     }
 
-    /// Definitions of words, then of the bytes of words that are told apart; and costs likewise.
+    /// Definitions of words, then of the bytes of words that are told apart, the first bytes of all before the second ones: a loop writes the same byte of each. Costs likewise.
     fn packed(&self) -> Packed {
-        let (mut defs, mut costs) = (Vec::new(), Vec::new());
-        costs.extend(self.costs.map(u64::from));
-        for word in (0..PAGE / WORD).filter(|word| self.defs[*word] == APART) {
-            if let Some(bytes) = &self.bytes {
-                defs.extend(&bytes.defs[word * WORD..][..WORD]);
-                costs.extend(
-                    bytes.costs[word * WORD..][..WORD]
-                        .iter()
-                        .map(|&cost| u64::from(cost)),
-                );
+        let apart = Vec::from_iter((0..PAGE / WORD).filter(|word| self.defs[*word] == APART));
+        let (mut defs, mut costs) = (Vec::new(), Vec::from(self.costs.map(u64::from)));
+        if let Some(bytes) = &self.bytes {
+            for at in places(&apart) {
+                defs.push(bytes.defs[at]);
+                costs.push(u64::from(bytes.costs[at]));
             }
         }
         let mut bytes = Vec::new();
-        [&self.defs, &*defs, &*costs].map(|numbers| pack(numbers, &mut bytes));
+        for numbers in [&self.defs, &*defs, &*costs] {
+            pack(numbers, &mut bytes);
+        }
         Packed {
             bytes: bytes.into(),
             kept: false,
@@ -273,6 +271,11 @@ impl Each {
     }
 }
 
+/// The bytes of some words, the first of each before the second of each.
+fn places(words: &[usize]) -> impl Iterator<Item = usize> {
+    (0..WORD).flat_map(move |byte| words.iter().map(move |word| word * WORD + byte))
+}
+
 impl Packed {
     fn unpacked(&self) -> Box<Each> {
         let mut page = Each::new();
@@ -291,8 +294,7 @@ impl Packed {
         if !apart.is_empty() {
             let bytes = page.bytes.insert(Bytes::new());
             let each = defs.iter().zip(&costs[PAGE / WORD..]);
-            let places = apart.iter().flat_map(|word| word * WORD..(word + 1) * WORD);
-            for (at, (&def, &cost)) in places.zip(each) {
+            for (at, (&def, &cost)) in places(&apart).zip(each) {
                 (bytes.defs[at], bytes.costs[at]) = (def, cost as u8);
             }
         }
