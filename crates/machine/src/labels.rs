@@ -23,7 +23,7 @@ pub struct Labels<const CHUNK: usize = 256, const CHUNKS: usize = 256> {
     /// Which way of a set is used next.
     next: Vec<u8>,
     /// Zeroed by the system, and not there before they are used.
-    lines: Vec<[u64; CHUNK]>,
+    lines: Vec<u64>,
     arena: Arena,
     scratch: Vec<u8>,
 }
@@ -59,7 +59,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
             memories: Vec::new(),
             tags: vec![[0; WAYS]; sets],
             next: vec![0; sets],
-            lines: vec![[0; CHUNK]; sets * WAYS],
+            lines: vec![0; sets * WAYS * CHUNK],
             arena: Arena::new(CHUNK * 8),
             scratch: Vec::new(),
         }
@@ -91,7 +91,12 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
             Some(line) => line,
             None => self.bring(memory, chunk),
         };
-        &mut self.lines[line]
+        self.line(line)
+    }
+
+    #[inline]
+    fn line(&mut self, line: usize) -> &mut [u64; CHUNK] {
+        &mut self.lines.as_chunks_mut().0[line]
     }
 
     /// Opens a chunk: its line.
@@ -110,9 +115,10 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         let base = each.base;
         let slot = std::mem::take(&mut each.slots[(chunk % CHUNKS as u64) as usize]);
         match slot {
-            0 => self.lines[line].fill(base),
+            0 => self.line(line).fill(base),
             slot => {
-                self.arena.get(slot, &mut self.lines[line]);
+                let lines = self.lines.as_chunks_mut::<CHUNK>().0;
+                self.arena.get(slot, &mut lines[line]);
                 self.arena.free(slot);
             }
         }
@@ -123,7 +129,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
     fn close(&mut self, key: u64, line: usize) {
         let (memory, chunk) = ((key >> 44) as usize, key & ((1 << 44) - 1));
         let base = self.each(memory, chunk).base;
-        let numbers = &self.lines[line];
+        let numbers = &self.lines.as_chunks::<CHUNK>().0[line];
         let slot = match numbers.iter().all(|&number| number == base) {
             true => 0,
             false => self.arena.put(numbers, &mut self.scratch),
@@ -160,7 +166,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
     pub fn get(&mut self, memory: usize, at: u64) -> u64 {
         let (chunk, within) = (at / CHUNK as u64, (at % CHUNK as u64) as usize);
         if let Some(line) = self.open(key(memory, chunk)) {
-            return self.lines[line][within];
+            return self.lines[line * CHUNK + within];
         }
         match self.plain(memory, chunk) {
             Some(number) => number,
@@ -237,7 +243,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
 
     fn fill_chunk(&mut self, memory: usize, chunk: u64, number: u64) {
         if let Some(line) = self.open(key(memory, chunk)) {
-            self.lines[line].fill(number);
+            self.line(line).fill(number);
             return;
         }
         let each = self.each(memory, chunk);
@@ -266,10 +272,15 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
 
     /// Changes every number. Takes time for each unit that has its own.
     pub fn change(&mut self, new: impl Fn(u64) -> u64) {
-        for (tags, lines) in self.tags.iter().zip(self.lines.chunks_exact_mut(WAYS)) {
-            for (_, line) in tags.iter().zip(lines).filter(|(tag, _)| **tag != 0) {
-                line.iter_mut().for_each(|number| *number = new(*number));
-            }
+        let lines = self.lines.chunks_exact_mut(CHUNK);
+        for (_, line) in self
+            .tags
+            .iter()
+            .flatten()
+            .zip(lines)
+            .filter(|(tag, _)| **tag != 0)
+        {
+            line.iter_mut().for_each(|number| *number = new(*number));
         }
         let mut numbers = [0; CHUNK];
         for folder in self.memories.iter_mut().flatten() {
