@@ -4,13 +4,14 @@
 //! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
 //! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
 //! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask suites` runs other people's test suites;
-//! `cargo xtask freeze` compares many answers with those that are kept.
+//! `cargo xtask forge` forges recordings, and `cargo xtask freeze` compares many answers with those that are kept.
 
 mod architecture;
 mod build;
 mod copy;
 mod corpus;
 mod demo;
+mod forge;
 mod freeze;
 mod inputs;
 mod inspect;
@@ -65,6 +66,18 @@ enum Task {
         /// A folder with scripts, or with built programs of the WASI test suite [default: scripts from crates.io]
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
+    },
+    /// Forge recordings, with right checksums, and see whether `afterimage verify` tells each one that is answered otherwise: minutes
+    Forge {
+        /// How many
+        #[arg(long, value_name = "N", default_value_t = 10_000)]
+        count: u64,
+        /// In runs of how many seeds
+        #[arg(long, value_name = "N", default_value_t = 4)]
+        seeds: u64,
+        /// The first seed: the same one forges the same files
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
     },
     /// Ask two thousand questions, and compare the answers with those that are kept: minutes
     Freeze(FreezeArguments),
@@ -157,6 +170,7 @@ fn main() -> ExitCode {
         Task::Verify(arguments) => verify::run(&arguments),
         Task::Mutants(arguments) => mutants::run(&arguments),
         Task::Suites { folder } => suites::run(folder.as_deref()),
+        Task::Forge { count, seeds, seed } => forge::run(count, seeds, seed),
         Task::Freeze(arguments) => freeze::run(&arguments),
         Task::Architecture => architecture::run(),
     };

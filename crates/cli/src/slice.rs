@@ -391,7 +391,11 @@ fn asked<'a>(
         kept::free(traced, name, &question)?;
     }
     let saved = match kept::known(traced, &question)? {
-        Some(saved) => saved,
+        Some(saved) => SavedSlice {
+            about,
+            offsets,
+            ..saved
+        },
         None => {
             let slice = match near(arguments, traced, (values, checkpoints), &question)? {
                 Some(slice) => slice,

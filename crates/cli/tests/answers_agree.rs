@@ -1,7 +1,7 @@
 //! Every way to an answer leads to the same one.
 //!
 //! A run is kept in several files: with nothing but its path, so that it is followed from its beginning; with values and checkpoints as usual; with epochs and intervals so
-//! short that most questions lead from one to another; and with other questions' answers added to that. Each question is put to all of them, as text and as JSON, and all must say
+//! short that most questions lead from one to another; with other questions' answers added to that; and with values of one window after the other. Each question is put to all of them, as text and as JSON, and all must say
 //! the same. What they say is compared with a naive reading of the run's whole trace, entry by entry.
 
 mod common;
@@ -11,6 +11,8 @@ mod generated;
 mod memory_programs;
 #[path = "common/recorded.rs"]
 mod recorded;
+#[path = "common/tiny.rs"]
+mod tiny;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,14 +20,12 @@ use std::ops::Range;
 
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_testkit::tools;
-use afterimage_trace::TraceWriter;
-use afterimage_wet::checkpoint::CheckpointWriter;
-use afterimage_wet::{EpochWriter, Index, LeftOut, Run};
 use common::Sandbox;
 use generated::{each_recording, each_recording_of, seeds};
 use memory_programs::memory_program;
 use recorded::Recorded;
 use serde_json::{Value as Json, json};
+use tiny::build_tiny;
 
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 20_000;
@@ -35,42 +35,14 @@ const FOLLOWED: &str = "followed.aft";
 const USUAL: &str = "usual.aft";
 const TINY: &str = "tiny.aft";
 const MORE: &str = "more.aft";
-const STORED: [&str; 3] = [USUAL, TINY, MORE];
-const ALL: [&str; 4] = [FOLLOWED, USUAL, TINY, MORE];
-
-/// Builds the values of a copy of a recording anew, with short epochs and intervals.
-fn build_tiny(sandbox: &Sandbox, recorded: &Recorded, name: &str, epoch: usize, interval: u64) {
-    let run = recorded.run(None);
-    let run = Run {
-        program: run.program,
-        bytes: run.module,
-        path: run.path,
-        continuations: run.continuations,
-        window: 1..=u64::MAX,
-        left_out: &LeftOut::NOTHING,
-        stopped: run.stopped,
-        epoch,
-    };
-    let out = TraceWriter::append(&sandbox.path(name)).unwrap();
-    let mut epochs = EpochWriter::new(&out).unwrap();
-    let mut checkpoints = CheckpointWriter::new(&out).unwrap();
-    let built = run.build_with_checkpoints(
-        recorded.file.log().unwrap(),
-        |before, epoch| epochs.put(before, &epoch),
-        (interval, |vertex: &_| checkpoints.put(vertex)),
-        |_| {},
-    );
-    let index = Index {
-        anew: true,
-        ..built.unwrap()
-    };
-    checkpoints.finish(index.nodes, interval).unwrap();
-    epochs.finish(&out, &index).unwrap();
-    out.commit().unwrap();
-}
+const WINDOWS: &str = "windows.aft";
+/// Values of a part of the run only: what it answers is the same, or less.
+const PART: &str = "part.aft";
+const STORED: [&str; 4] = [USUAL, TINY, MORE, WINDOWS];
+const ALL: [&str; 5] = [FOLLOWED, USUAL, TINY, MORE, WINDOWS];
 
 /// Makes the files of `run.aft`.
-fn files(sandbox: &Sandbox, recorded: &Recorded, (epoch, interval): (usize, u64)) {
+fn files(sandbox: &Sandbox, recorded: &Recorded, sizes: (usize, u64)) {
     let copy = |from: &str, to: &str| {
         fs::copy(sandbox.path(from), sandbox.path(to)).unwrap();
     };
@@ -78,7 +50,7 @@ fn files(sandbox: &Sandbox, recorded: &Recorded, (epoch, interval): (usize, u64)
     copy("run.aft", USUAL);
     sandbox.ok(&format!("build --lens full {USUAL}"));
     copy(USUAL, TINY);
-    build_tiny(sandbox, recorded, TINY, epoch, interval);
+    build_tiny(sandbox, recorded, TINY, sizes);
     copy(TINY, MORE);
     sandbox.ok(&format!("profile {MORE}"));
     sandbox.ok(&format!("simulate --branch-predictor bimodal {MORE}"));
@@ -86,6 +58,32 @@ fn files(sandbox: &Sandbox, recorded: &Recorded, (epoch, interval): (usize, u64)
     sandbox.run(&format!(
         "slice --at end --address 0..15 --save kept {MORE}"
     ));
+    let length = recorded.path.length();
+    let (first, last) = part(length);
+    for name in [WINDOWS, PART] {
+        copy("run.aft", name);
+    }
+    for (from, to) in [(first, last), (1, first - 1), (last + 1, length)] {
+        if from <= to {
+            sandbox.ok(&format!(
+                "build --lens full --window {from}..{to} {WINDOWS}"
+            ));
+        }
+    }
+    sandbox.ok(&format!(
+        "build --lens full --window {first}..{last} {PART}"
+    ));
+    for name in ALL.into_iter().chain([PART]) {
+        sandbox.ok(&format!("verify --no-execute {name}"));
+    }
+    for name in [TINY, WINDOWS] {
+        sandbox.ok(&format!("verify {name}"));
+    }
+}
+
+/// The times of which [`PART`] has values.
+fn part(length: u64) -> (u64, u64) {
+    (1 + length / 3, (2 * length).div_ceil(3))
 }
 
 /// Puts a question, in which FILE is the file, to some files. What all of them say: the exit code, standard output and error.
@@ -117,6 +115,54 @@ fn json(sandbox: &Sandbox, words: &str, names: &[&str]) -> Option<Vec<Json>> {
     assert_eq!(text.0, code, "{words}: text and JSON");
     let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
     (code == Some(0)).then(|| lines.collect())
+}
+
+/// Puts a question to the file of a part of the run: it says what the others say, or what it lacks. Whether it answered.
+#[track_caller]
+fn partly(sandbox: &Sandbox, words: &str) -> bool {
+    let words = format!("{words} --format json");
+    let (code, whole) = asked(sandbox, &words, &[USUAL]);
+    let (of_part, found) = asked(sandbox, &words, &[PART]);
+    if of_part != Some(0) {
+        return false;
+    }
+    assert_eq!(code, Some(0), "{words}: {PART} answers: {found}");
+    for (found, whole) in found.lines().zip(whole.lines()) {
+        let [found, whole]: [Json; 2] =
+            [found, whole].map(|line| serde_json::from_str(line).unwrap());
+        is_part(&found, &whole, &words);
+    }
+    true
+}
+
+/// Whether an answer is another one, where it does not say that something is missing.
+#[track_caller]
+fn is_part(found: &Json, whole: &Json, words: &str) {
+    match (found, whole) {
+        (Json::Object(found), Json::Object(whole)) => {
+            let lacks = ["outside", "unknown"]
+                .iter()
+                .any(|key| found.contains_key(*key));
+            for (key, value) in found {
+                match (value, whole.get(key)) {
+                    (Json::Array(some), Some(Json::Array(all))) if lacks => {
+                        for one in some.iter().filter(|_| key != "unknown") {
+                            assert!(all.contains(one), "{words}: {one}");
+                        }
+                    }
+                    (value, Some(other)) => is_part(value, other, words),
+                    (_, None) => assert!(lacks, "{words}: {key}"),
+                }
+            }
+        }
+        (Json::Array(some), Json::Array(all)) => {
+            assert_eq!(some.len(), all.len(), "{words}: {found} of {whole}");
+            for (one, other) in some.iter().zip(all) {
+                is_part(one, other, words);
+            }
+        }
+        _ => assert_eq!(found, whole, "{words}"),
+    }
 }
 
 fn number(value: &Json) -> u64 {
@@ -218,6 +264,7 @@ struct Compared {
     loads: u64,
     values: u64,
     states: u64,
+    uses: u64,
 }
 
 /// What memory held, byte by byte.
@@ -234,6 +281,7 @@ fn memory(sandbox: &Sandbox, naive: &Naive, (at, before): (&str, usize), compare
         if code != Some(0) {
             continue;
         }
+        partly(sandbox, &words);
         let answer: Json = serde_json::from_str(&out).unwrap();
         let contents = answer["contents"].as_str().expect("contents");
         let mut next = first;
@@ -303,6 +351,8 @@ fn values(sandbox: &Sandbox, naive: &Naive, compared: &mut Compared) {
         let Some(answer) = json(sandbox, &words, &STORED) else {
             continue;
         };
+        partly(sandbox, &words);
+        text_agrees(sandbox, &words, &answer[0]);
         for statement in answer[0]["statements"].as_array().expect("statements") {
             let offset = number(&statement["offset"]);
             let Some(expected) = offsets.get(&offset) else {
@@ -389,6 +439,165 @@ fn loads(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &m
     }
 }
 
+/// Who read what a store wrote, and that what uses something depends on it.
+fn uses(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &mut Compared) {
+    let stores = (0..naive.accesses.len()).filter(|&at| naive.accesses[at]["kind"] == "store");
+    let stores = Vec::from_iter(stores);
+    for _ in 0..stores.len().min(4) {
+        let at = stores[random.below(stores.len())];
+        let entry = &naive.accesses[at];
+        let same = |other: &&Json| other["offset"] == entry["offset"];
+        let execution = naive.accesses[..=at].iter().filter(same).count();
+        let words = format!(
+            "deps FILE --at @{}#{execution} --forward --data --limit 100000",
+            entry["offset"]
+        );
+        let answer = json(sandbox, &words, &STORED).expect("uses");
+        partly(sandbox, &words);
+        if number(&entry["access"]["memory"]) != 0 {
+            continue;
+        }
+        let mut left = BTreeSet::from_iter(addresses(&entry["access"]));
+        let mut expected = BTreeMap::new();
+        for (later, [read, written]) in naive.accesses.iter().zip(&naive.ranges).skip(at + 1) {
+            let bytes = left.range(read.clone()).count() as u64;
+            if bytes > 0 && later["kind"] == "load" {
+                expected.insert((number(&later["t"]), number(&later["offset"])), bytes);
+            }
+            left.retain(|address| !written.contains(address));
+            if left.is_empty() {
+                break;
+            }
+        }
+        let statement = &answer[0]["statements"][0];
+        let all = statement["uses"].as_array().expect("uses").iter();
+        let own = all.filter(|one| {
+            let name = one["operator"].as_str().unwrap_or_default();
+            one["role"] == "memory" && name.contains(".load")
+        });
+        let found = own.map(|one| {
+            let place = (number(&one["time"]), number(&one["offset"]));
+            (place, one["bytes"].as_u64().unwrap_or(1))
+        });
+        let found = BTreeMap::from_iter(found);
+        let places = |of: &BTreeMap<(u64, u64), u64>| Vec::from_iter(of.keys().copied());
+        assert_eq!(places(&found), places(&expected), "{words}");
+        compared.uses += 1;
+    }
+    // Backward and forward are the same dependences.
+    let values = values_of(naive);
+    let all = Vec::from_iter(values.iter().flat_map(|(offset, of)| {
+        let numbered = of.iter().enumerate();
+        numbered.map(|(number, entry)| (*offset, number + 1, &entry["t"]))
+    }));
+    for _ in 0..all.len().min(4) {
+        let (offset, execution, time) = all[random.below(all.len())];
+        let place = format!("@{offset}#{execution}");
+        let words = format!("deps FILE --at {place} --forward --data --limit 100000");
+        partly(sandbox, &words);
+        partly(sandbox, &format!("deps FILE --at {place}"));
+        partly(sandbox, &format!("why FILE --at {place} --steps 20"));
+        partly(
+            sandbox,
+            &format!("values FILE --at @{offset} --limit 100000"),
+        );
+        let Some(answer) = json(sandbox, &words, &STORED) else {
+            continue;
+        };
+        let uses = answer[0]["statements"][0]["uses"].as_array().cloned();
+        for one in uses.unwrap_or_default().iter().take(3) {
+            let Some(of_user) = one["offset"].as_u64().and_then(|at| values.get(&at)) else {
+                continue;
+            };
+            let number = of_user.iter().position(|entry| entry["t"] == one["time"]);
+            let Some(number) = number else {
+                continue;
+            };
+            let words = format!("deps FILE --at @{}#{} --data", one["offset"], number + 1);
+            let back = json(sandbox, &words, &STORED).expect("dependences");
+            let all = back[0]["statements"][0]["dependences"].as_array();
+            let mut all = all.expect("dependences").iter();
+            let is_it = |from: &Json| from["offset"] == offset && from["time"] == *time;
+            assert!(all.any(is_it), "{words}: nothing of {place}, t={time}");
+            compared.uses += 1;
+        }
+    }
+}
+
+/// The cells of a line of CSV.
+fn cells(line: &str) -> Vec<String> {
+    let (mut cells, mut quoted) = (vec![String::new()], false);
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            c => cells.last_mut().expect("a cell").push(c),
+        }
+    }
+    cells
+}
+
+/// How often instructions were executed: by the counts, by the values and by the trace; and the tables as JSON and as CSV.
+fn counts(sandbox: &Sandbox, naive: &Naive) {
+    let words = "profile FILE --by instruction --format json";
+    let (code, out) = asked(sandbox, words, &ALL);
+    assert_eq!(code, Some(0), "{words}");
+    let answer: Json = serde_json::from_str(&out).unwrap();
+    let rows = answer["rows"].as_array().expect("rows");
+    let found = rows
+        .iter()
+        .map(|row| (number(&row["offset"]), number(&row["count"])));
+    let found = BTreeMap::from_iter(found);
+    let traps = naive.steps.iter().filter(|entry| entry["kind"] == "trap");
+    let traps = BTreeSet::from_iter(traps.map(|entry| entry["offset"].as_u64()));
+    for (offset, of) in values_of(naive) {
+        let trapped = u64::from(traps.contains(&Some(offset)));
+        let expected = of.len() as u64;
+        let count = found.get(&offset).copied().unwrap_or(0);
+        assert!(
+            (expected..=expected + trapped).contains(&count),
+            "@{offset}: {count} by the profile, {expected} by the trace"
+        );
+    }
+    let words = "profile FILE --by instruction --format csv";
+    let (_, out) = asked(sandbox, words, &ALL);
+    let mut table = out.lines().map(cells);
+    let head = table.next().expect("a head");
+    let column = |name: &str| head.iter().position(|one| one == name).expect("a column");
+    let (offset, count) = (column("offset"), column("count"));
+    let of_table = table.map(|row| {
+        let number = |at: usize| row[at].parse::<u64>().unwrap();
+        (number(offset), number(count))
+    });
+    assert_eq!(BTreeMap::from_iter(of_table), found, "{words}");
+}
+
+/// The text has the numbers, times and values that JSON has, in the same order.
+#[track_caller]
+fn text_agrees(sandbox: &Sandbox, words: &str, answer: &Json) {
+    let (_, text) = asked(sandbox, words, &[USUAL]);
+    let text = text.replace(',', "");
+    let mut lines = text.lines();
+    for statement in answer["statements"].as_array().expect("statements") {
+        let head = format!("@0x{:x} ", number(&statement["offset"]));
+        assert!(lines.any(|line| line.starts_with(&head)), "{words}: {head}");
+        for one in statement["instances"].as_array().expect("instances") {
+            let (number, time) = (&one["number"], &one["time"]);
+            let is_it = |line: &&str| {
+                let mut parts = line.split_whitespace();
+                parts.next() == Some(&format!("#{number}"))
+                    && parts.next() == Some(&format!("t={time}"))
+            };
+            let line = lines.find(is_it);
+            let line = line.unwrap_or_else(|| panic!("{words}: no #{number} t={time}\n{text}"));
+            for value in one["values"].as_array().expect("values") {
+                let value = value["text"].as_str().expect("a text").replace(',', "");
+                assert!(line.contains(&value), "{words}: {value} in {line}");
+            }
+        }
+    }
+}
+
 /// Addresses and values that are listed by instruction.
 fn lists(sandbox: &Sandbox, naive: &Naive) {
     for (words, kinds, key) in [
@@ -425,6 +634,7 @@ fn states(sandbox: &Sandbox, naive: &Naive, at: &str, compared: &mut Compared) {
     let Some(answer) = json(sandbox, &words, &STORED) else {
         return;
     };
+    partly(sandbox, &words);
     let time = number(&answer[0]["time"]);
     if answer[0]["before"] == "block" {
         for global in answer[0]["globals"].as_array().expect("globals") {
@@ -455,6 +665,8 @@ fn compare(sandbox: &Sandbox, sizes: (usize, u64), compared: &mut Compared) {
         states(sandbox, &naive, &at, compared);
     }
     lists(sandbox, &naive);
+    counts(sandbox, &naive);
+    uses(sandbox, &naive, &mut random, compared);
     values(sandbox, &naive, compared);
     loads(sandbox, &naive, &mut random, compared);
     let (a, b) = (random.below(length as usize), random.below(length as usize));
@@ -493,6 +705,7 @@ fn programs_that_use_memory_have_one_answer() {
         });
     }
     assert!(compared.bytes > 100 && compared.loads > 0, "{compared:?}");
+    assert!(compared.uses > 3, "{compared:?}");
 }
 
 /// Stores of every kind, of values and to addresses that are constants which the same code uses again and again; the host; several entries, of which the first ones end deeper

@@ -145,6 +145,16 @@ pub enum RecordError {
         /// What differs.
         what: String,
     },
+    /// The stop clock shows something else at the end than the recording says.
+    #[error(
+        "the stop clock shows {found} at the end of the re-execution, and the recording says {said}"
+    )]
+    Clock {
+        /// What the recording says.
+        said: u64,
+        /// What it showed.
+        found: u64,
+    },
     /// A re-execution was stopped from outside.
     #[error("it was interrupted")]
     Interrupted,

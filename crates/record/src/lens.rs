@@ -5,12 +5,13 @@ use afterimage_placement::{
     Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve,
 };
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
-use afterimage_rewrite::{Armed, Options, Place, Probes, Rewritten, rewrite};
+use afterimage_rewrite::{Armed, CLOCK_AT, Options, Place, Probes, Rewritten, rewrite};
 use afterimage_trace::{CountsLens, End, Ending, Event, Standing, TraceFile};
 
 use crate::deep::deep_functions;
 use crate::ending::{Activation, Outcome, frames, not_entered, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
+use crate::live::word;
 use crate::paths::PathHost;
 use crate::replay::{Progress, Replayed, Source, Stop, replay};
 use crate::{Cache, RecordError};
@@ -199,6 +200,12 @@ impl<'a> Job<'a> {
             ..Options::default()
         };
         let mut stop = self.stop(&mut options, skip)?;
+        // Of a run that nobody stopped, nothing else tells whether the stop clock is right.
+        let clock = match (probes, stop) {
+            (Probes::None, Stop::Never) => self.end.clock,
+            _ => None,
+        };
+        options.clock |= clock.is_some();
         loop {
             let rewritten = rewrite(self.bytes, self.program, probes, &options)?;
             let replayed = attempt(self, &engine, &rewritten, stop)?;
@@ -263,6 +270,10 @@ impl<'a> Job<'a> {
                     event: self.end.events,
                     what,
                 });
+            }
+            let found = word(&memory, CLOCK_AT);
+            if let Some(said) = clock.filter(|said| *said != found) {
+                return Err(RecordError::Clock { said, found });
             }
             let counters = rewritten
                 .layout

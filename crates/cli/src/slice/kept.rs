@@ -63,13 +63,13 @@ pub(super) fn keep(at: &Path, traced: &Traced, name: &str, saved: &SavedSlice) -
         let file = input::recording(at)?;
         let all = saved_slices(&file, &traced.loaded.program)?;
         let known = all.get(name).and_then(|known| known.as_ref().ok());
-        if known == Some(saved) {
-            break;
-        }
-        let is_other =
-            |known: &&SavedSlice| known.question != saved.question || known.path != saved.path;
-        if let Some(known) = known.filter(is_other) {
-            return Err(is_taken(name, known));
+        if let Some(known) = known {
+            match known.question == saved.question && known.path == saved.path {
+                // The words may be others.
+                true if known.slice == saved.slice => break,
+                true => {}
+                false => return Err(is_taken(name, known)),
+            }
         }
         if let Some(out) = append(at, &file, "the slice cannot be kept in the recording")? {
             save(&out, name, saved)?;

@@ -61,5 +61,5 @@ pub use forward::forward;
 pub use near::near;
 pub use question::{Algorithm, Origin, Question, answer, by_statements, exercised_of};
 pub use report::{SliceReport, SlicedLine, SlicedOperator};
-pub use saved::{SavedError, SavedSlice, save, saved_slices};
+pub use saved::{SavedError, SavedSlice, in_words, save, saved_slices};
 pub use verify::{SlicesReport, verify_slices};

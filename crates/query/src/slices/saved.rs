@@ -25,7 +25,7 @@ const VERSION: u32 = 3;
 pub struct SavedSlice {
     /// What was asked.
     pub question: Question,
-    /// The same in words.
+    /// The same in words. Of a slice that was kept, they are [made](in_words) of the question: those in the file are for people who look into it.
     pub about: String,
     /// The operators that were asked about, or that stand where something was asked about.
     pub offsets: Vec<OrigOffset>,
@@ -117,7 +117,12 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
             stored.version
         ));
     }
-    let saved = SavedSlice::try_from(stored)?;
+    let mut saved = SavedSlice::try_from(stored)?;
+    // Where a variable or memory was asked about does not follow from the question.
+    if saved.question.algorithm != Algorithm::Full || saved.question.operators.is_empty() {
+        saved.offsets.clear();
+    }
+    saved.about = in_words(&saved.question, &saved.offsets);
     let known = |function: FuncId, op: OpId| {
         let function = program.function(function);
         function.is_some_and(|function| function.block_of(op).is_some())
@@ -156,6 +161,77 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
     }
     Ok(saved)
 }
+
+/// A question in words, with nothing that does not follow from it. `offsets` are where what is asked about stands.
+pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
+    let is_full = question.algorithm == Algorithm::Full;
+    let to = subject(&question.criteria, offsets);
+    let kind = match question.algorithm {
+        Algorithm::Full => "",
+        Algorithm::Edges => ", by dependences between statements that were ever exercised",
+        Algorithm::Nodes => ", by the code",
+    };
+    if let Some(from) = &question.from {
+        return format!(
+            "how {} had an influence on {to}{kind}",
+            subject(&from.criteria, &[])
+        );
+    }
+    let criteria = question.criteria.iter();
+    let within = match criteria.filter_map(|one| one.reach.depth()).max() {
+        Some(depth) if is_full => format!(" within {depth} dependences"),
+        _ => String::new(),
+    };
+    match question.direction {
+        Direction::Forward => format!("what depends on {to}{within}{kind}"),
+        Direction::Backward => format!("what {to} depends on{within}{kind}"),
+    }
+}
+
+/// What some criteria are about.
+fn subject(criteria: &[Criterion], offsets: &[OrigOffset]) -> String {
+    let wants = criteria.iter().flat_map(|criterion| &criterion.wants);
+    let mut all = Vec::new();
+    for want in wants {
+        let next = match *want {
+            Want::Bytes(range, _) => {
+                let Range {
+                    memory, address, ..
+                } = range;
+                let last = address.saturating_add(range.length.saturating_sub(1));
+                format!("0x{address:x}..0x{last:x} of memory {memory}")
+            }
+            Want::Global(global, _) => format!("global {global}"),
+            Want::Variable(_) => "a variable".to_owned(),
+            Want::Inst(_) | Want::End | Want::Block(_) => continue,
+        };
+        if !all.contains(&next) {
+            all.push(next);
+        }
+    }
+    let at = offsets.iter().map(|offset| format!("@{offset}"));
+    let (mut at, what) = (Vec::from_iter(at), all.len());
+    for list in [&mut all, &mut at] {
+        if list.len() > SHOWN {
+            let more = list.len() - SHOWN;
+            list.truncate(SHOWN);
+            list.push(format!("{more} more"));
+        }
+    }
+    let place = match (what, at.is_empty()) {
+        (0, true) => "statements".to_owned(),
+        (0, false) => at.join(", "),
+        (_, true) => all.join(", "),
+        (_, false) => format!("{} at {}", all.join(", "), at.join(", ")),
+    };
+    match criteria.iter().map(|criterion| criterion.start).min() {
+        Some(start) => format!("{place} (executed from t={start} on)"),
+        None => place,
+    }
+}
+
+/// So many places are listed.
+const SHOWN: usize = 4;
 
 #[derive(Serialize, Deserialize)]
 struct Stored {

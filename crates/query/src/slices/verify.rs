@@ -1,7 +1,8 @@
 //! Checking the slices that are kept in a file.
 
+use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::stopped_before;
-use afterimage_program::Program;
+use afterimage_program::{OperatorIndex, Program};
 use afterimage_trace::TraceFile;
 
 use super::question::answer;
@@ -66,6 +67,9 @@ fn check(
     path: &RecordedPath,
     progress: &dyn Fn(u64),
 ) -> Result<bool, String> {
+    if !stands(saved, program, module, path)? {
+        return Err("it stands elsewhere than what it is about".to_owned());
+    }
     let end = file.end().map_err(|error| error.to_string())?;
     let checkpoints = recorded_checkpoints(file, path).map_err(|error| error.to_string())?;
     let run = Run {
@@ -80,4 +84,36 @@ fn check(
     let log = || file.log().map_err(|error| error.to_string());
     let again = answer(run, [log()?, log()?], &saved.question);
     Ok(again.map_err(|error| error.to_string())? == saved.slice)
+}
+
+/// Whether the places and the statements that a slice is said to be about are in paths that its question begins in.
+fn stands(
+    saved: &SavedSlice,
+    program: &Program,
+    module: &[u8],
+    path: &RecordedPath,
+) -> Result<bool, String> {
+    let index = OperatorIndex::new(program, module);
+    let mut begins = Vec::new();
+    let mut cursor = path.cursor();
+    for criterion in &saved.question.criteria {
+        let visit = cursor.seek(criterion.start);
+        let visit = visit.map_err(|error| error.to_string())?;
+        begins.extend(visit.map(|visit| &path.nodes()[visit.node]));
+    }
+    let is_there = |(function, op): (FuncId, OpId)| {
+        let block = program.function(function).and_then(|f| f.block_of(op));
+        let within = |block| {
+            let mut nodes = begins.iter();
+            nodes.any(|node| node.function == function && node.blocks.contains(&block))
+        };
+        block.is_some_and(within)
+    };
+    let places = saved.offsets.iter().map(|&offset| index.find(offset));
+    let places = places.collect::<Option<Vec<_>>>();
+    let Some(places) = places else {
+        return Ok(false);
+    };
+    let same = places.is_empty() || places == saved.question.operators;
+    Ok(same && places.into_iter().all(is_there))
 }

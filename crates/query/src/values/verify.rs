@@ -1,6 +1,6 @@
 //! Checking the values in a file.
 
-use std::convert::Infallible;
+use std::collections::BTreeSet;
 use std::error::Error;
 
 use afterimage_ids::{BlockId, FuncId};
@@ -8,11 +8,12 @@ use afterimage_machine::stopped_before;
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_trace::TraceFile;
 use afterimage_wet::checkpoint::{FileCheckpoints, INTERVAL, Vertex};
-use afterimage_wet::{EpochFileError, FileEpochs, Index, Run};
+use afterimage_wet::{BuildError, EpochFileError, FileEpochs, Index, Run, fingerprint};
 
 use super::{HostReads, recorded_epochs, recorded_values};
 use crate::paths::{FileSegments, RecordedPath, recorded_path};
 use crate::state::calls;
+use crate::steps::recorded_checkpoints;
 use crate::stops;
 
 /// What checking the values in a file came to.
@@ -35,7 +36,7 @@ pub struct WindowReport {
     pub last: u64,
 }
 
-/// Follows the run again, from its path and its log, and compares what comes of it with the values in the file, byte by byte; `None` if it has
+/// Follows the run again, from its path and its log, and compares what comes of it with the values and the checkpoints in the file, byte by byte; `None` if it has
 /// none. On the way every branch is compared with the path, and every call of the host with the log: its arguments, and what it read.
 /// `progress` is told now and then how many blocks were executed.
 ///
@@ -50,28 +51,53 @@ pub fn verify_values(
     // What is wrong with the path is said by those who check it.
     let path = recorded_path(file, program).ok()??;
     let epochs = match recorded_epochs(file, &path) {
-        Ok(epochs) => epochs?,
+        Ok(epochs) => epochs,
         Err(error) => {
             report.findings.push(format!("ValuesIndex: {error}"));
             return Some(report);
         }
     };
-    for (window, index) in epochs.windows().enumerate() {
+    let found = recorded_checkpoints(file, &path);
+    let (interval, vertices) = match found {
+        Ok(found) => found.map_or((INTERVAL, 0), |all| (all.interval(), all.vertices())),
+        Err(error) => {
+            report.findings.push(format!("ValuesCheckpoints: {error}"));
+            return Some(report);
+        }
+    };
+    if epochs.is_none() && vertices == 0 {
+        return None;
+    }
+    let followed = Followed {
+        file,
+        program,
+        module,
+        path: &path,
+        interval,
+    };
+    let mut seen = BTreeSet::new();
+    for (window, index) in epochs.iter().flat_map(FileEpochs::windows).enumerate() {
         report.windows.push(WindowReport {
             statements: index.statements,
             first: index.first,
             last: index.length,
         });
-        let of_file = Stored {
-            file,
-            window,
-            index,
-        };
-        if let Err(finding) = follow(&of_file, program, module, &path, &mut progress) {
+        if let Err(finding) = followed.window(window, index, &mut seen, &mut progress) {
             report.findings.push(finding);
         }
     }
-    if report.findings.is_empty() {
+    // Checkpoints may be of more of the run than the values are.
+    if report.findings.is_empty()
+        && seen.len() < vertices
+        && let Err(finding) = followed.checkpoints(&mut seen, &mut progress)
+    {
+        report.findings.push(finding);
+    }
+    if report.findings.is_empty() && seen.len() < vertices {
+        let finding = "ValuesCheckpoints: there are some that following the run does not give";
+        report.findings.push(finding.to_owned());
+    }
+    if let Some(epochs) = epochs.filter(|_| report.findings.is_empty()) {
         let told = [printed, open_calls].map(|check| check(file, program, module, &path, &epochs));
         report.findings.extend(told.into_iter().flatten());
     }
@@ -165,87 +191,107 @@ fn printed(
     }
 }
 
-/// A window in a file.
-struct Stored<'a> {
+/// Which vertices of the checkpoints' tree were compared: levels, and numbers there.
+type Seen = BTreeSet<(u32, u64)>;
+
+/// A run that is followed again.
+struct Followed<'a> {
     file: &'a TraceFile,
-    /// Its position.
-    window: usize,
-    index: &'a Index,
+    program: &'a Program,
+    module: &'a [u8],
+    path: &'a RecordedPath,
+    /// About how many instructions are between checkpoints.
+    interval: u64,
 }
 
-fn follow(
-    stored: &Stored<'_>,
-    program: &Program,
-    module: &[u8],
-    path: &RecordedPath,
-    progress: impl FnMut(u64),
-) -> Result<(), String> {
-    let Stored {
-        file,
-        window,
-        index,
-    } = *stored;
-    let end = file.end().map_err(|error| format!("ValuesRun: {error}"))?;
-    let run = Run {
-        program,
-        bytes: module,
-        path,
-        continuations: &path.segments().directory().continuations,
-        window: index.first..=index.length,
-        left_out: &index.left_out,
-        stopped: end.and_then(|end| stopped_before(program, module, &end)),
-        epoch: Run::<FileSegments>::EPOCH,
-    };
-    let log = file.log().map_err(|error| format!("ValuesRun: {error}"))?;
-    // Readers are not shared between threads; the file is.
-    let mut coded = Vec::new();
-    let mut wrong = None;
-    let file = file.clone();
-    let nodes = index.nodes;
-    let mut wrong_checkpoint = None;
-    let built = run.build_with_checkpoints::<Infallible>(
-        log,
-        |before, epoch| {
-            if wrong.is_none() {
-                wrong = compare((&file, nodes, window), &mut coded, before, &epoch);
-            }
-            Ok(())
-        },
-        (INTERVAL, |vertex: &Vertex| {
-            if wrong_checkpoint.is_none() {
-                wrong_checkpoint = compare_checkpoint(&file, nodes, vertex);
-            }
-            Ok(())
-        }),
-        progress,
-    );
-    let built = built.map_err(|error| format!("ValuesRun: {error}"))?;
-    if let Some(wrong) = wrong.or(wrong_checkpoint) {
-        return Err(wrong);
+impl Followed<'_> {
+    /// Compares a window, by its position, and what checkpoints there are of it.
+    fn window(
+        &self,
+        window: usize,
+        index: &Index,
+        seen: &mut Seen,
+        progress: impl FnMut(u64),
+    ) -> Result<(), String> {
+        let file = self.file.clone();
+        let mut coded = Vec::new();
+        let write = |before, epoch: Vec<u8>| {
+            compare((&file, index.nodes, window), &mut coded, before, &epoch)
+        };
+        let built = self.build(index, write, seen, progress)?;
+        let built = Index {
+            epochs: coded,
+            ..built
+        };
+        // How many chunks an epoch has was seen when it was read.
+        let begins = |index: &Index| Vec::from_iter(index.epochs.iter().map(|(before, _)| *before));
+        let same = built.statements == index.statements
+            && built.length == index.length
+            && built.sizes == index.sizes
+            && begins(&built) == begins(index);
+        match same {
+            true => Ok(()),
+            false => Err("ValuesIndex: it says other than what following the run gives".to_owned()),
+        }
     }
-    let built = Index {
-        epochs: coded,
-        ..built
-    };
-    // How many chunks an epoch has was seen when it was read.
-    let begins = |index: &Index| Vec::from_iter(index.epochs.iter().map(|(before, _)| *before));
-    let same = built.statements == index.statements
-        && built.length == index.length
-        && built.sizes == index.sizes
-        && begins(&built) == begins(index);
-    match same {
-        true => Ok(()),
-        false => Err("ValuesIndex: it says other than what following the run gives".to_owned()),
+
+    /// Compares all checkpoints.
+    fn checkpoints(&self, seen: &mut Seen, progress: impl FnMut(u64)) -> Result<(), String> {
+        let continuations = &self.path.segments().directory().continuations;
+        let whole = Index {
+            nodes: fingerprint(self.path.nodes(), continuations),
+            first: 1,
+            length: self.path.length(),
+            ..Index::default()
+        };
+        let built = self.build(&whole, |_, _| Ok(()), seen, progress);
+        built.map(|_| ())
+    }
+
+    /// Follows what an index is of, with epochs cut as there. What is wrong, if anything.
+    fn build(
+        &self,
+        index: &Index,
+        write: impl FnMut(u64, Vec<u8>) -> Result<(), String> + Send,
+        seen: &mut Seen,
+        progress: impl FnMut(u64),
+    ) -> Result<Index, String> {
+        let failed = |error: &dyn Error| format!("ValuesRun: {error}");
+        let end = self.file.end().map_err(|error| failed(&error))?;
+        let run = Run {
+            program: self.program,
+            bytes: self.module,
+            path: self.path,
+            continuations: &self.path.segments().directory().continuations,
+            window: index.first..=index.length,
+            left_out: &index.left_out,
+            stopped: end.and_then(|end| stopped_before(self.program, self.module, &end)),
+            epoch: Run::<FileSegments>::EPOCH,
+        };
+        let log = self.file.log().map_err(|error| failed(&error))?;
+        // Readers are not shared between threads; the file is.
+        let file = self.file.clone();
+        let record = |vertex: &Vertex| {
+            if compare_checkpoint(&file, index.nodes, vertex)? {
+                seen.insert(vertex.place());
+            }
+            Ok(())
+        };
+        let built = run.build_as(index, log, write, (self.interval, record), progress);
+        built.map_err(|error| match error {
+            BuildError::Write(finding) => finding,
+            error => failed(&error),
+        })
     }
 }
 
-/// Compares the next epoch with what the file has in its place. What is wrong, if anything.
+/// Compares the next epoch with what the file has in its place.
 fn compare(
     (file, nodes, window): (&TraceFile, u32, usize),
     seen: &mut Vec<(u64, u32)>,
     before: u64,
     epoch: &[u8],
-) -> Option<String> {
+) -> Result<(), String> {
     let position = seen.len();
     seen.push((before, 0));
     let stored = FileEpochs::open(file, nodes).and_then(|epochs| match epochs {
@@ -253,27 +299,28 @@ fn compare(
         None => Err(EpochFileError::Index),
     });
     match stored {
-        Ok(stored) if stored == epoch => None,
-        Ok(_) => Some(format!(
+        Ok(stored) if stored == epoch => Ok(()),
+        Ok(_) => Err(format!(
             "ValuesEpoch: the epoch that begins after t={before} is not what following the run gives"
         )),
-        Err(error) => Some(format!("ValuesEpoch: after t={before}: {error}")),
+        Err(error) => Err(format!("ValuesEpoch: after t={before}: {error}")),
     }
 }
 
-/// Compares checkpoints with those that the file has in their place, if it does. What is wrong, if anything.
-fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Option<String> {
+/// Compares checkpoints with those that the file has in their place: whether it has any.
+fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Result<bool, String> {
     let same = FileCheckpoints::open(file, nodes).and_then(|all| match all {
         Some(all) => all.has(vertex),
         None => Ok(None),
     });
     match same {
-        Ok(None | Some(true)) => None,
-        Ok(Some(false)) => Some(format!(
+        Ok(None) => Ok(false),
+        Ok(Some(true)) => Ok(true),
+        Ok(Some(false)) => Err(format!(
             "ValuesCheckpoints: those up to t={} are not what following the run gives",
             vertex.end()
         )),
-        Err(error) => Some(format!(
+        Err(error) => Err(format!(
             "ValuesCheckpoints: up to t={}: {error}",
             vertex.end()
         )),

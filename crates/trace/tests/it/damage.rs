@@ -354,6 +354,60 @@ fn a_repaired_copy_has_all_that_is_sound() {
     ));
 }
 
+/// Cut anywhere: within chunks, an index, a footer. Every whole chunk is in the copy, in its section; without META and MODULE nothing can be repaired.
+#[test]
+fn a_file_cut_at_any_byte_is_repaired_or_refused_by_name() {
+    let (bytes, _) = sample::two_states();
+    let dir = tempfile::tempdir().unwrap();
+    let (path, copy) = (dir.path().join("a.aft"), dir.path().join("b.aft"));
+    let intact = dir.path().join("intact.aft");
+    fs::write(&intact, &bytes).unwrap();
+    let intact = readable(&intact);
+    let payloads = payloads(&bytes);
+    let mut refused = 0;
+    for length in 0..=bytes.len() {
+        fs::write(&path, &bytes[..length]).unwrap();
+        let whole = payloads.iter().filter(|(payload, _)| payload.end <= length);
+        let whole = whole.count();
+        match repair(&path, &copy, true) {
+            Err(error) => {
+                assert!(whole < 2, "cut at {length}: {error}");
+                refused += 1;
+                match (length, &error) {
+                    (0, TraceError::Empty) | (1..16, TraceError::DamagedHeader) => {}
+                    (16.., TraceError::NotATrace) => assert_eq!(whole, 0, "cut at {length}"),
+                    (16.., TraceError::Missing(kind) | TraceError::Cut(kind)) => {
+                        assert!(matches!(*kind, Kind::META | Kind::MODULE), "{error}");
+                        assert!(error.to_string().contains("record"), "{error}");
+                    }
+                    _ => panic!("cut at {length}: {error}"),
+                }
+            }
+            Ok(repaired) => {
+                assert!(whole >= 2, "cut at {length}");
+                assert_eq!(repaired.lost.len() as u64 + repaired.whole, {
+                    let kinds = payloads[..whole].iter().map(|(_, kind)| *kind);
+                    kinds.collect::<std::collections::BTreeSet<_>>().len() as u64
+                });
+                let file = TraceFile::open(&copy).unwrap();
+                let rules = file.verify().findings;
+                assert!(
+                    rules.iter().all(|it| it.rule == Rule::Complete),
+                    "cut at {length}: {rules:?}"
+                );
+                let sections = (0..).map_while(|position| file.section(position));
+                let chunks: usize = sections.map(|section| section.chunks()).sum();
+                assert_eq!(chunks, whole, "cut at {length}");
+                for ((kind, found), (of, all)) in readable(&copy).iter().zip(&intact) {
+                    assert_eq!(kind, of, "cut at {length}");
+                    assert!(all.starts_with(found), "cut at {length}: {kind}");
+                }
+            }
+        }
+    }
+    assert!(refused > 16);
+}
+
 /// A recording that was killed, and of which a byte in the middle was damaged later.
 #[test]
 fn a_cut_recording_is_repaired_as_far_as_it_goes() {

@@ -156,16 +156,16 @@ impl<'a> Builder<'a> {
         Arc::clone(&self.numbers)
     }
 
-    /// Reads a tape from a place on, up to its end, or to a node before which `most` numbers wait to be written. The answer is how far it
-    /// came.
-    pub(crate) fn read(&mut self, tape: &[u64], from: usize, most: usize) -> usize {
+    /// Reads a tape from a place on, up to its end, or to a node before which `most` numbers wait to be written or `until` blocks were
+    /// executed. The answer is how far it came.
+    pub(crate) fn read(&mut self, tape: &[u64], from: usize, (most, until): (usize, u64)) -> usize {
         let known = Arc::clone(&self.known);
         let mut at = from;
         while let Some(&word) = tape.get(at) {
             at += 1;
             match Word::of(word) {
                 Word::Node(id) => {
-                    if self.size() >= most {
+                    if self.size() >= most || self.time >= until {
                         return at - 1;
                     }
                     let node = known.node(id);
@@ -180,7 +180,7 @@ impl<'a> Builder<'a> {
                     self.done(&known, node);
                 }
                 Word::Stopped(id, executed) => {
-                    if self.size() >= most {
+                    if self.size() >= most || self.time >= until {
                         return at - 1;
                     }
                     let node = known.node(id);

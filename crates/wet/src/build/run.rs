@@ -46,6 +46,8 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
 const TAPE: usize = 1 << 15;
 /// How many tapes wait to be read.
 const TAPES: usize = 8;
+/// An epoch that is cut where others say collects at most so many numbers: eight times the usual.
+const LARGEST: usize = 64 << 20;
 
 /// What the thread that follows the run tells the one that builds.
 enum Told {
@@ -107,6 +109,8 @@ struct Reader<'a> {
     builder: Builder<'a>,
     /// How many numbers an epoch collects.
     most: usize,
+    /// How many blocks were executed before each epoch but the first, in the order of time, if that is given.
+    cuts: Option<std::slice::Iter<'a, u64>>,
     work: SyncSender<Work>,
     /// What was coded, and can be filled again.
     empty: Receiver<Buffers>,
@@ -158,13 +162,30 @@ impl<'a> Reader<'a> {
     fn tape(&mut self, tape: &[u64]) -> bool {
         let mut at = 0;
         loop {
-            at = self.builder.read(tape, at, self.most);
+            let limits = self.limits();
+            at = self.builder.read(tape, at, limits);
             if at >= tape.len() {
                 return true;
             }
             if !self.epoch() {
                 return false;
             }
+        }
+    }
+
+    /// How many numbers the epoch collects at most, and the time at which it ends.
+    fn limits(&mut self) -> (usize, u64) {
+        // A cut at the end of a tape is made at the beginning of the next one.
+        let before = self.before;
+        match &mut self.cuts {
+            Some(cuts) if self.begun => {
+                while cuts.as_slice().first().is_some_and(|&cut| cut <= before) {
+                    cuts.next();
+                }
+                let next = cuts.as_slice().first().copied();
+                (LARGEST.max(self.most), next.unwrap_or(u64::MAX))
+            }
+            _ => (self.most, u64::MAX),
         }
     }
 
@@ -231,7 +252,8 @@ where
             fn(&Printed<'_>) -> Result<(), W>,
         );
         let nobody = None::<(u64, Nobody<W>)>;
-        self.follow(log, write, nobody, progress, &AtomicBool::new(false))
+        let never = AtomicBool::new(false);
+        self.follow(log, None, write, nobody, progress, &never)
     }
 
     /// As [`build`](Self::build), and gives to `record` what [`checkpoint`](crate::checkpoint) is about: of a window, what ends in it. An interval
@@ -249,6 +271,26 @@ where
         let never = AtomicBool::new(false);
         let kept = (record, |_: &Printed<'_>| Ok(()));
         self.build_until(log, write, (interval, kept), progress, &never)
+    }
+
+    /// As [`build_with_checkpoints`](Self::build_with_checkpoints), with epochs cut as those of `index` are, whatever size they were to have.
+    ///
+    /// # Errors
+    /// As [`build_with_checkpoints`](Self::build_with_checkpoints).
+    pub fn build_as<W: Send>(
+        &self,
+        index: &Index,
+        log: LogReader,
+        write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
+        (interval, record): (u64, impl FnMut(&Vertex) -> Result<(), W> + Send),
+        progress: impl FnMut(u64),
+    ) -> Result<Index, BuildError<S::Error, W>> {
+        let cuts = index.epochs.iter().skip(1);
+        let cuts = Vec::from_iter(cuts.map(|&(before, _)| before));
+        let kept = (record, |_: &Printed<'_>| Ok(()));
+        let never = AtomicBool::new(false);
+        let kept = Some((interval, kept));
+        self.follow(log, Some(&cuts), write, kept, progress, &never)
     }
 
     /// As [`build_with_checkpoints`](Self::build_with_checkpoints), until `stop` says so: then the window ends with the node at hand, or did not begin, see
@@ -273,6 +315,7 @@ where
     ) -> Result<Index, BuildError<S::Error, W>> {
         self.follow(
             log,
+            None,
             write,
             Some((interval, (record, printed))),
             progress,
@@ -332,6 +375,7 @@ where
     fn follow<W: Send>(
         &self,
         log: LogReader,
+        cuts: Option<&[u64]>,
         mut write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
         record: Option<(
             u64,
@@ -396,6 +440,7 @@ where
             let reader = Reader {
                 builder,
                 most: self.epoch,
+                cuts: cuts.map(<[u64]>::iter),
                 work,
                 empty,
                 before: 0,

@@ -224,6 +224,8 @@ type Found = (Entry, usize);
 #[derive(Debug)]
 pub struct FileCheckpoints {
     file: TraceFile,
+    /// About how many instructions an interval has.
+    interval: u64,
     /// The vertices, from the groups of intervals on.
     levels: Vec<Vec<Found>>,
     groups: Cache<u64, Group>,
@@ -294,21 +296,33 @@ impl FileCheckpoints {
                 levels[level].push((entry, position));
             }
         }
-        let all = all.into_iter().map(|(_, levels)| connected(levels));
-        let end = |levels: &Vec<Vec<Found>>| {
+        let all = all.into_iter();
+        let all = all.map(|(interval, levels)| (interval, connected(levels)));
+        let end = |(_, levels): &(u64, Vec<Vec<Found>>)| {
             let last = levels.first().and_then(|groups| groups.last());
             last.map_or(0, |(entry, _)| entry.after)
         };
-        let levels = all.rev().max_by_key(end).unwrap_or_default();
-        Ok((!levels.is_empty()).then(|| Self::of(file.clone(), levels)))
+        let (interval, levels) = all.rev().max_by_key(end).unwrap_or_default();
+        Ok((!levels.is_empty()).then(|| Self::of(file.clone(), interval, levels)))
     }
 
-    fn of(file: TraceFile, levels: Vec<Vec<Found>>) -> Self {
+    /// About how many instructions an interval was to have.
+    pub fn interval(&self) -> u64 {
+        self.interval
+    }
+
+    /// How many vertices the tree has.
+    pub fn vertices(&self) -> usize {
+        self.levels.iter().map(Vec::len).sum()
+    }
+
+    fn of(file: TraceFile, interval: u64, levels: Vec<Vec<Found>>) -> Self {
         let (kib, mib) = (1 << 10, 1 << 20);
         // A GiB in all. A few words that an interval needs may have been written in a thousand others, and whoever goes back through a run asks for these again
         // with each stretch.
         Self {
             file,
+            interval,
             levels,
             groups: Cache::new(64 * mib, 64 * kib),
             parts: Cache::new(512 * mib, 128 * kib),

@@ -28,6 +28,11 @@ pub struct Vertex {
 }
 
 impl Vertex {
+    /// Where it is in the tree: its level, and its number there.
+    pub fn place(&self) -> (u32, u64) {
+        (self.level, self.number)
+    }
+
     /// How many blocks are executed at its end.
     pub fn end(&self) -> u64 {
         self.after
