@@ -197,6 +197,55 @@ impl FilterArguments {
     }
 }
 
+/// Which functions the words of a file say to be left out: whether one is. `None` if they name functions that the program does not have.
+pub(crate) fn said(loaded: &Loaded, words: &str) -> Option<impl Fn(FuncId) -> bool + use<>> {
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let (mut include, mut exclude) = (None, BTreeSet::new());
+    for part in words.split("; ").filter(|part| !part.is_empty()) {
+        if let Some(others) = part.strip_prefix("functions other than ") {
+            include = Some(listed(&names, others)?);
+        } else if !["outside", "before", "after"]
+            .iter()
+            .any(|of| is_time(part, of))
+        {
+            exclude = listed(&names, part)?;
+        }
+    }
+    Some(move |function| {
+        exclude.contains(&function)
+            || include
+                .as_ref()
+                .is_some_and(|kept| !kept.contains(&function))
+    })
+}
+
+/// Whether words are about times, and not about functions.
+fn is_time(part: &str, of: &str) -> bool {
+    let of_time = |verb: &str| part.starts_with(&format!("what {verb} {of} "));
+    of_time("is") || of_time("came")
+}
+
+/// Functions that are listed by name, with commas between names and in some of them.
+fn listed(names: &Names, list: &str) -> Option<BTreeSet<FuncId>> {
+    let parts = Vec::from_iter(list.split(", "));
+    let (mut found, mut at) = (BTreeSet::new(), 0);
+    while at < parts.len() {
+        let mut ends = (at + 1..=parts.len().min(at + MOST_COMMAS)).rev();
+        let (end, own) = ends.find_map(|end| {
+            let name = parts[at..end].join(", ");
+            let own = functions(names, &[name], "").ok()?;
+            Some((end, own))
+        })?;
+        found.extend(own);
+        at = end;
+    }
+    Some(found)
+}
+
+/// Names with more commas are not looked for.
+const MOST_COMMAS: usize = 64;
+
 /// Functions by name.
 fn functions(names: &Names, list: &[String], option: &str) -> Result<Vec<FuncId>> {
     list.iter()

@@ -535,9 +535,9 @@ impl<'a> Asked<'_, 'a> {
         if kept == 0 {
             // What is asked of one of them says why there is none.
             ranges = vec![(first, first)];
-        } else {
-            rows.outside = last - first + 1 - kept;
         }
+        // Of one that takes nothing from any value, the first is known all the same.
+        rows.outside = last - first + 1 - kept.max(1);
         let most = kept.clamp(1, which.most(arguments));
         let bar = Bar::start("computing values", Some(most));
         let progress = bar.progress();

@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 
 use afterimage_placement::{Mode, PlanOptions, block_counts};
 use afterimage_present::grouped;
-use afterimage_query::paths::{PathReport, verify_path};
+use afterimage_query::paths::{PathReport, recorded_path, verify_path};
 use afterimage_query::simulate::{Followed, verify_followed, verify_simulations};
 use afterimage_query::slices::verify_slices;
-use afterimage_query::values::verify_values;
+use afterimage_query::values::{recorded_epochs, verify_values};
 use afterimage_record::{Cache, RecordError, check, count, verify_words};
 use afterimage_trace::{Rule, TraceError, TraceFile, repair};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::exit::Exit;
+use crate::filters::said;
 use crate::info::LEFT_OVER;
 use crate::input::{self, Loaded};
 use crate::output::{harmless, say, write};
@@ -199,6 +200,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
             findings.extend(found.findings.iter().map(ToString::to_string));
             path = Some(PathRow::from(&found));
         }
+        if findings.is_empty() {
+            findings.extend(left_out(&file, &loaded));
+        }
         match verify_words(&file, &loaded.program) {
             Ok(found) => moments = found,
             Err(error) => findings.push(format!("Words: {error}")),
@@ -332,6 +336,37 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
     } else {
         Exit::Unsound
     })
+}
+
+/// What is wrong with the words that say which functions a path and values lack.
+fn left_out(file: &TraceFile, loaded: &Loaded) -> Option<String> {
+    let path = recorded_path(file, &loaded.program).ok()??;
+    let words = &path.segments().directory().left_out;
+    let wrong = |what: &str, words: &str| {
+        Some(format!(
+            "Words: {what} is said to lack {words}, and lacks other functions"
+        ))
+    };
+    let nodes = path.nodes().values();
+    let mut there = nodes
+        .filter(|node| node.left_out == 0)
+        .map(|node| node.function);
+    match said(loaded, words) {
+        Some(said) if !there.any(&said) => {}
+        _ => return wrong("the path", words),
+    }
+    // What is wrong with the values is said by those who follow them.
+    let epochs = recorded_epochs(file, &path).ok()??;
+    for index in epochs.windows() {
+        let words = &index.left_out.words;
+        let all = loaded.program.functions.iter().map(|function| function.id);
+        let same = |said: &dyn Fn(_) -> bool| all.clone().all(|f| said(f) == index.left_out.has(f));
+        match said(loaded, words) {
+            Some(said) if same(&said) => {}
+            _ => return wrong("a window of values", words),
+        }
+    }
+    None
 }
 
 /// What is wrong with the counts in a file: they are made again.

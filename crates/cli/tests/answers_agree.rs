@@ -97,6 +97,8 @@ fn asked(sandbox: &Sandbox, words: &str, names: &[&str]) -> (Option<i32>, String
         assert!(!ran.stderr.contains("panicked"), "{words}: {}", ran.stderr);
         let refused = ran.code != Some(0);
         let error = if refused { ran.stderr } else { String::new() };
+        // All of them are sound.
+        assert!(!error.contains("damaged"), "{words}: {name}: {error}");
         let now = (ran.code, ran.stdout, error);
         match &said {
             None => said = Some(now),
@@ -127,9 +129,14 @@ fn partly(sandbox: &Sandbox, words: &str) -> bool {
         return false;
     }
     assert_eq!(code, Some(0), "{words}: {PART} answers: {found}");
+    let is_cut = found.contains(r#""kind":"unknown""#);
     for (found, whole) in found.lines().zip(whole.lines()) {
         let [found, whole]: [Json; 2] =
             [found, whole].map(|line| serde_json::from_str(line).unwrap());
+        // Where a way back leads out of what is kept, it ends there; so do steps that are folded.
+        if is_cut && (found["step"] == "again" || found["step"] == "end") {
+            break;
+        }
         is_part(&found, &whole, &words);
     }
     true
@@ -140,12 +147,14 @@ fn partly(sandbox: &Sandbox, words: &str) -> bool {
 fn is_part(found: &Json, whole: &Json, words: &str) {
     match (found, whole) {
         (Json::Object(found), Json::Object(whole)) => {
-            let lacks = ["outside", "unknown"]
+            let lacks = ["outside", "unknown", "refused"]
                 .iter()
                 .any(|key| found.contains_key(*key));
             for (key, value) in found {
                 match (value, whole.get(key)) {
-                    (Json::Array(some), Some(Json::Array(all))) if lacks => {
+                    (Json::Array(some), Some(Json::Array(all)))
+                        if lacks && some.len() != all.len() =>
+                    {
                         for one in some.iter().filter(|_| key != "unknown") {
                             assert!(all.contains(one), "{words}: {one}");
                         }

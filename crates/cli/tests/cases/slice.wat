@@ -305,7 +305,7 @@
 ;; | 3,start,19,185,,,1,1
 ;; ! afterimage: kept as "doubled": 7 statements; show it again with: afterimage slice run.aft --saved doubled
 ;; $ afterimage slice run.aft --saved doubled
-;; | what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions of them
+;; | what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions of them
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | Statements of no known line (--by statement lists them)
@@ -324,7 +324,7 @@
 ;; | 3,start,19,185,,,1,1
 ;; ! afterimage: kept as "doubled": 7 statements; show it again with: afterimage slice run.aft --saved doubled
 ;; $ afterimage slice run.aft --at double --save doubled
-;; ! afterimage: run.aft: another slice is kept under the name "doubled": what double#1, `i32.add` at t=9, depends on; choose another name
+;; ! afterimage: run.aft: another slice is kept under the name "doubled": what @0x6a (executed from t=9 on) depends on; choose another name
 ;; = 125
 ;; $ afterimage slice run.aft --saved other
 ;; ! afterimage: run.aft: no slice "other" is kept in it; there are: doubled
@@ -339,7 +339,7 @@
 ;; | lenses    paths, full
 ;; | path      12 executed blocks in 1 segment: 56 bytes, 37.333 bits each; 5 bits recorded, 0.417 bits each
 ;; | values    26 executed statements from t=1 to t=12 in 1 epoch: 81 bytes, 3.115 bytes each
-;; | slice "doubled": what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions of them
+;; | slice "doubled": what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions of them
 ;; | size      N
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.

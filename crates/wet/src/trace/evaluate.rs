@@ -127,6 +127,13 @@ where
                         let unknown = TraceError::Damaged("a result that the host did not give");
                         result.map(Some).ok_or(unknown)
                     }
+                    // Who reads it has it kept; nobody need have read it.
+                    Step::Source(Source::Argument { instance, index }) => {
+                        let function = self.compiled(instance.node)?.code.function;
+                        let unknown = TraceError::Damaged("a value that was not kept");
+                        let argument = self.host()?.argument(function, index);
+                        argument.map(Some).ok_or(unknown)
+                    }
                     Step::Source(_) | Step::Caught(_) => {
                         Err(TraceError::Damaged("a value that was not kept"))
                     }

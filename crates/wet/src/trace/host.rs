@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
-use afterimage_ids::ImportId;
+use afterimage_ids::{FuncId, ImportId};
 use afterimage_trace::{Event, HostRead, HostWrite, LogPlace, LogReader, RawValue, TraceError};
 
 /// A block of calls ends when it has so many.
@@ -39,6 +40,8 @@ pub struct HostCalls {
     blocks: Vec<Block>,
     count: u64,
     by_itself: Vec<u64>,
+    /// The arguments of the host's calls of each function; `None` if they differ.
+    entered: HashMap<FuncId, Option<Vec<RawValue>>>,
     kept: RefCell<Kept>,
 }
 
@@ -74,8 +77,13 @@ impl HostCalls {
         let mut place = log.place();
         let mut entered = None;
         while let Some(event) = log.next().transpose()? {
-            if let Event::Enter { function, .. } = event {
+            if let Event::Enter { function, args } = event {
                 entered = Some(function.as_u32());
+                match all.entered.entry(function) {
+                    Entry::Vacant(first) => drop(first.insert(Some(args))),
+                    Entry::Occupied(before) if before.get().as_ref() == Some(&args) => {}
+                    Entry::Occupied(mut before) => *before.get_mut() = None,
+                }
             } else if let Some(call) = HostCall::of(event) {
                 all.count += 1;
                 // The host calls exports: an import may be one.
@@ -109,6 +117,12 @@ impl HostCalls {
             reads,
         });
         *open = Open::default();
+    }
+
+    /// An argument that the host passed whenever it called a function. `None` if it did not, passed others at other times, or only its bits could tell.
+    pub(super) fn argument(&self, function: FuncId, index: u32) -> Option<(u64, u64)> {
+        let args = self.entered.get(&function)?.as_ref()?;
+        bits(*args.get(index as usize)?)
     }
 
     /// How many there are.
@@ -329,16 +343,21 @@ impl HostCall {
 
     /// The bits of a result.
     pub(super) fn result(&self, index: u32) -> Option<(u64, u64)> {
-        Some(match *self.results.get(index as usize)? {
-            RawValue::I32(value) => (u64::from(value as u32), 0),
-            RawValue::I64(value) => (value as u64, 0),
-            RawValue::F32(bits) => (u64::from(bits), 0),
-            RawValue::F64(bits) => (bits, 0),
-            RawValue::V128(bits) => (bits as u64, (bits >> 64) as u64),
-            RawValue::NullRef => (0, 0),
-            RawValue::OpaqueRef => return None,
-        })
+        bits(*self.results.get(index as usize)?)
     }
+}
+
+/// The bits of a value that the log has. `None` for a reference that is only told not to be null.
+fn bits(value: RawValue) -> Option<(u64, u64)> {
+    Some(match value {
+        RawValue::I32(value) => (u64::from(value as u32), 0),
+        RawValue::I64(value) => (value as u64, 0),
+        RawValue::F32(bits) => (u64::from(bits), 0),
+        RawValue::F64(bits) => (bits, 0),
+        RawValue::V128(bits) => (bits as u64, (bits >> 64) as u64),
+        RawValue::NullRef => (0, 0),
+        RawValue::OpaqueRef => return None,
+    })
 }
 
 #[cfg(test)]
