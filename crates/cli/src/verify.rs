@@ -10,7 +10,7 @@ use afterimage_query::simulate::{Followed, verify_followed, verify_simulations};
 use afterimage_query::slices::verify_slices;
 use afterimage_query::values::{recorded_epochs, verify_values};
 use afterimage_record::{Cache, RecordError, check, count, verify_words};
-use afterimage_trace::{Rule, TraceError, TraceFile, repair};
+use afterimage_trace::{Kind as Section, Rule, TraceError, TraceFile, repair};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
@@ -202,6 +202,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
         }
         if findings.is_empty() {
             findings.extend(left_out(&file, &loaded));
+            findings.extend(along_no_path(&file));
         }
         match verify_words(&file, &loaded.program) {
             Ok(found) => moments = found,
@@ -335,6 +336,23 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
         Exit::Success
     } else {
         Exit::Unsound
+    })
+}
+
+/// What was made along a path that the file does not have: nothing can compare it.
+fn along_no_path(file: &TraceFile) -> Option<String> {
+    let made = [
+        Section::VALUES_INDEX,
+        Section::CHECKPOINTS,
+        Section::PRINTED,
+        Section::SIMULATION,
+        Section::SLICE,
+        Section::PATH_GRAMMARS,
+    ];
+    let has_path = file.last(Section::PATH_INDEX).is_some();
+    let found = made.into_iter().find(|kind| file.last(*kind).is_some());
+    found.filter(|_| !has_path).map(|kind| {
+        format!("Path: the file has a section {kind}, but no path that it was made along")
     })
 }
 

@@ -240,7 +240,7 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
         );
     }
     let of = |(function, op): (FuncId, OpId)| {
-        let block = loaded.program.function(function)?.block_of(op)?;
+        let block = afterimage_query::values::block_at(loaded.program.function(function)?, op)?;
         Some(((function, block), op))
     };
     let mut line = None;

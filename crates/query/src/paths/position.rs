@@ -31,7 +31,7 @@ use super::arrivals::{ArrivalTimes, Arrivals, ByNodes, Shared, Step, Times};
 use super::numbering::{NumberError, Numbering};
 use super::own::OwnVisits;
 use crate::location::{self, Form, Occurrence, Place, ResolveError, form, split_occurrence};
-use crate::values::Types;
+use crate::values::{Types, block_at};
 use crate::{Line, ProfileError, PrologueEnd, Resolver, Stop, prologue_end};
 
 /// A moment of a run: right before something is executed.
@@ -133,8 +133,10 @@ pub enum PositionError<E: Error + 'static> {
     /// Functions of the host are not part of a path.
     #[error("{0} is imported: its calls are not part of the path; see its callers")]
     Imported(String),
-    /// The operator is in code that cannot be reached.
-    #[error("the operator at {0} cannot be reached")]
+    /// The operator is in no block.
+    #[error(
+        "the operator at {0} is in no block: it cannot be reached, or is a marker like `block` and `end`"
+    )]
     Unreachable(OrigOffset),
     /// Arrivals are counted by line.
     #[error("\"{0}\" names a column, but arrivals are counted by line: leave the column out")]
@@ -367,7 +369,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     }
 
     fn block(&self, function: FuncId, op: OpId) -> Option<BlockId> {
-        self.program.function(function)?.block_of(op)
+        block_at(self.program.function(function)?, op)
     }
 
     /// All executions of a block.

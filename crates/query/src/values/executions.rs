@@ -1,7 +1,7 @@
 //! All executions of an operator, in the order of time.
 
-use afterimage_ids::{FuncId, NodeId, OpId};
-use afterimage_program::Program;
+use afterimage_ids::{BlockId, FuncId, NodeId, OpId};
+use afterimage_program::{BlockKind, Function, Program};
 use afterimage_wpp::{Occurrences, Segments, TargetError, WholePath};
 
 use super::{Instance, RecordedValues, Statement, ValuesError};
@@ -27,6 +27,13 @@ pub struct Execution {
     pub statement: Option<Statement>,
 }
 
+/// The block that an operator is in; of a function whose root block has no operators, the root, if the operator stands where it begins.
+pub fn block_at(function: &Function, op: OpId) -> Option<BlockId> {
+    let (root, block) = function.cfg.blocks.iter().next()?;
+    let empty = block.kind == BlockKind::Code && block.ops.is_empty() && block.ops.start == op;
+    function.block_of(op).or(empty.then_some(root))
+}
+
 /// The executions of the block that an operator is in; none if it cannot be reached. That the run ended before the operator is for the caller to know:
 /// then the last one is none of the operator. O(nodes of the path).
 ///
@@ -38,7 +45,7 @@ pub fn block_executions<'a, S: Segments>(
     function: FuncId,
     op: OpId,
 ) -> Result<Occurrences<'a, S>, TargetError> {
-    let block = program.function(function).and_then(|f| f.block_of(op));
+    let block = program.function(function).and_then(|f| block_at(f, op));
     let nodes = path.nodes().iter();
     let own = nodes.filter(|(_, node)| node.function == function);
     path.executions(own.filter_map(|(id, node)| {

@@ -50,7 +50,7 @@ pub use controlled::{Controlled, ControlledBlocks};
 pub use dependences::{Dependence, Origin, dependences, moves, of_statement};
 pub(crate) use dependences::{end_of, moves_of, origin_of};
 use dependences::{role_of_place, role_of_read};
-pub use executions::{Execution, Executions, block_executions};
+pub use executions::{Execution, Executions, block_at, block_executions};
 pub use host::{HostPart, HostReads, HostReadsError};
 pub use original::Original;
 pub use results::{Effect, TypedValue, Types};
