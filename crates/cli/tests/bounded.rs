@@ -178,7 +178,7 @@ fn what_is_kept_of_memories_is_kept_of_all_together() {
 fn tables_and_segments_are_copied_as_ranges() {
     let text = format!(
         r#"(module (memory (export "memory") 4096) (table $t 4000000 9000000 funcref) (table $u 900000 funcref)
-        (data $d "{}") (elem $e func {}) (func $f)
+        (data $d "{}") (elem $e func {})
         (func (export "_start") (local $i i32)
             (table.fill $t (i32.const 0) (ref.func $f) (i32.const 4000000))
             (table.copy $u $t (i32.const 0) (i32.const 100) (i32.const 900000))
@@ -187,7 +187,7 @@ fn tables_and_segments_are_copied_as_ranges() {
             (loop $next
                 (memory.init $d (i32.mul (local.get $i) (i32.const 400000)) (i32.const 0) (i32.const 400000))
                 (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100))))
-            (call_indirect $u (i32.const 899999))))"#,
+            (call_indirect $u (i32.const 899999))) (func $f))"#,
         "ab".repeat(200_000),
         "$f ".repeat(10_000)
     );
