@@ -9,7 +9,7 @@ use afterimage_query::Resolver;
 use afterimage_query::location::{Form, Occurrence, Place, form, number, split_occurrence};
 use afterimage_query::paths::line_arrivals;
 use afterimage_query::values::LeftOut;
-use afterimage_record::{Filter, Mark, MarkedCode, PathFilter};
+use afterimage_record::{CUT, Filter, Mark, MarkedCode, PathFilter};
 use anyhow::{Context, Result, bail};
 
 use crate::input::Loaded;
@@ -205,9 +205,10 @@ pub(crate) fn said(loaded: &Loaded, words: &str) -> Option<impl Fn(FuncId) -> bo
     for part in words.split("; ").filter(|part| !part.is_empty()) {
         if let Some(others) = part.strip_prefix("functions other than ") {
             include = Some(listed(&names, others)?);
-        } else if !["outside", "before", "after"]
-            .iter()
-            .any(|of| is_time(part, of))
+        } else if part != CUT
+            && !["outside", "before", "after"]
+                .iter()
+                .any(|of| is_time(part, of))
         {
             exclude = listed(&names, part)?;
         }

@@ -126,7 +126,10 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     assert_eq!(lines(&sandbox, "two.aft", &behind), BTreeMap::new());
     let found = lines(&sandbox, "two.aft", &before);
     assert_eq!(found, lines(&sandbox, "app.aft", &before));
-    assert_eq!(found, lines(&sandbox, "two.aft", &[]));
+    // Without functions, lines of those that the linker removed are there, too.
+    let mut whole = lines(&sandbox, "two.aft", &[]);
+    whole.retain(|line, count| *count > 0 || found.contains_key(line));
+    assert_eq!(found, whole);
     let place = |name: &str| {
         let text = format!("fn {name}(");
         let line = SOURCE.lines().position(|line| line.starts_with(&text));

@@ -127,7 +127,9 @@ fn check(level: u32) {
             let bare = place.strip_prefix('@').filter(|_| i % 2 == 1);
             let place = bare.unwrap_or(place);
             let ran = sandbox.run(&format!("{command} {place}"));
-            let refused = REFUSALS.iter().any(|refusal| ran.stderr.contains(refusal));
+            // Lines of removed functions are printed with count 0; no code is theirs.
+            let removed = ran.stderr.contains("the linker removed");
+            let refused = !removed && REFUSALS.iter().any(|refusal| ran.stderr.contains(refusal));
             if refused || ran.stderr.contains("panicked") {
                 wrong.push(format!("{command} {place}: {}", ran.stderr));
             }

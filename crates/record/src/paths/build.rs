@@ -25,8 +25,8 @@ pub struct PathFilter {
     pub left_out: String,
 }
 
-/// What is left out of a run that was cut off, in words.
-const CUT: &str = "what followed when the recording was cut off";
+/// What a path lacks of a run that was cut off, in words.
+pub const CUT: &str = "what followed when the recording was cut off";
 
 /// What was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

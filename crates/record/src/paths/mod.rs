@@ -13,7 +13,7 @@ mod words;
 
 pub use buffer::HandOverError;
 pub(crate) use buffer::{Message, Producer};
-pub use build::{BuiltPaths, PathFilter, build_paths};
+pub use build::{BuiltPaths, CUT, PathFilter, build_paths};
 pub use filter::{Filter, Mark, MarkedCode};
 pub use grammar::{GrammarSink, Nodes};
 pub use lens::{RecordedRun, Traced, trace_paths};
