@@ -375,10 +375,9 @@ fn a_file_cut_at_any_byte_is_repaired_or_refused_by_name() {
                 refused += 1;
                 match (length, &error) {
                     (0, TraceError::Empty) | (1..16, TraceError::DamagedHeader) => {}
-                    (16.., TraceError::NotATrace) => assert_eq!(whole, 0, "cut at {length}"),
+                    (_, TraceError::NotATrace) => assert_eq!(whole, 0, "cut at {length}"),
                     (16.., TraceError::Missing(kind) | TraceError::Cut(kind)) => {
                         assert!(matches!(*kind, Kind::META | Kind::MODULE), "{error}");
-                        assert!(error.to_string().contains("record"), "{error}");
                     }
                     _ => panic!("cut at {length}: {error}"),
                 }
