@@ -635,7 +635,7 @@ fn builds_that_are_interrupted_leave_a_sound_recording() {
                 "nothing that was there is changed"
             );
             // Who is killed between the commit and the end has added what it wanted.
-            let file = afterimage_trace::TraceFile::open(&sandbox.path("asking.aft")).unwrap();
+            let file = TraceFile::open(&sandbox.path("asking.aft")).unwrap();
             let ignored = file.ignored_bytes() > 0;
             assert!(!(ignored && status.success()), "{status:?}");
             let info = sandbox.ok("info asking.aft");
