@@ -2,7 +2,7 @@
 //! nor take memory out of proportion.
 
 #[path = "machine/told.rs"]
-mod told;
+pub mod told;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, ImportId, NodeId, OpId};
 use afterimage_machine::{Machine, NodeEnd, StoppedBefore};

@@ -1,7 +1,7 @@
 //! Paths and logs that do not fit their module.
 
 #[path = "../../../../fuzz/bodies/machine.rs"]
-mod body;
+pub mod body;
 
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use body::follow_anything;

@@ -1,15 +1,13 @@
 //! The forms in which nodes are executed agree: instruction by instruction, operation by operation, and several of them at once.
 
-#[path = "../../../../../fuzz/bodies/machine/told.rs"]
-mod told;
-
 mod discover;
 mod patterns;
 
 use afterimage_program::{BlockEnd, Program};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use discover::{Piece, Run, define};
-use told::Forms;
+
+use crate::hostile::body::told::Forms;
 
 /// Joins blocks to longer paths, none of which has a block twice.
 fn join(program: &Program, pieces: &[Piece], random: &mut SplitMix64) -> Vec<Piece> {
