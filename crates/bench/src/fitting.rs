@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use afterimage_query::matching::{Accuracy, Feature, KINDS, Told, Trial, Weights};
+use afterimage_analyses::matching::{Accuracy, Feature, KINDS, Told, Trial, Weights};
 use anyhow::{Result, bail};
 
 use crate::matching::{Pair, load};

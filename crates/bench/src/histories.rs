@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use afterimage_analyses::simulate::{SiteKind, Spec, Summary, Tally, simulate};
+use afterimage_profile::stops;
 use afterimage_program::OperatorIndex;
-use afterimage_query::simulate::{SiteKind, Spec, Summary, Tally, simulate};
-use afterimage_query::stops;
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 

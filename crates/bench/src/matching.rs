@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use afterimage_program::{Names, Program, SourceMap};
-use afterimage_query::matching::{
+use afterimage_analyses::matching::{
     Accuracy, LIKELY, Matched, Matching, Sketched, Trial, TruthSide, accuracy, copies, judge,
     match_runs_by, version,
 };
-use afterimage_query::paths::{FileSegments, recorded_path};
-use afterimage_query::steps::{Run, recorded_checkpoints};
+use afterimage_program::{Names, Program, SourceMap};
 use afterimage_record::Cache;
+use afterimage_replay::paths::{FileSegments, recorded_path};
+use afterimage_replay::steps::{Run, recorded_checkpoints};
 use afterimage_trace::{TraceFile, TraceWriter};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use afterimage_program::Program;
-use afterimage_query::paths::FileSegments;
-use afterimage_query::paths::{RecordedPath, recorded_path};
-use afterimage_query::steps::{Run, stopped_before};
 use afterimage_record::measure::process_time;
+use afterimage_replay::paths::FileSegments;
+use afterimage_replay::paths::{RecordedPath, recorded_path};
+use afterimage_replay::steps::{Run, stopped_before};
 use afterimage_trace::TraceFile;
 use anyhow::{Context, Result};
 

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use afterimage_query::dataflow::{
+use afterimage_analyses::dataflow::{
     LastStep, PathRedundancy, RunCalls, path_expressions, path_redundancy,
 };
-use afterimage_query::redundancy::{Redundancy, expression_redundancy, load_redundancy};
-use afterimage_query::steps::AccessSite;
+use afterimage_analyses::redundancy::{Redundancy, expression_redundancy, load_redundancy};
+use afterimage_replay::steps::AccessSite;
 use anyhow::{Context, Result};
 use serde::Serialize;
 

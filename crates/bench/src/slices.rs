@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use afterimage_analyses::slices::{Criterion, Follows, Reach, Slice, Want, backward};
 use afterimage_ids::NodeId;
 use afterimage_machine::{NodeCode, Observer};
-use afterimage_query::slices::{Criterion, Follows, Reach, Slice, Want, backward};
-use afterimage_query::steps::{Run, recorded_checkpoints};
+use afterimage_replay::steps::{Run, recorded_checkpoints};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 

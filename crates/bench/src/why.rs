@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use afterimage_analyses::why::{Printed, Stream};
 use afterimage_ids::BlockId;
 use afterimage_program::OperatorIndex;
-use afterimage_query::why::{Printed, Stream};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 

@@ -7,15 +7,15 @@ use afterimage_present::{
     PresentError, StepScene, accessed_binary, accessed_json, accessed_text, address_stats_json,
     address_stats_text, addresses_json, addresses_text,
 };
+use afterimage_profile::Resolver;
+use afterimage_profile::location::{Occurrence, Place, number};
 use afterimage_program::{Names, SourceMap};
-use afterimage_query::Resolver;
-use afterimage_query::location::{Occurrence, Place, number};
-use afterimage_query::paths::FileSegments;
-use afterimage_query::steps::{
+use afterimage_replay::paths::FileSegments;
+use afterimage_replay::steps::{
     Access, AccessSite, AccessedStretches, Addresses, Operators, access_sites, address_stats,
     nearest_access,
 };
-use afterimage_query::values::{Types, block_executions};
+use afterimage_replay::values::{Types, block_executions};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};

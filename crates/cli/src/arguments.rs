@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use afterimage_present::Style;
-use afterimage_query::location::number;
-use afterimage_query::paths::{FileSegments, Positions, Window};
-use afterimage_query::steps::Within;
+use afterimage_profile::location::number;
 use afterimage_record::Command;
+use afterimage_replay::paths::{FileSegments, Positions, Window};
+use afterimage_replay::steps::Within;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::output::Color;

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use afterimage_present::grouped;
-use afterimage_query::paths::{
+use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
+use afterimage_replay::paths::{
     FileSegments, PathFileError, Positions, RecordedDirectory, RecordedPath, coded_path,
     recorded_path, recorded_path_of,
 };
-use afterimage_query::steps::stopped_before;
-use afterimage_query::values::recorded_epochs;
-use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
+use afterimage_replay::steps::stopped_before;
+use afterimage_replay::values::recorded_epochs;
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
 use afterimage_wet::{EpochWriter, FileEpochs, FilePrinted, Index, LeftOut, PrintedWriter, Run};

@@ -5,7 +5,7 @@ use afterimage_present::{
     CallReport, Scene, call_json, call_text, calls_json, calls_text, function_calls_text,
 };
 use afterimage_program::{Names, SourceMap};
-use afterimage_query::paths::{Places, kth_call};
+use afterimage_replay::paths::{Places, kth_call};
 use anyhow::{Context, Result, anyhow};
 
 use crate::arguments::{ReportArguments, Which};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use afterimage_placement::{Mode, PlanOptions, Probe, Site, plan};
 use afterimage_present::{Whole, dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
 use afterimage_program::{BlockKind, Function, dump};
-use afterimage_query::paths::{DynamicGraph, GraphNodes, Whose};
+use afterimage_replay::paths::{DynamicGraph, GraphNodes, Whose};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
 

@@ -8,13 +8,13 @@ mod read;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use afterimage_analyses::currency::{Comparison, Refusal, Settled, Symbols, compare};
 use afterimage_present::{
     CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict, currencies_json, currencies_text,
     currency_json, currency_text, grouped,
 };
-use afterimage_query::currency::{Comparison, Refusal, Settled, Symbols, compare};
-use afterimage_query::location::split_occurrence;
-use afterimage_query::state::{Path, PathError};
+use afterimage_profile::location::split_occurrence;
+use afterimage_replay::state::{Path, PathError};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::arguments::{ReportArguments, entries};

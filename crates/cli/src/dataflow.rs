@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use afterimage_analyses::dataflow::{
+    EventPlace, Fact, FactError, FactInstance, Facts, Instances, LastStep, RunCalls,
+};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{
     FactRow, FactScene, StepScene, dataflow_csv, dataflow_json, dataflow_text, grouped,
 };
-use afterimage_query::Resolver;
-use afterimage_query::dataflow::{
-    EventPlace, Fact, FactError, FactInstance, Facts, Instances, LastStep, RunCalls,
-};
-use afterimage_query::location::{Occurrence, Place};
-use afterimage_query::steps::Operators;
+use afterimage_profile::Resolver;
+use afterimage_profile::location::{Occurrence, Place};
+use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};

@@ -9,13 +9,13 @@ use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, value_text};
+use afterimage_profile::{operator_texts, readable};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_query::steps::{Run, stopped_before};
-use afterimage_query::values::{
+use afterimage_replay::steps::{Run, stopped_before};
+use afterimage_replay::values::{
     Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance, Kind,
     Origin, RecordedValues, Statement, Types, ValuesError, moves, of_statement,
 };
-use afterimage_query::{operator_texts, readable};
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 

@@ -8,8 +8,8 @@ mod versions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use afterimage_analyses::diff::alike;
 use afterimage_present::shell_name;
-use afterimage_query::diff::alike;
 use anyhow::{Result, bail};
 
 use crate::arguments::rows;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use afterimage_query::Resolver;
-use afterimage_query::location::ResolveError;
+use afterimage_profile::Resolver;
+use afterimage_profile::location::ResolveError;
 use afterimage_trace::{Ending, Kind, TraceFile};
 use anyhow::{Context, Result, bail};
 

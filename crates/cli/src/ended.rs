@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 
 use afterimage_present::{bits_text, type_text, value_text};
-use afterimage_query::paths::At;
-use afterimage_query::state::{
+use afterimage_replay::paths::At;
+use afterimage_replay::state::{
     BitField, Ended, Limits, Machine, Object, Path, PathError, Piece, Place, Rendered, Shape,
     Unavailable, Variables,
 };
-use afterimage_query::steps::follow_to_end;
+use afterimage_replay::steps::follow_to_end;
 use afterimage_trace::{Ending, Event, RawValue, TraceFile};
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use afterimage_trace::{End, Ending, Interrupter};
 
-use afterimage_query::paths::PathFileError;
+use afterimage_replay::paths::PathFileError;
 
 use crate::output::say;
 

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
+use afterimage_analyses::why::{Spot, Walk};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::WhyPlace;
 use afterimage_program::{Location, Names, SourceMap};
-use afterimage_query::paths::recorded_directory;
-use afterimage_query::steps::{FileCheckpoints, Operators, Run, stopped_before};
-use afterimage_query::values::{Controllers, Executions, HostReads, RecordedValues, Types};
-use afterimage_query::why::{Spot, Walk};
+use afterimage_replay::paths::recorded_directory;
+use afterimage_replay::steps::{FileCheckpoints, Operators, Run, stopped_before};
+use afterimage_replay::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use anyhow::{Context, Result};
 
 use crate::input;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use afterimage_present::{TimelineHead, collapsed, context_dot, firefox, perfetto};
-use afterimage_query::paths::{
+use afterimage_replay::paths::{
     CallLengths, ContextLimits, ContextTree, Timeline, TimelineLimits, Window,
 };
 use anyhow::{Context, Result, bail};

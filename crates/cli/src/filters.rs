@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use afterimage_ids::FuncId;
 use afterimage_present::grouped;
+use afterimage_profile::Resolver;
+use afterimage_profile::location::{Form, Occurrence, Place, form, number, split_occurrence};
 use afterimage_program::{Names, SourceMap};
-use afterimage_query::Resolver;
-use afterimage_query::location::{Form, Occurrence, Place, form, number, split_occurrence};
-use afterimage_query::paths::line_arrivals;
-use afterimage_query::values::LeftOut;
 use afterimage_record::{CUT, Filter, Mark, MarkedCode, PathFilter};
+use afterimage_replay::paths::line_arrivals;
+use afterimage_replay::values::LeftOut;
 use anyhow::{Context, Result, bail};
 
 use crate::input::Loaded;

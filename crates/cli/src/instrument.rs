@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use afterimage_ids::Counts;
 use afterimage_placement::{Mode, Plan, PlanOptions, RunFacts, plan, solve};
-use afterimage_query::Stop;
+use afterimage_profile::Stop;
 use afterimage_rewrite::{Dump, External, Layout, MEMORY_EXPORT, Options, rewrite};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};

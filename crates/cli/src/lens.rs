@@ -5,15 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{absent, grouped};
+use afterimage_profile::{Stop, stops};
 use afterimage_program::{BlockEnd, Names, OperatorIndex, SourceMap};
-use afterimage_query::paths::{
+use afterimage_record::LivePath;
+use afterimage_replay::paths::{
     FileSegments, NumberError, Numbering, PathFileError, Positions, RecordedDirectory,
     RecordedPath, path_in_memory,
 };
-use afterimage_query::steps::{FileCheckpoints, recorded_checkpoints};
-use afterimage_query::values::{RecordedValues, recorded_values};
-use afterimage_query::{Stop, stops};
-use afterimage_record::LivePath;
+use afterimage_replay::steps::{FileCheckpoints, recorded_checkpoints};
+use afterimage_replay::values::{RecordedValues, recorded_values};
 use afterimage_trace::{Ending, Kind, Standing, TraceFile, TrapCode, Writer};
 use afterimage_wet::FileEpochs;
 use anyhow::{Context, Result, bail};

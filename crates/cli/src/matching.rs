@@ -4,11 +4,11 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use afterimage_present::{MatchReport, MatchSide, match_csv, match_json, match_text};
-use afterimage_query::matching::{
+use afterimage_analyses::matching::{
     Sketched, TruthSide, accuracy, divergences, match_runs, same_names, version,
 };
-use afterimage_query::steps::Operators;
+use afterimage_present::{MatchReport, MatchSide, match_csv, match_json, match_text};
+use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::rows;

@@ -7,11 +7,11 @@ use afterimage_present::{
     MemoryPlace, PresentError, StepScene, Stretch, grouped, memory_json, memory_text, steps_json,
     steps_text,
 };
-use afterimage_query::paths::{At as Moment, Window};
-use afterimage_query::steps::{
+use afterimage_replay::paths::{At as Moment, Window};
+use afterimage_replay::steps::{
     At, LARGEST_RANGE, Level, Operators, Range, Steps, Wanted, Within, memory_at,
 };
-use afterimage_query::values::recorded_epochs;
+use afterimage_replay::values::recorded_epochs;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
@@ -85,7 +85,7 @@ pub(crate) fn addresses(text: &str) -> Result<(u64, u64), String> {
                 u64::from_str_radix(hex, 16).ok()
             }
             Some(_) => None,
-            None => afterimage_query::location::number(text),
+            None => afterimage_profile::location::number(text),
         };
         number.ok_or_else(|| format!("\"{text}\" is no address: write 0x1040, or decimal digits"))
     };

@@ -7,11 +7,11 @@ use afterimage_present::{
     PathNames, PathsJson, PresentError, TraceForm, Whole, found_text, hot_text, paths_json,
     trace_counts_text, traces_text,
 };
+use afterimage_profile::stops;
 use afterimage_program::OperatorIndex;
-use afterimage_query::paths::{
+use afterimage_replay::paths::{
     Code, CountOrder, HotPaths, RecordedPath, TraceCounts, Traces, occurrences, pattern,
 };
-use afterimage_query::stops;
 use afterimage_trace::TraceFile;
 use anyhow::{Context, Result, anyhow, bail};
 

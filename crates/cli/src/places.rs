@@ -4,11 +4,11 @@ use std::path::Path;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, shell_word};
+use afterimage_profile::location::{Form, Occurrence, Place, form, split_occurrence};
+use afterimage_profile::{Resolver, Source, operator_texts, readable};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_query::location::{Form, Occurrence, Place, form, split_occurrence};
-use afterimage_query::paths::{PathFileError, PositionError};
-use afterimage_query::values::{Execution, Executions, Operand, RecordedValues, Types};
-use afterimage_query::{Resolver, Source, operator_texts, readable};
+use afterimage_replay::paths::{PathFileError, PositionError};
+use afterimage_replay::values::{Execution, Executions, Operand, RecordedValues, Types};
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::lens::Traced;

@@ -8,8 +8,8 @@ use afterimage_placement::{Mode, PlanOptions};
 use afterimage_present::{
     Annotation, annotate, callgrind, calls_dot, cfg_dot, csv, json, lcov, pprof, text,
 };
+use afterimage_profile::{By, Options, Profile, Report, Scope, Sort, Stop, stops};
 use afterimage_program::{OperatorIndex, SourceMap};
-use afterimage_query::{By, Options, Profile, Report, Scope, Sort, Stop, stops};
 use afterimage_record::{Cache, check_blocks, count};
 use afterimage_trace::{CountsLens, End, TraceFile, TraceWriter};
 use anyhow::{Context, Result, anyhow, bail};

@@ -1,12 +1,12 @@
 //! `afterimage redundancy`
 
+use afterimage_analyses::dataflow::{path_expressions, path_redundancy};
+use afterimage_analyses::redundancy::{expression_redundancy, load_redundancy};
 use afterimage_present::{
     RedundancyOf, RedundancyReport, RedundancyScene, StepScene, redundancy_csv, redundancy_json,
     redundancy_text,
 };
-use afterimage_query::dataflow::{path_expressions, path_redundancy};
-use afterimage_query::redundancy::{expression_redundancy, load_redundancy};
-use afterimage_query::steps::Operators;
+use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};

@@ -4,12 +4,12 @@ mod at;
 mod stored;
 mod worst;
 
-use afterimage_present::{MissReport, StepScene, grouped, misses_csv, misses_json, misses_text};
-use afterimage_query::simulate::{
+use afterimage_analyses::simulate::{
     CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, StoredSimulations, Summary, miss_rows,
     simulate, stored_simulations,
 };
-use afterimage_query::steps::Operators;
+use afterimage_present::{MissReport, StepScene, grouped, misses_csv, misses_json, misses_text};
+use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};

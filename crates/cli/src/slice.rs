@@ -8,20 +8,20 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
+use afterimage_analyses::slices::{
+    self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Origin, Reach, SavedSlice,
+    Slice, SliceReport, by_statements, exercised_of,
+};
 use afterimage_ids::OrigOffset;
 use afterimage_present::{
     SliceScene, grouped, slice_annotated, slice_csv, slice_dot, slice_html, slice_json,
     slice_lines, slice_statements,
 };
+use afterimage_profile::Line;
+use afterimage_profile::operator_texts;
 use afterimage_program::{Names, SourceMap};
-use afterimage_query::Line;
-use afterimage_query::operator_texts;
-use afterimage_query::slices::{
-    self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Origin, Reach, SavedSlice,
-    Slice, SliceReport, by_statements, exercised_of,
-};
-use afterimage_query::steps::{FileCheckpoints, Operators, Range, Run, stopped_before};
-use afterimage_query::values::{HostReads, RecordedValues};
+use afterimage_replay::steps::{FileCheckpoints, Operators, Range, Run, stopped_before};
+use afterimage_replay::values::{HostReads, RecordedValues};
 use anyhow::{Context, Result, bail};
 use clap::{Args, FromArgMatches};
 

@@ -3,14 +3,14 @@
 use afterimage_ids::FuncId;
 use afterimage_present::{state_json, state_text};
 use afterimage_program::{Names, Program, SourceMap, demangle};
-use afterimage_query::paths::At;
-use afterimage_query::state::{
+use afterimage_replay::paths::At;
+use afterimage_replay::state::{
     Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Halt, Limits, Local,
     Moment, Recorded, StateReport, Variables, calls, follow_to, globals, locals, variables,
     wasm_globals,
 };
-use afterimage_query::steps::Operators;
-use afterimage_query::values::RecordedValues;
+use afterimage_replay::steps::Operators;
+use afterimage_replay::values::RecordedValues;
 use afterimage_trace::Ending;
 use anyhow::{Context, Result, bail};
 

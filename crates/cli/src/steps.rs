@@ -1,7 +1,7 @@
 //! What commands that follow the run have in common.
 
-use afterimage_query::paths::FileSegments;
-use afterimage_query::steps::{Run, stopped_before};
+use afterimage_replay::paths::FileSegments;
+use afterimage_replay::steps::{Run, stopped_before};
 use afterimage_trace::LogReader;
 use anyhow::Result;
 

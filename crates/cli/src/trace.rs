@@ -8,11 +8,11 @@ use afterimage_present::{
     calls_in_json, calls_in_text, grouped, steps_binary, steps_json, steps_text, trace_binary,
     trace_json, trace_text,
 };
-use afterimage_query::paths::{
+use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
     Window, last, time_of,
 };
-use afterimage_query::steps::{
+use afterimage_replay::steps::{
     self, MachineError, Operators, ReverseSteps, Step, Steps, StepsError, Wanted, Within,
     last_steps,
 };

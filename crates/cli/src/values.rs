@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::Path;
 
+use afterimage_analyses::why::ValType;
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::{bits_text, grouped, range_json, range_text, type_text, value_text};
-use afterimage_query::location::{Occurrence, number};
-use afterimage_query::state::Rank;
-use afterimage_query::steps::{GivenBy, GivenCounts, given_counts};
-use afterimage_query::values::{
+use afterimage_profile::location::{Occurrence, number};
+use afterimage_replay::state::Rank;
+use afterimage_replay::steps::{GivenBy, GivenCounts, given_counts};
+use afterimage_replay::values::{
     Bits, Effect, Execution, Executions, RecordedValues, TypedValue, Types, ValuesError,
 };
-use afterimage_query::why::ValType;
 use afterimage_wet::FileEpochs;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};

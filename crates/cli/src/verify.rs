@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use afterimage_analyses::simulate::{Followed, verify_followed, verify_simulations};
+use afterimage_analyses::slices::verify_slices;
 use afterimage_placement::{Mode, PlanOptions, block_counts};
 use afterimage_present::grouped;
-use afterimage_query::paths::{PathReport, recorded_path, verify_path};
-use afterimage_query::simulate::{Followed, verify_followed, verify_simulations};
-use afterimage_query::slices::verify_slices;
-use afterimage_query::values::{recorded_epochs, verify_values};
 use afterimage_record::{Cache, RecordError, check, count, verify_words};
+use afterimage_replay::paths::{PathReport, recorded_path, verify_path};
+use afterimage_replay::values::{recorded_epochs, verify_values};
 use afterimage_trace::{Kind as Section, Rule, TraceError, TraceFile, repair};
 use anyhow::{Context, Result};
 use serde::Serialize;

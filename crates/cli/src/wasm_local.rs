@@ -1,12 +1,12 @@
 //! Locals of WebAssembly, by the names that the name section gives them: for functions of which the debug information describes no variables.
 
+use afterimage_analyses::why::ValType;
 use afterimage_ids::FuncId;
 use afterimage_program::Names;
-use afterimage_query::state::{
+use afterimage_replay::state::{
     Activation, Bodies, Evaluated, Occasion, Place, StateError, Unavailable, Variables,
 };
-use afterimage_query::values::{Bits, RecordedValues, ValuesError};
-use afterimage_query::why::ValType;
+use afterimage_replay::values::{Bits, RecordedValues, ValuesError};
 use anyhow::Result;
 
 use crate::input::Loaded;

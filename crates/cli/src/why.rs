@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::path::Path;
 
+use afterimage_analyses::why::{Chain, Folder, Stream};
 use afterimage_present::{WhyDot, WhyEntry, WhyText, expression, grouped, shell_word, why_json};
-use afterimage_query::why::{Chain, Folder, Stream};
 use anyhow::{Context, Result};
 use clap::ArgGroup;
 use serde_json::json;

@@ -5,12 +5,12 @@ mod tell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
+use afterimage_analyses::why::{Absence, Place};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyEntry, WhyText, grouped, why_json};
-use afterimage_query::location;
-use afterimage_query::paths::At;
-use afterimage_query::why::{Absence, Place};
-use afterimage_query::{Line, Resolver};
+use afterimage_profile::location;
+use afterimage_profile::{Line, Resolver};
+use afterimage_replay::paths::At;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
@@ -240,7 +240,7 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
         );
     }
     let of = |(function, op): (FuncId, OpId)| {
-        let block = afterimage_query::values::block_at(loaded.program.function(function)?, op)?;
+        let block = afterimage_replay::values::block_at(loaded.program.function(function)?, op)?;
         Some(((function, block), op))
     };
     let mut line = None;

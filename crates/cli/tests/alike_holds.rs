@@ -7,10 +7,10 @@ mod recorded;
 
 use std::collections::HashMap;
 
+use afterimage_analyses::diff::{Replaced, Side, alike, effects, first_difference};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;
-use afterimage_query::diff::{Replaced, Side, alike, effects, first_difference};
-use afterimage_query::steps::{Steps, Wanted};
+use afterimage_replay::steps::{Steps, Wanted};
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_testkit::versions::{Transformations, versions};
 use common::Sandbox;

@@ -11,14 +11,16 @@ use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
-use afterimage_query::paths::{At as Moment, FileSegments, Window};
-use afterimage_query::slices::{Criterion, Follows, Reach, Slice, Want, backward, chop, forward};
-use afterimage_query::state::{Halt, follow_to};
-use afterimage_query::steps::{
+use afterimage_analyses::slices::{
+    Criterion, Follows, Reach, Slice, Want, backward, chop, forward,
+};
+use afterimage_replay::paths::{At as Moment, FileSegments, Window};
+use afterimage_replay::state::{Halt, follow_to};
+use afterimage_replay::steps::{
     At, FileCheckpoints, GivenBy, LastWrite, LastWrites, Level, Range, Step, Steps, Wanted, Within,
     given_counts, last_steps, memory_at, recorded_checkpoints,
 };
-use afterimage_query::values::{
+use afterimage_replay::values::{
     Executions, RecordedValues, Types, recorded_epochs, recorded_values,
 };
 use afterimage_testkit::modules::SplitMix64;

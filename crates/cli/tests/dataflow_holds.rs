@@ -8,15 +8,15 @@ mod memory_programs;
 
 use std::collections::{BTreeMap, HashMap};
 
-use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, StmtId, ValueId};
-use afterimage_program::{Effect, Program, Ssa, ValueDef};
-use afterimage_query::dataflow::{
+use afterimage_analyses::dataflow::{
     Decider, EventPlace, Fact, FactAnswer, Facts, InstanceRun, LastStep, RunCalls, path_redundancy,
 };
-use afterimage_query::paths::{RecordedPath, recorded_path};
-use afterimage_query::redundancy::load_redundancy;
-use afterimage_query::steps::{AccessSite, Run, stopped_before};
-use afterimage_query::values::Types;
+use afterimage_analyses::redundancy::load_redundancy;
+use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, StmtId, ValueId};
+use afterimage_program::{Effect, Program, Ssa, ValueDef};
+use afterimage_replay::paths::{RecordedPath, recorded_path};
+use afterimage_replay::steps::{AccessSite, Run, stopped_before};
+use afterimage_replay::values::Types;
 use afterimage_trace::TraceFile;
 use afterimage_wpp::twpp::{Event, collect};
 use common::Sandbox;

@@ -9,13 +9,13 @@ mod recorded;
 use std::collections::{BTreeMap, HashMap};
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_query::paths::Window;
-use afterimage_query::state::{Activation, Bodies, Writer, Written, calls};
-use afterimage_query::steps::{
+use afterimage_replay::paths::Window;
+use afterimage_replay::state::{Activation, Bodies, Writer, Written, calls};
+use afterimage_replay::steps::{
     AccessSite, Addresses, Level, Range, Step, Steps, Tried, Value, Wanted, What, Within,
     recorded_checkpoints,
 };
-use afterimage_query::values::{
+use afterimage_replay::values::{
     Accesses, Effect, Executions, Types, recorded_epochs, recorded_values,
 };
 use common::Sandbox;
@@ -267,7 +267,7 @@ fn addresses_from_a_checkpoint_are_those_from_the_beginning() {
     let function = program.functions[0].id;
     let operators = (0..program.functions[0].operators).map(OpId::from_u32);
     let operators = Vec::from_iter(operators.map(|op| (function, op)));
-    let sites: Vec<AccessSite> = afterimage_query::steps::access_sites(&types, &operators);
+    let sites: Vec<AccessSite> = afterimage_replay::steps::access_sites(&types, &operators);
     assert_eq!(sites.len(), 2);
     let log = || recorded.file.log().unwrap();
     let mut all = Addresses::new(recorded.run(None), log(), &sites).unwrap();

@@ -11,13 +11,13 @@ mod recorded;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+use afterimage_analyses::dataflow::{Fact, Facts, LastStep, RunCalls, path_expressions};
+use afterimage_analyses::redundancy::{OperatorRedundancy, expression_redundancy};
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId, StmtId, ValueId};
 use afterimage_program::{Effect, Function, Ssa, ValueDef};
-use afterimage_query::dataflow::{Fact, Facts, LastStep, RunCalls, path_expressions};
-use afterimage_query::paths::Window;
-use afterimage_query::redundancy::{OperatorRedundancy, expression_redundancy};
-use afterimage_query::steps::{AccessSite, Level, Step, Steps, Value, Wanted, What, Within};
-use afterimage_query::values::Types;
+use afterimage_replay::paths::Window;
+use afterimage_replay::steps::{AccessSite, Level, Step, Steps, Value, Wanted, What, Within};
+use afterimage_replay::values::Types;
 use afterimage_wpp::twpp::{Event, collect};
 use common::Sandbox;
 use generated::{each_recording, seeds};

@@ -13,15 +13,15 @@ mod naive;
 use std::collections::HashMap;
 
 use afterimage_ids::OpId;
+use afterimage_profile::{Stop, stops};
 use afterimage_program::{OperatorIndex, Program};
-use afterimage_query::paths::{FileSegments, RecordedPath, recorded_path};
-use afterimage_query::steps::{Range, Run, recorded_checkpoints, stopped_before};
-use afterimage_query::values::{
+use afterimage_replay::paths::{FileSegments, RecordedPath, recorded_path};
+use afterimage_replay::steps::{Range, Run, recorded_checkpoints, stopped_before};
+use afterimage_replay::values::{
     Controller, Controllers, Definition, Execution, HostReads, Instance, Kind, Origin,
     RecordedValues, Statement, Use, Uses, definition, of_statement, recorded_epochs,
     recorded_values,
 };
-use afterimage_query::{Stop, stops};
 use afterimage_testkit::modules::HANDWRITTEN;
 use afterimage_trace::TraceFile;
 use common::Sandbox;

@@ -6,8 +6,8 @@ mod recorded;
 
 use std::collections::HashSet;
 
+use afterimage_analyses::matching::{Sketched, match_runs, version};
 use afterimage_ids::EntityRef;
-use afterimage_query::matching::{Sketched, match_runs, version};
 use afterimage_testkit::versions::{Transformations, Version, versions};
 use common::Sandbox;
 use recorded::Recorded;

@@ -8,11 +8,11 @@ mod guests;
 #[path = "forward/recorded.rs"]
 mod recorded;
 
+use afterimage_analyses::slices::{Criterion, Follows, Reach, Want, backward, near};
 use afterimage_program::Program;
-use afterimage_query::paths::recorded_path;
-use afterimage_query::slices::{Criterion, Follows, Reach, Want, backward, near};
-use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
-use afterimage_query::values::{HostReads, Kind, Statement, recorded_epochs, recorded_values};
+use afterimage_replay::paths::recorded_path;
+use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
+use afterimage_replay::values::{HostReads, Kind, Statement, recorded_epochs, recorded_values};
 use afterimage_testkit::modules::{HANDWRITTEN, SplitMix64};
 use afterimage_trace::TraceFile;
 use common::Sandbox;

@@ -3,7 +3,7 @@
 mod common;
 
 use afterimage_program::Program;
-use afterimage_query::values::verify_values;
+use afterimage_replay::values::verify_values;
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use common::Sandbox;
 

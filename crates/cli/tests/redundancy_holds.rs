@@ -10,10 +10,10 @@ mod recorded;
 
 use std::collections::BTreeMap;
 
+use afterimage_analyses::redundancy::load_redundancy;
 use afterimage_dataflow::{Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve};
-use afterimage_query::paths::Window;
-use afterimage_query::redundancy::load_redundancy;
-use afterimage_query::steps::{AccessSite, Level, Range, Step, Steps, Wanted, What, Within};
+use afterimage_replay::paths::Window;
+use afterimage_replay::steps::{AccessSite, Level, Range, Step, Steps, Wanted, What, Within};
 use afterimage_wpp::twpp::{Event, Series, collect};
 use common::Sandbox;
 use generated::{each_recording, seeds};

@@ -7,17 +7,17 @@ mod generated;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use afterimage_ids::{EntityRef, FuncId, OpId};
-use afterimage_program::{BlockEnd, Callee, EdgeKind, Program, SourceMap};
-use afterimage_query::paths::{FileSegments, RecordedPath, Window, recorded_path};
-use afterimage_query::simulate::{
+use afterimage_analyses::simulate::{
     Caches, Epoch, Misses, Outcome, Predictor, Site, SiteKind, Spec, StoredError, StoredSimulation,
     Summary, Tally, simulate, stored_simulation, stored_simulations, verify_simulations,
 };
-use afterimage_query::steps::{
+use afterimage_ids::{EntityRef, FuncId, OpId};
+use afterimage_profile::{Stop, stops};
+use afterimage_program::{BlockEnd, Callee, EdgeKind, Program, SourceMap};
+use afterimage_replay::paths::{FileSegments, RecordedPath, Window, recorded_path};
+use afterimage_replay::steps::{
     Level, Operators, Range, Run, Step, Steps, Value, Wanted, What, Within, stopped_before,
 };
-use afterimage_query::{Stop, stops};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use common::Sandbox;
 use generated::{each_recording, seeds};

@@ -10,14 +10,14 @@ mod recorded;
 
 use std::collections::BTreeSet;
 
-use afterimage_program::Program;
-use afterimage_query::paths::recorded_path;
-use afterimage_query::slices::{
+use afterimage_analyses::slices::{
     Algorithm, Criterion, Direction, Edge, Follows, Operator, Origin, Question, Reach, Want,
     answer, by_statements, exercised_of, reachable,
 };
-use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
-use afterimage_query::values::{Kind, Statement, recorded_epochs, recorded_values};
+use afterimage_program::Program;
+use afterimage_replay::paths::recorded_path;
+use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
+use afterimage_replay::values::{Kind, Statement, recorded_epochs, recorded_values};
 use afterimage_testkit::modules::{HANDWRITTEN, SplitMix64};
 use afterimage_trace::TraceFile;
 use common::Sandbox;

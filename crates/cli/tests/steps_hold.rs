@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::SourceMap;
-use afterimage_query::paths::{At as Moment, Window};
-use afterimage_query::steps::{
+use afterimage_replay::paths::{At as Moment, Window};
+use afterimage_replay::steps::{
     AccessSite, AccessedStretches, Addresses, At, Distinct, Level, Operators, Range, ReverseSteps,
     Step, Steps, Trap, Tried, Wanted, What, Within, address_stats, last_steps, load_values,
     memory_at,

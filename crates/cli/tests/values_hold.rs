@@ -5,8 +5,8 @@ mod common;
 mod generated;
 
 use afterimage_program::Program;
-use afterimage_query::paths::{RecordedPath, recorded_path};
-use afterimage_query::values::recorded_epochs;
+use afterimage_replay::paths::{RecordedPath, recorded_path};
+use afterimage_replay::values::recorded_epochs;
 use afterimage_trace::{TraceFile, TraceWriter};
 use afterimage_wet::{EpochWriter, Index};
 use common::Sandbox;

@@ -11,19 +11,19 @@ mod recorded;
 
 use std::collections::{BTreeMap, HashMap};
 
-use afterimage_ids::{BlockId, FuncId, OpId};
-use afterimage_program::{BlockKind, Callee, OperatorIndex, Program, ValueDef};
-use afterimage_query::paths::recorded_path;
-use afterimage_query::steps::{Range, Run, recorded_checkpoints, stopped_before};
-use afterimage_query::values::{
-    Bits, Controllers, HostReads, Instance, Kind, Origin, RecordedValues, Statement, Types,
-    of_statement, recorded_epochs, recorded_values,
-};
-use afterimage_query::why::{
+use afterimage_analyses::why::{
     Absence, At, Bytes, Cause, Chain, Code, Computed, End, Found, Given, Hop, Link, Move, State,
     Stream, Walk,
 };
-use afterimage_query::{Stop, stops};
+use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_profile::{Stop, stops};
+use afterimage_program::{BlockKind, Callee, OperatorIndex, Program, ValueDef};
+use afterimage_replay::paths::recorded_path;
+use afterimage_replay::steps::{Range, Run, recorded_checkpoints, stopped_before};
+use afterimage_replay::values::{
+    Bits, Controllers, HostReads, Instance, Kind, Origin, RecordedValues, Statement, Types,
+    of_statement, recorded_epochs, recorded_values,
+};
 use afterimage_testkit::modules::{HANDWRITTEN, SplitMix64};
 use afterimage_trace::TraceFile;
 use common::Sandbox;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::steps::AccessedAddresses;
+use afterimage_replay::steps::AccessedAddresses;
 use serde_json::json;
 
 use crate::PresentError;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage_ids::OrigOffset;
 use afterimage_program::Location;
-use afterimage_query::steps::{Access, AccessSite, AddressStats, Distinct, Range};
+use afterimage_replay::steps::{Access, AccessSite, AddressStats, Distinct, Range};
 use serde_json::{Value as Json, json};
 
 use crate::PresentError;
@@ -317,7 +317,7 @@ pub fn address_stats_json(
     };
     let mut head = json!({
         "schema": "afterimage/address-stats/1",
-        "bound": afterimage_query::steps::BOUND,
+        "bound": afterimage_replay::steps::BOUND,
     });
     if let Some((site, range, trap)) = &stats.trapped {
         let mut trapped = Shown::of(scene, *site)?.json(scene, *site);

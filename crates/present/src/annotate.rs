@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 
+use afterimage_profile::{FunctionRow, LineCount, Profile, Scope};
 use afterimage_program::NoDebug;
-use afterimage_query::{FunctionRow, LineCount, Profile, Scope};
 
 use crate::listing::listing;
 use crate::number::{counted, grouped, percent};

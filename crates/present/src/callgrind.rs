@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
+use afterimage_profile::{Profile, ProfileError, Scope};
 use afterimage_program::FileId;
-use afterimage_query::{Profile, ProfileError, Scope};
 
 use crate::PresentError;
 use crate::plain::escaped;

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use afterimage_ids::FuncId;
 use afterimage_program::Names;
-use afterimage_query::paths::CallEntry;
+use afterimage_replay::paths::CallEntry;
 use afterimage_wpp::{CallEdge, CallGraph, CallTotal};
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use afterimage_program::Names;
-use afterimage_query::paths::ContextTree;
+use afterimage_replay::paths::ContextTree;
 
 use crate::PresentError;
 use crate::plain::escaped;

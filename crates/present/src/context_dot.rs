@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use afterimage_program::Names;
-use afterimage_query::paths::{ContextTree, Rest};
+use afterimage_replay::paths::{ContextTree, Rest};
 
 use crate::PresentError;
 use crate::dot::quoted;

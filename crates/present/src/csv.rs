@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use afterimage_ids::FuncId;
+use afterimage_profile::{Profile, Report, Rows};
 use afterimage_program::Location;
-use afterimage_query::{Profile, Report, Rows};
 
 use crate::PresentError;
 use crate::plain::escaped;

@@ -7,7 +7,7 @@ mod text;
 pub use self::json::currency_json;
 pub use self::several::{currencies_json, currencies_text};
 pub use self::text::currency_text;
-use afterimage_query::steps::Value;
+use afterimage_replay::steps::Value;
 
 use crate::why::WhyPlace;
 

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use afterimage_ids::{BlockId, FuncId, OpId};
-use afterimage_query::dataflow::{
+use afterimage_analyses::dataflow::{
     Decider, Fact, FactAnswer, FactInstance, InstanceRun, PathAnswer,
 };
-use afterimage_query::steps::AccessSite;
+use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_replay::steps::AccessSite;
 use serde_json::{Value as Json, json};
 
 use crate::PresentError;

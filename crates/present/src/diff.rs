@@ -7,13 +7,13 @@ mod versions;
 
 use std::io::Write;
 
-use afterimage_ids::{FuncId, OpId};
-use afterimage_program::{Block, Names, Program};
-use afterimage_query::Line;
-use afterimage_query::diff::{
+use afterimage_analyses::diff::{
     CallPlace, Difference, Effect, OtherData, OutputDifference, Parting, Replaced,
 };
-use afterimage_query::steps::{Step, What};
+use afterimage_ids::{FuncId, OpId};
+use afterimage_profile::Line;
+use afterimage_program::{Block, Names, Program};
+use afterimage_replay::steps::{Step, What};
 use serde_json::{Value as Json, json};
 
 pub use self::json::diff_json;

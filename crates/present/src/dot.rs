@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use afterimage_ids::{EntityRef, FuncId, FunctionCounts};
+use afterimage_profile::{FunctionProfile, Profile, Scope};
 use afterimage_program::{BlockKind, EdgeKind, Function};
-use afterimage_query::{FunctionProfile, Profile, Scope};
 
 use crate::PresentError;
 use crate::number::{counted, grouped};

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use afterimage_ids::BlockId;
 use afterimage_program::{BlockKind, Function};
-use afterimage_query::paths::{DynamicGraph, GraphNodes, Whose};
+use afterimage_replay::paths::{DynamicGraph, GraphNodes, Whose};
 use serde::Serialize;
 
 use crate::dot::quoted;

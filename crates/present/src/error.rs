@@ -2,8 +2,8 @@
 
 use std::io;
 
+use afterimage_profile::ProfileError;
 use afterimage_program::NoDebug;
-use afterimage_query::ProfileError;
 use thiserror::Error;
 
 /// Why a report cannot be written in the form asked for.

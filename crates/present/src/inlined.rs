@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use afterimage_query::{Line, Profile, ProfileError};
+use afterimage_profile::{Line, Profile, ProfileError};
 
 use crate::sources::Cache;
 
@@ -52,8 +52,8 @@ pub(crate) fn callers(
 #[cfg(test)]
 mod tests {
     use afterimage_ids::{Counts, FunctionCounts, OrigOffset};
+    use afterimage_profile::Source;
     use afterimage_program::{FileId, Location, Names, Program, SourceMap};
-    use afterimage_query::Source;
 
     use super::*;
     use crate::sources::Sources;

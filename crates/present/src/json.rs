@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use afterimage_ids::FuncId;
+use afterimage_profile::{Profile, Report, Rows, Sort, Totals};
 use afterimage_program::Location;
-use afterimage_query::{Profile, Report, Rows, Sort, Totals};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 

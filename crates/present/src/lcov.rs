@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
+use afterimage_profile::{BranchRow, FunctionRow, LineRow, Profile, Scope};
 use afterimage_program::demangle;
-use afterimage_query::{BranchRow, FunctionRow, LineRow, Profile, Scope};
 
 use crate::PresentError;
 use crate::plain::escaped;

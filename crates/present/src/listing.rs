@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::{FunctionRow, OperatorCount, Profile};
+use afterimage_profile::{FunctionRow, OperatorCount, Profile};
 
 use crate::PresentError;
 use crate::number::{counted, grouped, percent};

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::steps::{AccessSite, Distinct, LoadValues, LoadedValues, Value};
+use afterimage_replay::steps::{AccessSite, Distinct, LoadValues, LoadedValues, Value};
 use serde_json::{Value as Json, json};
 use wasmparser::ValType;
 
@@ -89,7 +89,7 @@ pub fn load_values_json(
 ) -> Result<(), PresentError> {
     let head = json!({
         "schema": "afterimage/load-values/1",
-        "bound": afterimage_query::steps::BOUND,
+        "bound": afterimage_replay::steps::BOUND,
     });
     writeln!(out, "{head}")?;
     for (site, load) in loads {

@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use afterimage_ids::OrigOffset;
-use afterimage_program::Names;
-use afterimage_query::Source;
-use afterimage_query::matching::{
+use afterimage_analyses::matching::{
     Accuracy, Class, Divergence, Evidence, Match, Matching, Origin, Place, Sketched, Values,
 };
-use afterimage_query::steps::Operators;
+use afterimage_ids::OrigOffset;
+use afterimage_profile::Source;
+use afterimage_program::Names;
+use afterimage_replay::steps::Operators;
 use serde_json::{Value as Json, json};
 
 use crate::PresentError;

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use afterimage_ids::OrigOffset;
-use afterimage_query::paths::Window;
-use afterimage_query::steps::{At, MemoryAnswer, Step};
+use afterimage_replay::paths::Window;
+use afterimage_replay::steps::{At, MemoryAnswer, Step};
 use serde_json::{Value as Json, json};
 
 use crate::PresentError;

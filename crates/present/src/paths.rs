@@ -5,8 +5,8 @@ mod json;
 mod text;
 
 use afterimage_ids::FuncId;
+use afterimage_profile::Source;
 use afterimage_program::Names;
-use afterimage_query::Source;
 
 pub(crate) use self::form::series;
 pub use self::form::{TraceForm, Whole};

@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use afterimage_query::paths::{Timeline, TimelineEvent};
+use afterimage_replay::paths::{Timeline, TimelineEvent};
 use afterimage_wpp::Segments;
 use serde_json::json;
 

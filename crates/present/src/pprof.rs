@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
+use afterimage_profile::{Line, OperatorCount, Profile, ProfileError, Scope};
 use afterimage_program::FileId;
-use afterimage_query::{Line, OperatorCount, Profile, ProfileError, Scope};
 use flate2::{Compression, GzBuilder};
 
 use crate::PresentError;

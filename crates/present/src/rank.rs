@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
+use afterimage_analyses::diff::{Number, Predicate, RankedLine, RankedValue};
+use afterimage_profile::Source;
 use afterimage_program::Names;
-use afterimage_query::Source;
-use afterimage_query::diff::{Number, Predicate, RankedLine, RankedValue};
-use afterimage_query::steps::Operators;
+use afterimage_replay::steps::Operators;
 use serde_json::json;
 
 use crate::number::{counted, grouped};

@@ -7,10 +7,10 @@ mod ways;
 
 use std::cmp::Reverse;
 
+use afterimage_analyses::dataflow::PathRedundancy;
+use afterimage_analyses::redundancy::{OperatorRedundancy, Redundancy};
 use afterimage_ids::{NodeId, PrimaryMap};
 use afterimage_program::Program;
-use afterimage_query::dataflow::PathRedundancy;
-use afterimage_query::redundancy::{OperatorRedundancy, Redundancy};
 use afterimage_wpp::Node;
 
 pub use self::csv::redundancy_csv;

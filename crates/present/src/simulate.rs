@@ -6,7 +6,7 @@ mod json;
 mod text;
 mod worst;
 
-use afterimage_query::simulate::{MissesBy, MissesRow, Spec, Summary};
+use afterimage_analyses::simulate::{MissesBy, MissesRow, Spec, Summary};
 
 pub use self::csv::misses_csv;
 pub use self::history::{SiteHistory, history_csv, history_json, history_text, outcome_text};

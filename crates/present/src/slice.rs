@@ -6,10 +6,10 @@ mod json;
 
 use std::io::Write;
 
+use afterimage_analyses::slices::{SliceReport, SlicedLine, SlicedOperator};
 use afterimage_ids::FuncId;
+use afterimage_profile::{Line, Source};
 use afterimage_program::Names;
-use afterimage_query::slices::{SliceReport, SlicedLine, SlicedOperator};
-use afterimage_query::{Line, Source};
 
 pub use dot::slice_dot;
 pub use html::slice_html;

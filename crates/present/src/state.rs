@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::state::{Frame, Local, Shown, StateReport, Writer, Written};
+use afterimage_replay::state::{Frame, Local, Shown, StateReport, Writer, Written};
 use serde_json::{Value, json};
 
 use crate::name::without_parameters;

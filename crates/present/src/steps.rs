@@ -5,9 +5,9 @@ mod json;
 mod text;
 
 use afterimage_ids::OrigOffset;
+use afterimage_profile::{ProfileError, Source};
 use afterimage_program::{Location, Names};
-use afterimage_query::steps::{Level, Operators, Step};
-use afterimage_query::{ProfileError, Source};
+use afterimage_replay::steps::{Level, Operators, Step};
 
 pub use self::binary::steps_binary;
 pub(crate) use self::json::{entry, value_json};

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
+use afterimage_profile::{Line, Profile, Report, Rows, Totals};
 use afterimage_program::Location;
-use afterimage_query::{Line, Profile, Report, Rows, Totals};
 
 use crate::inlined::callers;
 use crate::number::{counted, grouped, percent};
@@ -109,7 +109,7 @@ impl Shown<'_> {
         percent(instructions, self.total)
     }
 
-    fn functions(&self, rows: &[afterimage_query::FunctionRow]) -> (Table, Vec<u64>) {
+    fn functions(&self, rows: &[afterimage_profile::FunctionRow]) -> (Table, Vec<u64>) {
         let mut table = Table::new(&[
             ("share", Right),
             ("instructions", Right),
@@ -133,7 +133,7 @@ impl Shown<'_> {
 
     fn lines(
         &self,
-        rows: &[afterimage_query::LineRow],
+        rows: &[afterimage_profile::LineRow],
         sources: &dyn Sources,
     ) -> Result<(Table, Vec<u64>), PresentError> {
         let mut table = Table::new(&[
@@ -178,7 +178,7 @@ impl Shown<'_> {
         Ok((table, instructions.collect()))
     }
 
-    fn blocks(&self, rows: &[afterimage_query::BlockRow]) -> (Table, Vec<u64>) {
+    fn blocks(&self, rows: &[afterimage_profile::BlockRow]) -> (Table, Vec<u64>) {
         let mut table = Table::new(&[
             ("share", Right),
             ("instructions", Right),
@@ -204,7 +204,7 @@ impl Shown<'_> {
         (table, rows.iter().map(|row| row.instructions).collect())
     }
 
-    fn edges(&self, rows: &[afterimage_query::EdgeRow]) -> (Table, Vec<u64>) {
+    fn edges(&self, rows: &[afterimage_profile::EdgeRow]) -> (Table, Vec<u64>) {
         let mut table = Table::new(&[
             ("count", Right),
             ("offset", Right),
@@ -231,7 +231,7 @@ impl Shown<'_> {
         (table, vec![0; rows.len()])
     }
 
-    fn instructions(&self, rows: &[afterimage_query::InstructionRow]) -> (Table, Vec<u64>) {
+    fn instructions(&self, rows: &[afterimage_profile::InstructionRow]) -> (Table, Vec<u64>) {
         let mut table = Table::new(&[
             ("share", Right),
             ("count", Right),

@@ -1,7 +1,7 @@
 //! Timelines of calls for tools that show time: what their formats have in common.
 
 use afterimage_program::Names;
-use afterimage_query::paths::{Merging, TimelineLimits, Window};
+use afterimage_replay::paths::{Merging, TimelineLimits, Window};
 
 /// What is shown.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use std::error::Error;
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_program::Names;
-use afterimage_query::paths::{
+use afterimage_replay::paths::{
     BlockPlace, CallEntry, CallTree, CallsOf, Numbering, Places, Window,
 };
 use afterimage_wpp::{Activation, Segments, WholePath};

@@ -9,7 +9,7 @@ use afterimage_present::{
     Annotation, NoSources, PresentError, Sources, Style, annotate, callgrind, calls_dot, cfg_dot,
     cfg_text, csv, json, lcov, text,
 };
-use afterimage_query::{By, Options, Profile, Report, Scope, Sort};
+use afterimage_profile::{By, Options, Profile, Report, Scope, Sort};
 use common::{Ending, TEXT, with_profile};
 
 const KINDS: [(By, &str); 5] = [

@@ -8,7 +8,7 @@ use std::io::Read;
 
 use afterimage_ids::FuncId;
 use afterimage_present::{callgrind, calls_dot, cfg_dot, lcov, pprof};
-use afterimage_query::{Profile, Scope};
+use afterimage_profile::{Profile, Scope};
 use afterimage_testkit::tools::{self, installed};
 use common::{Ending, TEXT, with_profile};
 

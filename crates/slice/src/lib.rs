@@ -3,7 +3,7 @@
 //! The run is followed forward in stretches, from checkpoints, by the [`Machine`](afterimage_machine::Machine), which a [`Stretch`] watches; then
 //! each stretch is gone over backward by [`Backward`].
 //!
-//! Who has a recording uses `afterimage_query::slices`, which follows the run and goes back over it, and has an example. What is asked for is told like this:
+//! Who has a recording uses `afterimage_analyses::slices`, which follows the run and goes back over it, and has an example. What is asked for is told like this:
 //!
 //! ```
 //! use afterimage_slice::{Criterion, Follows, Reach, Want};

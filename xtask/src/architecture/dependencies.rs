@@ -66,7 +66,9 @@ const SIMULATE: &str = "afterimage-simulate";
 const SLICE: &str = "afterimage-slice";
 const MATCHING: &str = "afterimage-matching";
 const RECORD: &str = "afterimage-record";
-const QUERY: &str = "afterimage-query";
+const PROFILE: &str = "afterimage-profile";
+const REPLAY: &str = "afterimage-replay";
+const ANALYSES: &str = "afterimage-analyses";
 const PRESENT: &str = "afterimage-present";
 /// What only tests may use, and the tests of any crate.
 const TESTKIT: &str = "afterimage-testkit";
@@ -96,19 +98,27 @@ const RULES: &[Rule] = &[
         &[IDS, GRAPH, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE],
     )
     .tests(&[NUMERIC, MACHINE, WET, SLICE]),
+    pure(PROFILE, &[IDS, GRAPH, PROGRAM, TRACE]),
     pure(
-        QUERY,
+        REPLAY,
         &[
-            IDS, GRAPH, PROGRAM, NUMERIC, WPP, TRACE, MACHINE, VARIABLES, WET, SIMULATE, SLICE,
-            DATAFLOW, MATCHING,
+            IDS, GRAPH, PROGRAM, NUMERIC, WPP, TRACE, MACHINE, VARIABLES, WET, PROFILE,
         ],
     ),
-    pure(PRESENT, &[IDS, PROGRAM, WPP, QUERY]),
+    pure(
+        ANALYSES,
+        &[
+            IDS, GRAPH, PROGRAM, NUMERIC, WPP, TRACE, MACHINE, VARIABLES, WET, SIMULATE, SLICE,
+            DATAFLOW, MATCHING, PROFILE, REPLAY,
+        ],
+    ),
+    pure(PRESENT, &[IDS, PROGRAM, WPP, PROFILE, REPLAY, ANALYSES]),
     pure(BASELINES, &[]),
     with_engine(
         "afterimage",
         &[
-            IDS, PROGRAM, PLACEMENT, REWRITE, TRACE, WET, RECORD, QUERY, PRESENT,
+            IDS, PROGRAM, PLACEMENT, REWRITE, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES,
+            PRESENT,
         ],
     )
     .tests(&[WPP, DATAFLOW]),
@@ -116,7 +126,7 @@ const RULES: &[Rule] = &[
         "bench",
         &[
             IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, MACHINE, STREAMS, WET, RECORD,
-            QUERY, BASELINES,
+            PROFILE, REPLAY, ANALYSES, BASELINES,
         ],
     ),
     pure(TESTKIT, &[IDS, GRAPH, PROGRAM, PLACEMENT]),
@@ -294,9 +304,9 @@ mod tests {
         let edges = [
             (RECORD, "wasmtime", None),
             (RECORD, TRACE, None),
-            (QUERY, TRACE, None),
+            (REPLAY, TRACE, None),
             (GRAPH, TESTKIT, Some("dev")),
-            (QUERY, "wasmtime", Some("dev")),
+            (REPLAY, "wasmtime", Some("dev")),
         ];
         assert_eq!(check(&metadata(&edges)).unwrap(), Vec::<String>::new());
     }
@@ -304,8 +314,8 @@ mod tests {
     #[test]
     fn a_crate_may_not_use_a_room_behind_it() {
         assert_eq!(
-            check(&metadata(&[(RECORD, QUERY, None)])).unwrap(),
-            ["afterimage-record must not depend on afterimage-query"]
+            check(&metadata(&[(RECORD, REPLAY, None)])).unwrap(),
+            ["afterimage-record must not depend on afterimage-replay"]
         );
     }
 
@@ -332,12 +342,12 @@ mod tests {
     #[test]
     fn the_engine_is_found_behind_others() {
         let edges = [
-            (QUERY, "between", None),
+            (REPLAY, "between", None),
             ("between", "wasmtime", Some("build")),
         ];
         assert_eq!(
             check(&metadata(&edges)).unwrap(),
-            ["afterimage-query must not reach the engine: afterimage-query → between → wasmtime"]
+            ["afterimage-replay must not reach the engine: afterimage-replay → between → wasmtime"]
         );
     }
 

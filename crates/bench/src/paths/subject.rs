@@ -9,11 +9,11 @@ use afterimage_paths::Sink;
 use afterimage_placement::Mode;
 use afterimage_placement::PlanOptions;
 use afterimage_program::Program;
-use afterimage_query::paths::{RecordedPath, recorded_path};
 use afterimage_record::{
     BuiltPaths, Cache, Command, Interrupt, PathFilter, Progress, RecordOptions, RecordedRun,
     build_paths, count, record, trace_paths,
 };
+use afterimage_replay::paths::{RecordedPath, recorded_path};
 use afterimage_trace::{TraceFile, TraceWriter};
 use afterimage_wpp::Segments;
 use anyhow::{Context, Result, ensure};

@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use afterimage_query::paths::{FileSegments, RecordedPath};
 use afterimage_record::measure::{Setting, compile};
+use afterimage_replay::paths::{FileSegments, RecordedPath};
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
 use afterimage_wet::{EpochWriter, Index, LeftOut, PrintedWriter, Run};

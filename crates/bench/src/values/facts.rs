@@ -3,7 +3,7 @@
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, PrimaryMap};
 use afterimage_machine::{Code, NodeCode, NodeEnd, Operand};
 use afterimage_program::BlockEnd;
-use afterimage_query::values::{Kind, Statement, Types};
+use afterimage_replay::values::{Kind, Statement, Types};
 use afterimage_wet::{ReadFrom, read_from};
 use anyhow::{Context, Result};
 use rustc_hash::FxHashMap;

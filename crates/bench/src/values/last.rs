@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use afterimage_ids::NodeId;
 use afterimage_machine::{NodeCode, Observer, Range};
-use afterimage_query::steps::{LastWrites, Run, recorded_checkpoints};
+use afterimage_replay::steps::{LastWrites, Run, recorded_checkpoints};
 use anyhow::{Context, Result, ensure};
 use rustc_hash::FxHashMap;
 use serde::Serialize;

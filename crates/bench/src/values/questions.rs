@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use afterimage_program::Program;
-use afterimage_query::paths::{RecordedPath, recorded_path};
-use afterimage_query::values::{
+use afterimage_replay::paths::{RecordedPath, recorded_path};
+use afterimage_replay::values::{
     Controllers, Execution, Executions, RecordedValues, dependences, recorded_epochs,
     recorded_values,
 };

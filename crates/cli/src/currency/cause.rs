@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use afterimage_analyses::currency::{Moments, Unit};
+use afterimage_analyses::why::{At, Computed, End, Found as Link, Spot, written_until};
 use afterimage_present::{Assigned, Cause, CurrencyCause, WhyPlace};
+use afterimage_profile::prologue_end;
 use afterimage_program::Location;
-use afterimage_query::currency::{Moments, Unit};
-use afterimage_query::prologue_end;
-use afterimage_query::state::{Activation, Path, Place};
-use afterimage_query::steps::Range;
-use afterimage_query::why::{At, Computed, End, Found as Link, Spot, written_until};
+use afterimage_replay::state::{Activation, Path, Place};
+use afterimage_replay::steps::Range;
 use anyhow::Result;
 
 use super::pair::{Both, Found, Pair, Side};

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use afterimage_query::currency::{Moments, Settled};
-use afterimage_query::state::Activation;
+use afterimage_analyses::currency::{Moments, Settled};
+use afterimage_replay::state::Activation;
 use anyhow::Result;
 
 use super::pair::Pair;

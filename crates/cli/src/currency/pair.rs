@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use afterimage_ids::{FuncId, OpId};
-use afterimage_query::currency::{
+use afterimage_analyses::currency::{
     AllGiven, MatchedStatements, Moments, Refusal, Settled, Version, given_at, moments,
 };
-use afterimage_query::location::{Form, Occurrence, Place, ResolveError, form};
-use afterimage_query::matching::{match_versions, same_names, version};
-use afterimage_query::paths::{ArrivalTimes, FileSegments};
-use afterimage_query::state::{Bodies, Variables};
-use afterimage_query::{Line, Resolver};
+use afterimage_analyses::matching::{match_versions, same_names, version};
+use afterimage_ids::{FuncId, OpId};
+use afterimage_profile::location::{Form, Occurrence, Place, ResolveError, form};
+use afterimage_profile::{Line, Resolver};
+use afterimage_replay::paths::{ArrivalTimes, FileSegments};
+use afterimage_replay::state::{Bodies, Variables};
 use anyhow::{Context, Result, bail};
 
 use crate::explain::Scene;

@@ -4,9 +4,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+use afterimage_analyses::currency::{Stop, Trail};
 use afterimage_ids::OpId;
-use afterimage_query::currency::{Stop, Trail};
-use afterimage_query::state::{
+use afterimage_replay::state::{
     FunctionScopes, Limits, Moment, Nothing, Object, Occasion, Path, PathError, Rendered, Shape,
     Unavailable, Variables, Watch, WatchError, follow_to,
 };

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use afterimage_ids::OpId;
 use afterimage_present::{grouped, value_text};
-use afterimage_query::values::{
+use afterimage_replay::values::{
     Controlled, Execution, Instance, Kind, Statement, Use, Uses, ValuesError, definition,
 };
 use anyhow::{Context, Result};

@@ -1,8 +1,8 @@
 //! What the host read: whose bytes they were.
 
 use afterimage_present::grouped;
-use afterimage_query::steps::Range;
-use afterimage_query::values::{HostPart, HostReads, Instance, RecordedValues};
+use afterimage_replay::steps::Range;
+use afterimage_replay::values::{HostPart, HostReads, Instance, RecordedValues};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use afterimage_analyses::diff::{ranges, rank_lines, rank_values};
 use afterimage_present::{RankReport, RankedValues, rank_csv, rank_json, rank_text};
-use afterimage_query::diff::{ranges, rank_lines, rank_values};
-use afterimage_query::steps::Operators;
+use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use super::{Arguments, Format, counts};

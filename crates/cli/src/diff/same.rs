@@ -2,19 +2,21 @@
 
 use std::path::Path;
 
+use afterimage_analyses::diff::{
+    Alike, OutputDifference, Parting, Side, Written, calls_around, effects, executed_by,
+    first_difference, output_differences, parting,
+};
 use afterimage_ids::OpId;
 use afterimage_present::{
     AlikeReport, DiffReport, FirstDifference, OutputPlaces, PartingDifference, ReplacedReport,
     StepScene, diff_json, diff_text,
 };
-use afterimage_query::diff::{
-    Alike, OutputDifference, Parting, Side, Written, calls_around, effects, executed_by,
-    first_difference, output_differences, parting,
+use afterimage_profile::{operator_texts, readable};
+use afterimage_replay::paths::{FileSegments, Window};
+use afterimage_replay::steps::{
+    Level, Operators, Run, Step, Steps, Wanted, Within, stopped_before,
 };
-use afterimage_query::paths::{FileSegments, Window};
-use afterimage_query::steps::{Level, Operators, Run, Step, Steps, Wanted, Within, stopped_before};
-use afterimage_query::values::Types;
-use afterimage_query::{operator_texts, readable};
+use afterimage_replay::values::Types;
 use afterimage_trace::{LogReader, TraceError};
 use anyhow::{Context, Result, bail};
 
@@ -208,7 +210,7 @@ fn replaced<'a>(
     })
 }
 
-type Checkpoints = afterimage_query::steps::FileCheckpoints;
+type Checkpoints = afterimage_replay::steps::FileCheckpoints;
 
 fn checkpoints(at: &Path, traced: &Traced) -> Result<Option<Checkpoints>> {
     let found = complete(at, &traced.path);

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use afterimage_analyses::diff::{Side, output_differences};
+use afterimage_analyses::matching::{divergences, match_runs, same_names, suspects};
 use afterimage_present::{
     MatchReport, MatchSide, versions_json, versions_questions, versions_text,
 };
-use afterimage_query::diff::{Side, output_differences};
-use afterimage_query::matching::{divergences, match_runs, same_names, suspects};
-use afterimage_query::steps::Operators;
+use afterimage_replay::steps::Operators;
 use anyhow::Result;
 
 use super::{Arguments, Format};

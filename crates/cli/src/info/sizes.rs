@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use afterimage_present::grouped;
-use afterimage_query::paths::RecordedPath;
-use afterimage_query::values::{Original, RecordedValues};
+use afterimage_replay::paths::RecordedPath;
+use afterimage_replay::values::{Original, RecordedValues};
 use afterimage_trace::{Kind, SectionInfo, TraceFile};
 use afterimage_wet::FileEpochs;
 use anyhow::Result;

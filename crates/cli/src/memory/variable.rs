@@ -5,13 +5,13 @@ use std::path::Path as FilePath;
 use afterimage_ids::FuncId;
 use afterimage_present::{MemoryVariable, VariableCall, grouped, shell_word};
 use afterimage_program::{Function, Names};
-use afterimage_query::paths::{At as When, Window};
-use afterimage_query::state::{
+use afterimage_replay::paths::{At as When, Window};
+use afterimage_replay::state::{
     Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape,
     Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, follow_to,
 };
-use afterimage_query::steps::{At, LARGEST_RANGE, Range};
-use afterimage_query::values::RecordedValues;
+use afterimage_replay::steps::{At, LARGEST_RANGE, Range};
+use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, anyhow, bail};
 
 use crate::ended::at_end;

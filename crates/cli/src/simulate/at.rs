@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
+use afterimage_analyses::simulate::StoredSimulation;
 use afterimage_ids::OpId;
 use afterimage_present::{
     SiteHistory, StepScene, grouped, history_csv, history_json, history_text, outcome_text,
 };
-use afterimage_query::Resolver;
-use afterimage_query::location::{Occurrence, Place, Resolved};
-use afterimage_query::simulate::StoredSimulation;
-use afterimage_query::steps::Operators;
+use afterimage_profile::Resolver;
+use afterimage_profile::location::{Occurrence, Place, Resolved};
+use afterimage_replay::steps::Operators;
 use anyhow::{Result, bail};
 
 use super::{Arguments, Format};

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use afterimage_present::grouped;
-use afterimage_query::simulate::{
+use afterimage_analyses::simulate::{
     DamagedSimulation, SimulationWriter, Spec, StoredSimulation, StoredSimulations, simulate,
     stored_simulation, stored_simulations,
 };
+use afterimage_present::grouped;
 use afterimage_trace::TraceFile;
 use anyhow::{Context, Error, Result, anyhow};
 

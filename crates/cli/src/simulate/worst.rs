@@ -1,13 +1,13 @@
 //! The loads and branches that missed most, and who is behind them.
 
+use afterimage_analyses::simulate::producers;
+use afterimage_analyses::simulate::{MissesBy, MissesPlace, SiteKind, StoredSimulation, miss_rows};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{
     MissReport, SiteHistory, StepScene, WorstSite, shell_name, worst_json, worst_text,
 };
-use afterimage_query::simulate::producers;
-use afterimage_query::simulate::{MissesBy, MissesPlace, SiteKind, StoredSimulation, miss_rows};
-use afterimage_query::steps::Operators;
-use afterimage_query::values::{RecordedValues, recorded_epochs};
+use afterimage_replay::steps::Operators;
+use afterimage_replay::values::{RecordedValues, recorded_epochs};
 use anyhow::{Result, bail};
 
 use super::{Arguments, Format};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use afterimage_analyses::slices::{Question, SavedSlice, save, saved_slices};
 use afterimage_present::{grouped, shell_word};
-use afterimage_query::paths::RecordedPath;
-use afterimage_query::slices::{Question, SavedSlice, save, saved_slices};
+use afterimage_replay::paths::RecordedPath;
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::input;

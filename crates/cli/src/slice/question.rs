@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use afterimage_analyses::slices::{Criterion, Operator, Reach, Want, criteria};
+use afterimage_analyses::why::Walk;
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::{grouped, value_text};
+use afterimage_profile::location::{Occurrence, split_occurrence};
 use afterimage_program::{Names, SourceMap};
-use afterimage_query::location::{Occurrence, split_occurrence};
-use afterimage_query::paths::{At, PathFileError};
-use afterimage_query::slices::{Criterion, Operator, Reach, Want, criteria};
-use afterimage_query::state::{
+use afterimage_replay::paths::{At, PathFileError};
+use afterimage_replay::state::{
     Activation, Bodies, Occasion, Path, PathError, Piece, Place, Variables, Watch, WatchError,
     Watched, follow_to,
 };
-use afterimage_query::steps::{Operators, Range, StepsError, memory_size};
-use afterimage_query::values::{Execution, RecordedValues, Types};
-use afterimage_query::why::Walk;
+use afterimage_replay::steps::{Operators, Range, StepsError, memory_size};
+use afterimage_replay::values::{Execution, RecordedValues, Types};
 use afterimage_trace::Ending;
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -345,7 +345,7 @@ fn of_variable<'a>(
         |watched| {
             let rendered = watched.variables.render(
                 &watched.object,
-                &afterimage_query::state::Limits::default(),
+                &afterimage_replay::state::Limits::default(),
                 watched.moment,
             );
             let Watched {

@@ -5,7 +5,7 @@ use afterimage_present::{
     loaded_text,
 };
 use afterimage_program::{Names, SourceMap};
-use afterimage_query::steps::{LoadedStretches, Operators, load_values};
+use afterimage_replay::steps::{LoadedStretches, Operators, load_values};
 use anyhow::Result;
 
 use super::{Arguments, Format};

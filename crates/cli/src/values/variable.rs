@@ -6,14 +6,14 @@ use std::io::Write;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, type_text, value_text, written_json, written_text};
+use afterimage_profile::Resolver;
+use afterimage_profile::location::{Form, Place, form, split_occurrence};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_query::Resolver;
-use afterimage_query::location::{Form, Place, form, split_occurrence};
-use afterimage_query::state::{
+use afterimage_replay::state::{
     Bodies, Evaluated, Number, Occasion, Occasions, Path, PathError, Variables, Watch, WatchError,
     Worth, follow_to,
 };
-use afterimage_query::values::RecordedValues;
+use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Which operand took an operator on a part of a memory or a table beyond its end.
 
+use afterimage_analyses::why::{Code, State, ValType};
 use afterimage_present::grouped;
-use afterimage_query::values::{Instance, Kind, Operand, Statement};
-use afterimage_query::why::{Code, State, ValType};
+use afterimage_replay::values::{Instance, Kind, Operand, Statement};
 use anyhow::{Error, Result};
 
 use super::led::{Value, of_place, value};

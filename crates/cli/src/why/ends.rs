@@ -1,10 +1,10 @@
 //! Where a value came from, in words.
 
+use afterimage_analyses::why::{DataPart, End, Given, Spot, Stream, ValType, data_in, data_of};
 use afterimage_present::{WhyEnd, grouped, value_text};
-use afterimage_query::state::{Nothing, Variables, quoted};
-use afterimage_query::steps::Range;
-use afterimage_query::values::Instance;
-use afterimage_query::why::{DataPart, End, Given, Spot, Stream, ValType, data_in, data_of};
+use afterimage_replay::state::{Nothing, Variables, quoted};
+use afterimage_replay::steps::Range;
+use afterimage_replay::values::Instance;
 use anyhow::Result;
 
 use super::led::{Value, led_by};

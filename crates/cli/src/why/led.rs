@@ -1,9 +1,9 @@
 //! Which branch led to a block.
 
+use afterimage_analyses::why::{Register, ValType};
 use afterimage_ids::OpId;
 use afterimage_present::{WhyPlace, value_text};
-use afterimage_query::values::{Controller, Execution, Instance, ValuesError};
-use afterimage_query::why::{Register, ValType};
+use afterimage_replay::values::{Controller, Execution, Instance, ValuesError};
 use anyhow::Result;
 
 use crate::explain::Scene;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use afterimage_analyses::why::{Printed, Put, Stream};
 use afterimage_present::grouped;
-use afterimage_query::location::number;
-use afterimage_query::state::quoted;
-use afterimage_query::why::{Printed, Put, Stream};
+use afterimage_profile::location::number;
+use afterimage_replay::state::quoted;
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 use super::start::{Held, Start};

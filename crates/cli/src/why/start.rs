@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use afterimage_analyses::why::{At, PutBytes, Spot, ValType, written_before};
 use afterimage_ids::OpId;
 use afterimage_present::{WhyEntry, value_text};
-use afterimage_query::steps::Range;
-use afterimage_query::values::{Execution, Kind};
-use afterimage_query::why::{At, PutBytes, Spot, ValType, written_before};
+use afterimage_replay::steps::Range;
+use afterimage_replay::values::{Execution, Kind};
 use afterimage_trace::Ending;
 use anyhow::{Result, anyhow, bail};
 

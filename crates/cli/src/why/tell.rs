@@ -1,8 +1,8 @@
 //! Steps of the way back in words.
 
+use afterimage_analyses::why::{End, Entry, Link, Made, Move, Moved, Spot, Step, ValType};
 use afterimage_present::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyOperand, grouped, value_text};
-use afterimage_query::steps::Range;
-use afterimage_query::why::{End, Entry, Link, Made, Move, Moved, Spot, Step, ValType};
+use afterimage_replay::steps::Range;
 use anyhow::Result;
 
 use super::ends::{end, none};

@@ -2,12 +2,12 @@
 
 mod overflow;
 
+use afterimage_analyses::why::{At, End, Found};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyEntry, WhyFrame, grouped};
 use afterimage_program::BlockEnd;
-use afterimage_query::state::calls;
-use afterimage_query::values::Instance;
-use afterimage_query::why::{At, End, Found};
+use afterimage_replay::state::calls;
+use afterimage_replay::values::Instance;
 use afterimage_trace::{Ending, TrapCode};
 use anyhow::{Context, Result, bail};
 

@@ -1,13 +1,13 @@
 //! A variable of the source.
 
+use afterimage_analyses::why::{At, Bytes, written_until};
 use afterimage_present::{grouped, value_text};
-use afterimage_query::paths::At as When;
-use afterimage_query::state::{
+use afterimage_replay::paths::At as When;
+use afterimage_replay::state::{
     Activation, Bodies, Limits, Occasion, Path, PathError, Place, Shape, Variables, Watch,
     WatchError, Watched, follow_to,
 };
-use afterimage_query::steps::Range;
-use afterimage_query::why::{At, Bytes, written_until};
+use afterimage_replay::steps::Range;
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::start::{Held, Start};

@@ -1,11 +1,11 @@
 //! What kept a place from being executed, in words.
 
+use afterimage_analyses::why::{Absent, At, Cause, Hop, Place, Turned};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyPlace, grouped, value_text};
 use afterimage_program::EdgeKind;
-use afterimage_query::state::{Call, calls};
-use afterimage_query::values::ValuesError;
-use afterimage_query::why::{Absent, At, Cause, Hop, Place, Turned};
+use afterimage_replay::state::{Call, calls};
+use afterimage_replay::values::ValuesError;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! A recording with its path, opened.
 
 use afterimage_program::Program;
-use afterimage_query::paths::{FileSegments, RecordedPath, recorded_path};
-use afterimage_query::steps::{FileCheckpoints, Run, stopped_before};
+use afterimage_replay::paths::{FileSegments, RecordedPath, recorded_path};
+use afterimage_replay::steps::{FileCheckpoints, Run, stopped_before};
 use afterimage_trace::TraceFile;
 
 use crate::common::Sandbox;

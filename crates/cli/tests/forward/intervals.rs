@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-use afterimage_query::paths::{FileSegments, RecordedPath};
-use afterimage_query::steps::{FileCheckpoints, Run, recorded_checkpoints};
+use afterimage_replay::paths::{FileSegments, RecordedPath};
+use afterimage_replay::steps::{FileCheckpoints, Run, recorded_checkpoints};
 use afterimage_trace::{LogReader, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, Vertex};
 use afterimage_wet::{LeftOut, Run as Build};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use afterimage_ids::OpId;
-use afterimage_query::paths::{FileSegments, Window};
-use afterimage_query::steps::{Level, Range, Run, Steps, Wanted, What, Within};
+use afterimage_replay::paths::{FileSegments, Window};
+use afterimage_replay::steps::{Level, Range, Run, Steps, Wanted, What, Within};
 use afterimage_trace::LogReader;
 
 /// An execution of an operator; without one, of the host by itself. `None`: nothing.

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
+use afterimage_analyses::diff::{CallPlace, Written};
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_query::diff::{CallPlace, Written};
-use afterimage_query::steps::Step;
+use afterimage_replay::steps::Step;
 use serde_json::{Value as Json, json};
 
 use super::replaced::alike_json;

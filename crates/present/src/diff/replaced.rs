@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use afterimage_query::diff::{Effect, Otherwise};
-use afterimage_query::steps::{Trap, Value};
+use afterimage_analyses::diff::{Effect, Otherwise};
+use afterimage_replay::steps::{Trap, Value};
 use serde_json::{Value as Json, json};
 
 use super::{AlikeReport, DiffReport, ReplacedReport, Spot, command, ended};

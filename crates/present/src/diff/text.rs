@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
+use afterimage_analyses::diff::{CallPlace, OutputDifference, Written};
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_query::diff::{CallPlace, OutputDifference, Written};
-use afterimage_query::state::quoted;
-use afterimage_query::steps::{Step, What};
+use afterimage_replay::state::quoted;
+use afterimage_replay::steps::{Step, What};
 
 use super::replaced::alike_text;
 use super::{DiffReport, FirstDifference, PartingDifference, Spot, ended, import_name};

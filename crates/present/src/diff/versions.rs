@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use afterimage_query::diff::{OutputDifference, Outputs};
-use afterimage_query::matching::Suspect;
+use afterimage_analyses::diff::{OutputDifference, Outputs};
+use afterimage_analyses::matching::Suspect;
 use serde_json::json;
 
 use super::text::put_out;
@@ -181,7 +181,7 @@ pub fn versions_json(
 ) -> Result<(), PresentError> {
     let questions = versions_questions(report, suspects, outputs)?;
     let outputs = outputs.iter().map(|output| {
-        let bytes = |written: &Option<afterimage_query::diff::Written>| {
+        let bytes = |written: &Option<afterimage_analyses::diff::Written>| {
             let written = written.as_ref();
             written.map(|written| json!({ "bytes": written.bytes, "t": written.time }))
         };

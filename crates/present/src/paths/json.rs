@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_query::paths::{HotPaths, Link, Occurrences, Series, TraceCounts, Traces};
+use afterimage_replay::paths::{HotPaths, Link, Occurrences, Series, TraceCounts, Traces};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 

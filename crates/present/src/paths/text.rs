@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_query::paths::{HotPaths, Link, Occurrences, TraceCounts, Traces};
-use afterimage_query::{Line, Source};
+use afterimage_profile::{Line, Source};
+use afterimage_replay::paths::{HotPaths, Link, Occurrences, TraceCounts, Traces};
 
 use super::PathNames;
 use super::form::{SHOWN, TraceForm, Whole, dots, lines};
@@ -226,7 +226,7 @@ pub fn found_text(
     style: Style,
 ) -> Result<(), PresentError> {
     let parts = found.pattern.parts();
-    let text = |part: &afterimage_query::paths::Part| {
+    let text = |part: &afterimage_replay::paths::Part| {
         format!(
             "{}:{}",
             names.name(part.function),

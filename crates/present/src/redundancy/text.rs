@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::redundancy::{OperatorRedundancy, OperatorSource};
+use afterimage_analyses::redundancy::{OperatorRedundancy, OperatorSource};
 
 use super::ways::ways;
 use super::{RedundancyOf, RedundancyReport, RedundancyScene};

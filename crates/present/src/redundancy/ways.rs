@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
+use afterimage_analyses::redundancy::{InPath, OperatorRedundancy};
 use afterimage_ids::{EntityRef, NodeId};
+use afterimage_profile::Line;
 use afterimage_program::Location;
-use afterimage_query::Line;
-use afterimage_query::redundancy::{InPath, OperatorRedundancy};
 use serde_json::{Value as Json, json};
 
 use super::text::from;

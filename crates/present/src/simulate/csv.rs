@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::simulate::{MissesBy, MissesPlace};
+use afterimage_analyses::simulate::{MissesBy, MissesPlace};
 
 use super::MissReport;
 use super::json::kind_name;

@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
+use afterimage_analyses::simulate::{
+    OneOutcome, Outcome, OutcomeRun, Spec, StoredSimulation, Tally,
+};
 use afterimage_ids::{FuncId, OpId};
-use afterimage_query::simulate::{OneOutcome, Outcome, OutcomeRun, Spec, StoredSimulation, Tally};
-use afterimage_query::steps::AccessSite;
+use afterimage_replay::steps::AccessSite;
 use serde_json::json;
 
 use super::json::kind_name;

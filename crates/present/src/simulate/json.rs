@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::simulate::{MissesPlace, SiteKind, Spec, Summary, Tally};
+use afterimage_analyses::simulate::{MissesPlace, SiteKind, Spec, Summary, Tally};
 use serde_json::{Value as Json, json};
 
 use super::MissReport;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::simulate::{
+use afterimage_analyses::simulate::{
     LevelSpec, MissesBy, MissesPlace, PredictorKind, SiteKind, Spec, Summary, Tally,
 };
 

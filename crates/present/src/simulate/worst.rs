@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use afterimage_query::simulate::Producer;
-use afterimage_query::steps::AccessSite;
+use afterimage_analyses::simulate::Producer;
+use afterimage_replay::steps::AccessSite;
 use serde_json::{Value as Json, json};
 
 use super::{MissReport, SiteHistory};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use afterimage_query::slices::{Edge, Operator, SliceReport, Why, grouped};
+use afterimage_analyses::slices::{Edge, Operator, SliceReport, Why, grouped};
 
 use super::{SliceScene, short};
 use crate::PresentError;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::slices::{SliceReport, SlicedLine};
+use afterimage_analyses::slices::{SliceReport, SlicedLine};
 
 use super::{SliceScene, by_file, head, without_lines};
 use crate::PresentError;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::slices::SliceReport;
+use afterimage_analyses::slices::SliceReport;
 use serde_json::{Value, json};
 
 use super::{SliceScene, without_lines};

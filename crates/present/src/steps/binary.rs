@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_query::steps::{Level, Range, Step, Tried, Value, What};
+use afterimage_replay::steps::{Level, Range, Step, Tried, Value, What};
 
 use super::{NextStep, StepScene};
 use crate::PresentError;

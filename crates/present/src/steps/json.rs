@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::steps::{Level, Range, Step, Tried, Value, What};
+use afterimage_replay::steps::{Level, Range, Step, Tried, Value, What};
 use serde_json::{Value as Json, json};
 
 use super::{NextStep, StepScene, level_name};

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::steps::{Range, Step, Tried, Value, What};
+use afterimage_replay::steps::{Range, Step, Tried, Value, What};
 
 use super::{NextStep, Operator, StepScene};
 use crate::PresentError;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use afterimage_query::paths::Visits;
+use afterimage_replay::paths::Visits;
 use afterimage_wpp::{Segments, WholePath};
 
 use super::{CallSource, Stretch, TraceLevel, unreadable};

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage_ids::FuncId;
 use afterimage_program::Location;
-use afterimage_query::paths::Visits;
+use afterimage_replay::paths::Visits;
 use afterimage_wpp::Segments;
 use serde::Serialize;
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_program::{Location, Names};
-use afterimage_query::paths::{BlockPlace, Visits};
+use afterimage_replay::paths::{BlockPlace, Visits};
 use afterimage_wpp::{Segments, Visit};
 
 use super::{Scene, TraceLevel, unreadable};

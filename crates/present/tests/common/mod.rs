@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use afterimage_ids::{Counts, EntityRef, FunctionCounts, OpId};
+use afterimage_profile::{Profile, Stop};
 use afterimage_program::{Function, Names, Program, SourceMap};
-use afterimage_query::{Profile, Stop};
 
 /// The program, which is also its own source.
 pub const TEXT: &str = include_str!("../golden/program.wat");

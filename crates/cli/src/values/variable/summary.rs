@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use afterimage_present::grouped;
-use afterimage_query::state::{Number, Occasion, Occasions, PathError};
-use afterimage_query::values::RecordedValues;
+use afterimage_replay::state::{Number, Occasion, Occasions, PathError};
+use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyFrame, WhyPlace, grouped};
-use afterimage_query::state::Call;
+use afterimage_replay::state::Call;
 use anyhow::{Context, Result};
 
 use crate::explain::Scene;

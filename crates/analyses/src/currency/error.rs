@@ -1,0 +1,56 @@
+//! Why moments of two runs cannot be compared.
+
+use afterimage_wpp::{PathError, TargetError};
+
+use afterimage_profile::ProfileError;
+use afterimage_replay::paths::PositionError;
+
+/// Why moments of two runs cannot be compared. `E` is why a segment of a path cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum CurrencyError<E: std::error::Error + 'static> {
+    /// A path cannot be read.
+    #[error(transparent)]
+    Path(#[from] PathError<E>),
+    /// Calls cannot be counted.
+    #[error(transparent)]
+    Calls(#[from] TargetError),
+    /// Arrivals cannot be counted.
+    #[error(transparent)]
+    Arrivals(#[from] PositionError<E>),
+    /// The module's bytes are not those of the program.
+    #[error(transparent)]
+    Module(#[from] ProfileError),
+    /// The activations do not follow from the path.
+    #[error("the path is damaged: what is executed at t={0} is in no activation")]
+    Damaged(u64),
+    /// The host was called otherwise.
+    #[error(
+        "the two runs did not do the same: {}, so their moments do not correspond; both have to run on the same input",
+        parted(*number, a.as_deref(), b.as_deref())
+    )]
+    Apart {
+        /// Which call of the host it was, from 1.
+        number: u64,
+        /// What the unoptimised run called; `None` if it ended.
+        a: Option<String>,
+        /// What the optimised run called.
+        b: Option<String>,
+    },
+    /// There is no end of them.
+    #[error(
+        "the line is executed more than {0} times between two calls that both runs make, which is too often to compare them"
+    )]
+    TooMany(usize),
+}
+
+fn parted(number: u64, a: Option<&str>, b: Option<&str>) -> String {
+    let call = |what: Option<&str>| match what {
+        Some(name) => format!("{name} in"),
+        None => "none in".to_owned(),
+    };
+    format!(
+        "the host's call {number} is {} the unoptimised one and {} the optimised one",
+        call(a),
+        call(b)
+    )
+}

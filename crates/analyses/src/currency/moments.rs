@@ -1,0 +1,158 @@
+//! Which arrivals at a line correspond in two runs.
+
+use std::collections::HashMap;
+use std::error::Error;
+
+use afterimage_ids::FuncId;
+use afterimage_program::{Names, Program};
+use afterimage_wpp::{Segments, WholePath};
+
+use super::anchors::Calling;
+use super::parts::{LineParts, MatchedStatements, OperatorNames};
+use super::walker::Walker;
+use super::{Anchors, CurrencyError, Trail, align};
+use afterimage_profile::{Line, ProfileError, Source};
+use afterimage_replay::paths::ArrivalTimes;
+
+/// A run of a version of a program, and a line of it.
+pub struct Version<'v, 'a, S> {
+    /// The path.
+    pub path: &'v WholePath<S>,
+    /// The program.
+    pub program: &'v Program,
+    /// What it was parsed from.
+    pub module: &'v [u8],
+    /// Its names.
+    pub names: &'v Names,
+    /// Where its code comes from.
+    pub source: &'v dyn Source,
+    /// The line.
+    pub line: Line,
+    /// The functions that have code of it.
+    pub functions: &'v [FuncId],
+    /// The arrivals at it.
+    pub arrivals: &'v ArrivalTimes<'a, S>,
+    /// Statements that are known to correspond, if that was asked for.
+    pub matched: Option<&'v MatchedStatements>,
+}
+
+/// What two runs did at a line.
+#[derive(Clone, Debug)]
+pub struct Moments {
+    /// The unoptimised one.
+    pub a: Trail,
+    /// The optimised one.
+    pub b: Trail,
+    /// By part of the optimised run, which one of the unoptimised it is, by counting.
+    pub pairs: Vec<Option<u32>>,
+}
+
+/// So many calls at most turn out not to be made in the same order before the host's calls alone have to do.
+const TRIALS: usize = 24;
+
+/// Finds which arrivals at a line correspond: `a` is the unoptimised run, `b` the optimised one. Of what is executed more than `most` times the beginning is looked
+/// at. `progress` is told now and then to which block of the optimised run the walk has come. Linear in both runs, some times if their calls turn out not to be made in the same order.
+///
+/// # Errors
+/// If a path cannot be read, or the runs did not call the host in the same way.
+pub fn moments<S: Segments>(
+    a: &Version<'_, '_, S>,
+    b: &Version<'_, '_, S>,
+    most: usize,
+    progress: &dyn Fn(u64),
+) -> Result<Moments, CurrencyError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let mut anchors = Anchors::new(calling(a), calling(b))?;
+    let mut names = OperatorNames::new();
+    let parts = [parts(a, &mut names)?, parts(b, &mut names)?];
+    for trial in 0.. {
+        let mut both = (
+            walker(a, &parts[0], &anchors.of[0], most, &|_| {}),
+            walker(b, &parts[1], &anchors.of[1], most, progress),
+        );
+        let mut hosts = 0;
+        let apart = loop {
+            let (x, y) = (both.0.next()?, both.1.next()?);
+            if x != y {
+                break Some((x, y));
+            }
+            let Some(call) = x else { break None };
+            hosts += u64::from(anchors.is_host[call as usize]);
+            if both.0.trail.size() > most || both.1.trail.size() > most {
+                both.0.cut();
+                both.1.cut();
+                break None;
+            }
+        };
+        let Some((x, y)) = apart else {
+            let (a, b) = (both.0.finish(), both.1.finish());
+            let pairs = align(&a, &b);
+            return Ok(Moments { a, b, pairs });
+        };
+        drop(both);
+        let is_host = |call: &u32| anchors.is_host[*call as usize];
+        let mut other: Vec<u32> = [x, y].into_iter().flatten().collect();
+        other.retain(|call| !is_host(call));
+        if other.is_empty() {
+            let name = |call: Option<u32>| call.map(|call| anchors.names[call as usize].clone());
+            return Err(CurrencyError::Apart {
+                number: hosts + 1,
+                a: name(x),
+                b: name(y),
+            });
+        }
+        if trial >= TRIALS {
+            let calls = 0..anchors.names.len() as u32;
+            other = calls.filter(|call| !is_host(call)).collect();
+        }
+        anchors.remove(&other);
+    }
+    unreachable!("the loop ends when only the host's calls are left")
+}
+
+fn walker<'v, 'a, S: Segments>(
+    version: &Version<'v, 'a, S>,
+    parts: &'v LineParts,
+    anchors: &HashMap<FuncId, u32>,
+    most: usize,
+    progress: &'v dyn Fn(u64),
+) -> Walker<'v, 'a, S>
+where
+    S::Error: Error + 'static,
+{
+    Walker::new(
+        version.path,
+        version.program,
+        version.arrivals,
+        parts,
+        |function| anchors.get(&function).copied(),
+        2 * most,
+        progress,
+    )
+}
+
+fn calling<'v, S>(version: &Version<'v, '_, S>) -> Calling<'v, S> {
+    Calling {
+        path: version.path,
+        program: version.program,
+        names: version.names,
+    }
+}
+
+fn parts<S: Segments>(
+    version: &Version<'_, '_, S>,
+    names: &mut OperatorNames,
+) -> Result<LineParts, ProfileError> {
+    let functions = version.functions.iter().copied();
+    LineParts::new(
+        version.program,
+        version.module,
+        version.source,
+        version.line,
+        functions,
+        names,
+        version.matched,
+    )
+}

@@ -1,0 +1,735 @@
+//! Which executions of a line changed places, by what they gave.
+//!
+//! Counting sees how often a part of a line is executed, not in which order. Within one execution of a block an optimiser may exchange what has no effect: a
+//! loop that was unrolled computes its rounds in any order. So what is counted is held against what the operators gave: it is confirmed, or put right, or refused.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::error::Error;
+use std::ops::Range;
+
+use afterimage_ids::OpId;
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+use wasmparser::ValType;
+
+use super::{Moments, Part, Trail, Unit};
+use afterimage_replay::steps::{Run, Steps, StepsError, Value, Wanted, What};
+
+/// What an execution of an operator gave: the value that it computed, loaded or stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    value: Value,
+    /// It is a number that is an address, too. What is at an address of one run may lie elsewhere in the other one.
+    may_be_address: bool,
+}
+
+/// What was given, by time and operator. What has no value, as a call, is not in it.
+pub type AllGiven = HashMap<(u64, OpId), Given>;
+
+/// Linkers put nothing below this address.
+const LOWEST: u64 = 1024;
+
+/// What operators gave, by time and operator, ascending. The run is followed from the last checkpoint before the first of them.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn given_at<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    wanted: &[(u64, OpId)],
+) -> Result<AllGiven, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let mut steps = Steps::before(run, log, Wanted::ALL)?;
+    let mut found = AllGiven::new();
+    let mut rest = wanted;
+    let mut skipped = None;
+    while let Some(&(time, _)) = rest.first() {
+        if skipped != Some(time) {
+            steps.follower.skip_to(time)?;
+            skipped = Some(time);
+        }
+        let Some(visit) = steps.follower.advance()? else {
+            break;
+        };
+        if visit.last() < time {
+            steps.follower.execute(visit, &mut ())?;
+            continue;
+        }
+        steps.execute(visit)?;
+        let memory = steps.follower.machine.state.memories.first();
+        let size = memory.map_or(0, |memory| memory.bytes.len() as u64);
+        let (own, later) = rest.split_at(rest.partition_point(|at| at.0 <= visit.last()));
+        for step in steps.taken() {
+            let (Some(op), What::Computed(value) | What::Load(_, value) | What::Store(_, value)) =
+                (step.op, step.what)
+            else {
+                continue;
+            };
+            let at = (step.time, op);
+            if own.binary_search(&at).is_ok() {
+                let given = Given {
+                    value,
+                    may_be_address: matches!(value.ty, ValType::I32 | ValType::I64)
+                        && (LOWEST..size).contains(&value.bits.0),
+                };
+                found.insert(at, given);
+            }
+        }
+        rest = later;
+    }
+    Ok(found)
+}
+
+fn has_test(trail: &Trail, parts: &[u32]) -> bool {
+    parts.iter().any(|part| trail.parts[*part as usize].is_test)
+}
+
+/// Why an execution of the optimised run that was counted is not told after all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// An operator of the line gave something else than that of the unoptimised run that it was counted to be.
+    Differs {
+        /// The column.
+        column: Option<u32>,
+        /// What it gave in the optimised run.
+        b: Value,
+        /// What in the unoptimised one.
+        a: Value,
+    },
+    /// A block has several operators of that kind, which may have changed places, and what they gave does not tell them apart.
+    Alike {
+        /// The column.
+        column: Option<u32>,
+    },
+}
+
+/// What became of a pair.
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    /// It is this part of the unoptimised run, and gave the same.
+    Confirmed(u32),
+    /// It is not told.
+    Open,
+    Refused(Refusal),
+}
+
+/// Which executions correspond, by counting and by what they gave.
+#[derive(Debug)]
+pub struct Settled<'m> {
+    moments: &'m Moments,
+    /// What operators gave in the unoptimised run, and in the optimised one.
+    given: [AllGiven; 2],
+    /// By part of the optimised run, if it does not stay as it was counted.
+    outcomes: HashMap<u32, Outcome>,
+    /// The times of its blocks that arrive at the line for several blocks of the unoptimised run.
+    exchanged: HashSet<u64>,
+    /// By time, what a block of the unoptimised run gave: the columns of a block of the optimised one ask for it one by one.
+    given_by_unit: HashMap<u64, ByUnit>,
+    all: ByActivation,
+    /// By time of a block of the optimised run with several arrivals, what the stops of the unoptimised one gave that these were counted to be.
+    counted: HashMap<u64, Givers>,
+}
+
+/// By a kind of operator and what it gave, the first stop that did, and whether all that did are of that.
+type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
+
+/// Parts, ascending, by what they are and their activation.
+type ByActivation = HashMap<(Unit, u64), Vec<u32>>;
+
+/// What operators gave, by what they are; of a kind in the order of time.
+type ByUnit = BTreeMap<Unit, Vec<Given>>;
+
+impl Trail {
+    /// The parts of the block that executed this one.
+    fn block(&self, part: u32) -> Range<u32> {
+        let time = self.parts[part as usize].time;
+        let first = self.parts.partition_point(|other| other.time < time);
+        let own = self.parts[first..].partition_point(|other| other.time == time);
+        first as u32..(first + own) as u32
+    }
+
+    /// The parts that are executed from a stop on.
+    fn parts_of(&self, stop: u32) -> impl Iterator<Item = u32> {
+        let first = self.of_stops.partition_point(|entry| entry.0 < stop);
+        let own = self.of_stops[first..].iter();
+        own.take_while(move |entry| entry.0 == stop)
+            .map(|entry| entry.1)
+    }
+
+    /// The executions of each column, and the arrivals, of an activation.
+    fn by_activation(&self) -> ByActivation {
+        let mut found = ByActivation::new();
+        for (part, at) in self.parts.iter().zip(0..) {
+            if !is_operator(part.unit) {
+                let key = (part.unit, part.activation);
+                found.entry(key).or_default().push(at);
+            }
+        }
+        found
+    }
+
+    /// Those before and behind one of these.
+    fn beside(&self, all: &ByActivation, part: u32) -> impl Iterator<Item = u32> {
+        let one = &self.parts[part as usize];
+        let own = all.get(&(one.unit, one.activation));
+        let own = own.map_or(&[][..], Vec::as_slice);
+        let at = own.partition_point(|other| *other < part);
+        let before = at.checked_sub(1).and_then(|before| own.get(before));
+        before.into_iter().chain(own.get(at + 1)).copied()
+    }
+
+    fn operators(&self, parts: impl Iterator<Item = u32>) -> impl Iterator<Item = &Part> {
+        let parts = parts.map(|part| &self.parts[part as usize]);
+        parts.filter(|part| is_operator(part.unit) && !part.is_test)
+    }
+}
+
+fn is_operator(unit: Unit) -> bool {
+    matches!(unit, Unit::Operator(..) | Unit::Matched(_))
+}
+
+impl Moments {
+    /// The parts of some stops of the optimised run.
+    pub fn parts_of(&self, stops: Range<u32>) -> BTreeSet<u32> {
+        let stops = stops.into_iter();
+        stops.flat_map(|stop| self.b.parts_of(stop)).collect()
+    }
+
+    /// Of which operators, of the unoptimised run and of the optimised one, it has to be known what they gave to settle these parts of the optimised one. Ascending.
+    pub fn to_be_known(&self, parts: &BTreeSet<u32>) -> [Vec<(u64, OpId)>; 2] {
+        let blocks = self.blocks(parts);
+        let of_b: BTreeSet<u32> = blocks.into_iter().flatten().collect();
+        let paired = of_b.iter().filter_map(|part| self.pairs[*part as usize]);
+        let mut others: BTreeSet<u32> = paired.collect();
+        // If those beside them gave the same, it tells nothing.
+        let all = self.a.by_activation();
+        let beside = others.iter().flat_map(|part| self.a.beside(&all, *part));
+        let beside = Vec::from_iter(beside);
+        others.extend(beside);
+        // Many parts share a block and a stop.
+        let stops = others.iter().map(|part| self.a.parts[*part as usize].stop);
+        let stops: BTreeSet<u32> = stops.collect();
+        let mut of_a: BTreeSet<u32> = blocks_of(&self.a, &others).into_iter().flatten().collect();
+        of_a.extend(stops.iter().flat_map(|stop| self.a.parts_of(*stop)));
+        [(&self.a, of_a), (&self.b, of_b)].map(|(trail, parts)| {
+            let operators = trail.operators(parts.into_iter());
+            let found: BTreeSet<_> = operators.map(|part| (part.time, part.op)).collect();
+            found.into_iter().collect()
+        })
+    }
+
+    fn blocks(&self, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
+        blocks_of(&self.b, parts)
+    }
+
+    /// Holds what was counted of these parts against what [`to_be_known`](Self::to_be_known) operators gave in the unoptimised run and in the optimised one. O(those operators · log).
+    pub fn settled(&self, parts: &BTreeSet<u32>, given: [AllGiven; 2]) -> Settled<'_> {
+        let mut settled = Settled {
+            moments: self,
+            given,
+            outcomes: HashMap::new(),
+            exchanged: HashSet::new(),
+            given_by_unit: HashMap::new(),
+            all: self.a.by_activation(),
+            counted: HashMap::new(),
+        };
+        for block in self.blocks(parts) {
+            settled.block(block);
+        }
+        settled
+    }
+}
+
+/// The blocks of some parts, ascending.
+fn blocks_of(trail: &Trail, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
+    let mut blocks: Vec<Range<u32>> = Vec::new();
+    for &part in parts {
+        if blocks.last().is_none_or(|last| last.end <= part) {
+            blocks.push(trail.block(part));
+        }
+    }
+    blocks
+}
+
+impl Settled<'_> {
+    /// Which part of the unoptimised run one of the optimised run is.
+    pub fn pair(&self, part: u32) -> Option<u32> {
+        match self.outcomes.get(&part) {
+            Some(Outcome::Confirmed(other)) => Some(*other),
+            Some(Outcome::Open | Outcome::Refused(_)) => None,
+            None => self.moments.pairs[part as usize],
+        }
+    }
+
+    fn refusal(&self, part: u32) -> Option<Refusal> {
+        match self.outcomes.get(&part) {
+            Some(Outcome::Refused(why)) => Some(*why),
+            _ => None,
+        }
+    }
+
+    fn is_confirmed(&self, part: u32) -> bool {
+        matches!(self.outcomes.get(&part), Some(Outcome::Confirmed(_)))
+    }
+
+    /// The stop of the unoptimised run that a stop of the optimised one is, whose parts were settled: the earliest of those at whose parts it stands; if none of its parts is told, the arrival that
+    /// corresponds to it. If a part is refused, only what the values confirm is told.
+    ///
+    /// # Errors
+    /// If it is not told; why, if counting tells something that the values do not bear out.
+    pub fn counterpart(&self, stop: u32) -> Result<u32, Option<Refusal>> {
+        let Moments { a, b, .. } = self.moments;
+        let is_arrival = |part: &u32| b.parts[*part as usize].unit == Unit::Arrival;
+        let parts = || b.parts_of(stop).filter(|part| !is_arrival(part));
+        let refused = parts().find_map(|part| self.refusal(part));
+        let found = parts()
+            .filter(|part| refused.is_none() || self.is_confirmed(*part))
+            .filter_map(|part| Some(a.parts[self.pair(part)? as usize].stop))
+            .min();
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        if refused.is_some() {
+            return Err(refused);
+        }
+        let arrival = b.parts_of(stop).find(is_arrival).ok_or(None)?;
+        let other = self.pair(arrival).ok_or(None)?;
+        let counted = a.parts[other as usize].stop;
+        let of_stop = |part: u32| {
+            let stop = a.parts[part as usize].stop;
+            by_unit(a, &self.given[0], a.parts_of(stop))
+        };
+        let of_a = of_stop(other);
+        let of_b = by_unit(b, &self.given[1], b.parts_of(stop));
+        let own: Vec<u32> = parts().collect();
+        let time = b.parts[arrival as usize].time;
+        match compared(&of_a, &of_b) {
+            Compared::Differs(why) => Err(Some(why)),
+            Compared::Nothing if self.exchanged.contains(&time) => {
+                Err(Some(Refusal::Alike { column: None }))
+            }
+            Compared::Nothing if !of_b.is_empty() || has_test(b, &own) => Err(None),
+            Compared::Nothing => Ok(counted),
+            Compared::Same => {
+                let mut beside = a.beside(&self.all, other);
+                let is_alone = |givers: &Givers| {
+                    let gave = of_b
+                        .iter()
+                        .flat_map(|(unit, all)| all.iter().map(|given| (*unit, given.value.bits)));
+                    gave.filter_map(|gave| givers.get(&gave))
+                        .any(|giver| *giver == (counted, true))
+                };
+                let is_told = self.counted.get(&time).is_none_or(is_alone)
+                    && !beside.any(|part| is_same(&of_stop(part), &of_b));
+                match is_told {
+                    true => Ok(counted),
+                    false => Err(Some(Refusal::Alike { column: None })),
+                }
+            }
+        }
+    }
+
+    /// Settles the parts that a block executed.
+    fn block(&mut self, block: Range<u32>) {
+        let Moments { a, b, pairs } = self.moments;
+        let unit = |part: u32| b.parts[part as usize].unit;
+        let mut by_unit: Vec<(Unit, u32)> = block.map(|part| (unit(part), part)).collect();
+        by_unit.sort_unstable();
+        let arrivals = by_unit.iter().filter(|entry| entry.0 == Unit::Arrival);
+        let others = arrivals.filter_map(|(_, part)| pairs[*part as usize]);
+        let others = Vec::from_iter(others);
+        let mut times = others.iter().map(|other| a.parts[*other as usize].time);
+        if let Some(first) = times.next()
+            && times.any(|time| time != first)
+        {
+            self.exchanged.extend(
+                by_unit
+                    .first()
+                    .map(|(_, part)| b.parts[*part as usize].time),
+            );
+        }
+        if let ([_, _, ..], Some((_, part))) = (&others[..], by_unit.first()) {
+            let mut givers = Givers::new();
+            let stops = others.iter().map(|other| a.parts[*other as usize].stop);
+            for stop in stops.collect::<BTreeSet<u32>>() {
+                for part in a.operators(a.parts_of(stop)) {
+                    if let Some(given) = self.of_a(part) {
+                        let giver = givers.entry((part.unit, given.value.bits));
+                        let giver = giver.or_insert((stop, true));
+                        giver.1 &= giver.0 == stop;
+                    }
+                }
+            }
+            let time = b.parts[*part as usize].time;
+            self.counted.insert(time, givers);
+        }
+        for same in by_unit.chunk_by(|x, y| x.0 == y.0) {
+            if is_operator(same[0].0) {
+                let parts: Vec<u32> = same.iter().map(|entry| entry.1).collect();
+                self.operators(&parts);
+            }
+        }
+        for (unit, part) in &by_unit {
+            if let Unit::Column(column) = *unit {
+                let operators = [0, u32::MAX].map(|name| Unit::Operator(column, name));
+                let first = by_unit.partition_point(|entry| entry.0 < operators[0]);
+                let end = by_unit.partition_point(|entry| entry.0 <= operators[1]);
+                let inside = by_unit[first..end].iter().map(|entry| entry.1);
+                self.column(*part, &Vec::from_iter(inside));
+            }
+        }
+    }
+
+    /// Settles the operators of a kind in a block: in it they may have changed places, but not with those of other executions of it.
+    fn operators(&mut self, parts: &[u32]) {
+        let Moments { a, b, pairs } = self.moments;
+        let paired = parts
+            .iter()
+            .map(|part| Some((*part, pairs[*part as usize]?)));
+        let Some(paired) = paired.collect::<Option<Vec<(u32, u32)>>>() else {
+            return;
+        };
+        let first = &b.parts[parts[0] as usize];
+        let column = first.unit.column();
+        let stop = |other: u32| a.parts[other as usize].stop;
+        let is_one = paired.iter().all(|pair| stop(pair.1) == stop(paired[0].1));
+        let is_test = paired.iter().any(|(part, other)| {
+            b.parts[*part as usize].is_test || a.parts[*other as usize].is_test
+        });
+        let known = paired.iter().map(|(part, other)| {
+            let of_b = self.of_b(&b.parts[*part as usize])?;
+            Some((of_b, self.of_a(&a.parts[*other as usize])?))
+        });
+        let known: Option<Vec<(Given, Given)>> = known.collect();
+        let known = match known.filter(|_| !is_test) {
+            Some(known) => known,
+            // What has no value has an effect, and keeps its place.
+            None if is_one || !is_test => return,
+            None => return self.refuse(parts, Refusal::Alike { column }),
+        };
+        if is_one {
+            let (of_b, of_a): (Vec<Given>, Vec<Given>) = known.into_iter().unzip();
+            match of_kind(first.unit, &of_a, &of_b) {
+                Compared::Same => self.confirm(&paired),
+                Compared::Nothing => {}
+                Compared::Differs(why) => self.refuse(parts, why),
+            }
+            return;
+        }
+        let Some(shift) = shift(&known) else {
+            let differing = known.iter().find(|(b, a)| b.value.bits != a.value.bits);
+            if let Some((b, a)) = differing {
+                let (b, a) = (b.value, a.value);
+                self.refuse(parts, Refusal::Differs { column, b, a });
+            }
+            return;
+        };
+        // By what was given in the unoptimised run, the first that gave it, and whether all that did are of one stop.
+        let mut giving: HashMap<(u64, u64), (u32, bool)> = HashMap::new();
+        for ((_, other), (_, given)) in paired.iter().zip(&known) {
+            let entry = giving.entry(given.value.bits).or_insert((*other, true));
+            entry.1 &= stop(*other) == stop(entry.0);
+        }
+        for ((part, counted), (given, of_counted)) in paired.iter().zip(&known) {
+            let (bits, high) = given.value.bits;
+            let its = (bits.wrapping_sub(shift), high);
+            let outcome = match giving.get(&its) {
+                Some((_, true)) if of_counted.value.bits == its => Outcome::Confirmed(*counted),
+                Some((first, true)) => Outcome::Confirmed(*first),
+                Some((_, false)) | None => Outcome::Refused(Refusal::Alike { column }),
+            };
+            self.outcomes.insert(*part, outcome);
+        }
+    }
+
+    /// Settles the code of a column in a block, by the operators in it.
+    fn column(&mut self, part: u32, inside: &[u32]) {
+        let Moments { a, b, pairs } = self.moments;
+        let Some(other) = pairs[part as usize] else {
+            return;
+        };
+        let time = a.parts[other as usize].time;
+        if let Some(why) = inside.iter().find_map(|part| self.refusal(*part)) {
+            return self.refuse(&[part], why);
+        }
+        let told = inside
+            .iter()
+            .filter_map(|part| Some((*part, self.pair(*part)?)));
+        let told: Vec<(u32, u32)> = told.collect();
+        let mut same = told
+            .iter()
+            .filter(|(_, other)| a.parts[*other as usize].time == time);
+        let outcome = match same.next() {
+            Some(_) if told.iter().any(|(part, _)| self.is_confirmed(*part)) => {
+                Outcome::Confirmed(other)
+            }
+            Some(_) => return,
+            None if !told.is_empty() => Outcome::Open,
+            None => {
+                let of_b = by_unit(b, &self.given[1], inside.iter().copied());
+                let beside = Vec::from_iter(a.beside(&self.all, other));
+                let mut of_a = |part: u32| {
+                    let of_a = self.given_by_unit.entry(a.parts[part as usize].time);
+                    let given = &self.given[0];
+                    compared(
+                        of_a.or_insert_with(|| by_unit(a, given, a.block(part))),
+                        &of_b,
+                    )
+                };
+                match of_a(other) {
+                    Compared::Differs(why) => Outcome::Refused(why),
+                    Compared::Same => {
+                        let mut same = beside.into_iter().map(of_a);
+                        match same.any(|found| matches!(found, Compared::Same)) {
+                            true => Outcome::Refused(Refusal::Alike {
+                                column: b.parts[part as usize].unit.column(),
+                            }),
+                            false => Outcome::Confirmed(other),
+                        }
+                    }
+                    // Compilers add tests and leave others out, and what has no counterpart tells nothing: that they are equally many says nothing.
+                    Compared::Nothing if !of_b.is_empty() || has_test(b, inside) => Outcome::Open,
+                    Compared::Nothing => return,
+                }
+            }
+        };
+        self.outcomes.insert(part, outcome);
+    }
+
+    fn confirm(&mut self, pairs: &[(u32, u32)]) {
+        let confirmed = pairs
+            .iter()
+            .map(|(part, other)| (*part, Outcome::Confirmed(*other)));
+        self.outcomes.extend(confirmed);
+    }
+
+    fn refuse(&mut self, parts: &[u32], why: Refusal) {
+        let refused = parts.iter().map(|part| (*part, Outcome::Refused(why)));
+        self.outcomes.extend(refused);
+    }
+
+    fn of_a(&self, part: &Part) -> Option<Given> {
+        self.given[0].get(&(part.time, part.op)).copied()
+    }
+
+    fn of_b(&self, part: &Part) -> Option<Given> {
+        self.given[1].get(&(part.time, part.op)).copied()
+    }
+}
+
+/// What some parts gave that are operators, and no tests.
+fn by_unit(trail: &Trail, given: &AllGiven, parts: impl Iterator<Item = u32>) -> ByUnit {
+    let mut found = ByUnit::new();
+    for part in trail.operators(parts) {
+        if let Some(given) = given.get(&(part.time, part.op)) {
+            found.entry(part.unit).or_default().push(*given);
+        }
+    }
+    found
+}
+
+/// Holds what operators gave against each other, kind by kind: both are executed more or less often, but something has to be the same.
+fn compared(of_a: &ByUnit, of_b: &ByUnit) -> Compared {
+    let mut found = Compared::Nothing;
+    for (unit, of_b) in of_b {
+        let of_a = of_a.get(unit).map_or(&[][..], Vec::as_slice);
+        match of_kind(*unit, of_a, of_b) {
+            Compared::Same => found = Compared::Same,
+            Compared::Nothing => {}
+            differs @ Compared::Differs(_) => return differs,
+        }
+    }
+    found
+}
+
+fn is_same(of_a: &ByUnit, of_b: &ByUnit) -> bool {
+    matches!(compared(of_a, of_b), Compared::Same)
+}
+
+/// Of one kind.
+fn of_kind(unit: Unit, of_a: &[Given], of_b: &[Given]) -> Compared {
+    let ([first_a, ..], [first_b, ..]) = (of_a, of_b) else {
+        return Compared::Nothing;
+    };
+    let known: HashSet<(u64, u64)> = of_a.iter().map(|given| given.value.bits).collect();
+    if of_b.iter().any(|given| known.contains(&given.value.bits)) {
+        return Compared::Same;
+    }
+    if of_a.iter().chain(of_b).any(|given| given.may_be_address) {
+        return Compared::Nothing;
+    }
+    Compared::Differs(Refusal::Differs {
+        column: unit.column(),
+        b: first_b.value,
+        a: first_a.value,
+    })
+}
+
+/// How what was given compares.
+enum Compared {
+    /// Something is the same.
+    Same,
+    /// There is nothing to compare but addresses.
+    Nothing,
+    Differs(Refusal),
+}
+
+/// By how much what was given in the optimised run is more than in the unoptimised one, if the same was given but for the order: by nothing, or addresses that lie elsewhere.
+fn shift(known: &[(Given, Given)]) -> Option<u64> {
+    let mut of_b: Vec<Given> = known.iter().map(|given| given.0).collect();
+    let mut of_a: Vec<Given> = known.iter().map(|given| given.1).collect();
+    of_b.sort_unstable_by_key(|given| given.value.bits);
+    of_a.sort_unstable_by_key(|given| given.value.bits);
+    let by = |(b, a): (&Given, &Given)| b.value.bits.0.wrapping_sub(a.value.bits.0);
+    let mut both = of_b.iter().zip(&of_a);
+    let shift = both.clone().next().map(by)?;
+    let are_addresses = || {
+        known
+            .iter()
+            .all(|(b, a)| b.may_be_address && a.may_be_address)
+    };
+    let is_same = both.all(|(b, a)| by((b, a)) == shift && b.value.bits.1 == a.value.bits.1);
+    (is_same && (shift == 0 || are_addresses())).then_some(shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::currency::{Stop, align};
+
+    fn value(bits: u64, may_be_address: bool) -> Given {
+        let value = Value {
+            ty: ValType::I32,
+            bits: (bits, 0),
+        };
+        Given {
+            value,
+            may_be_address,
+        }
+    }
+
+    /// A run that executes a line's operators in a single block: so many of each column, in the order that `column` says, from a stop each on.
+    fn block(columns: &[u32], each_a_stop: bool) -> Trail {
+        let mut trail = Trail::default();
+        let mut seen = HashSet::new();
+        for (at, &column) in (0..).zip(columns) {
+            let op = OpId::from_u32(at);
+            let mut units = Vec::new();
+            if each_a_stop || at == 0 {
+                let function = afterimage_ids::FuncId::from_u32(0);
+                trail.stops.push(Stop {
+                    time: 1,
+                    op,
+                    function,
+                    entered: 0,
+                });
+                units.push(Unit::Arrival);
+            }
+            units.push(Unit::Operator(column, 0));
+            if seen.insert(column) {
+                units.push(Unit::Column(column));
+            }
+            let stop = trail.stops.len() as u32 - 1;
+            for unit in units {
+                trail.of_stops.push((stop, trail.parts.len() as u32));
+                let part = Part {
+                    unit,
+                    segment: 0,
+                    activation: 0,
+                    stop,
+                    time: 1,
+                    op,
+                    is_test: false,
+                };
+                trail.parts.push(part);
+            }
+        }
+        trail
+    }
+
+    /// What they gave: that of each operator, by its number.
+    fn gave(count: u32, given: impl Fn(u32) -> Given) -> AllGiven {
+        (0..count)
+            .map(|at| ((1, OpId::from_u32(at)), given(at)))
+            .collect()
+    }
+
+    /// All of a line's operators in one block, as an unrolled loop has them, or a line of many statements; arrived at for each, or once.
+    #[test]
+    fn a_long_block_takes_time_in_proportion() {
+        const COUNT: u32 = 60_000;
+        let one = vec![0; COUNT as usize];
+        let each = Vec::from_iter(0..COUNT);
+        for (columns, each_a_stop, confirmed) in [
+            (&one, true, COUNT),
+            (&one, false, COUNT),
+            (&each, true, 2 * COUNT),
+            (&each, false, 2 * COUNT),
+        ] {
+            let a = block(columns, each_a_stop);
+            let b = a.clone();
+            let pairs = align(&a, &b);
+            let moments = Moments { a, b, pairs };
+            let stops = moments.b.stops.len() as u32;
+            let parts = moments.parts_of(0..stops);
+            let all = Vec::from_iter((0..COUNT).map(|at| (1, OpId::from_u32(at))));
+            assert_eq!(moments.to_be_known(&parts), [all.clone(), all]);
+            let same = || gave(COUNT, |at| value(u64::from(at), false));
+            let settled = moments.settled(&parts, [same(), same()]);
+            for stop in 0..stops {
+                assert_eq!(settled.counterpart(stop), Ok(stop));
+            }
+            let found = parts.iter().filter(|part| settled.is_confirmed(**part));
+            assert_eq!(
+                found.count() as u32,
+                confirmed + u32::from(confirmed == COUNT)
+            );
+        }
+    }
+
+    /// A loop that was unrolled, of which one run executes an operator more: only the arrivals can be counted, and an optimiser may turn their order around.
+    fn unrolled(rounds: u32) -> Moments {
+        let b = block(&vec![0; rounds as usize], true);
+        let mut a = b.clone();
+        let more = Part {
+            unit: Unit::Operator(0, 0),
+            op: OpId::from_u32(rounds),
+            ..a.parts[0]
+        };
+        a.of_stops.insert(3, (0, a.parts.len() as u32));
+        a.parts.push(more);
+        let pairs = align(&a, &b);
+        Moments { a, b, pairs }
+    }
+
+    #[test]
+    fn many_arrivals_in_a_block_take_time_in_proportion() {
+        const COUNT: u32 = 60_000;
+        let moments = unrolled(COUNT);
+        let parts = moments.parts_of(0..COUNT);
+        for (modulus, told) in [(COUNT + 1, true), (2, false)] {
+            let same = |count| gave(count, |at| value(u64::from(at % modulus), false));
+            let settled = moments.settled(&parts, [same(COUNT + 1), same(COUNT)]);
+            for stop in 1..COUNT {
+                assert_eq!(settled.counterpart(stop).is_ok(), told, "{stop}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_several_arrivals_gave_tells_none_of_them() {
+        let moments = unrolled(3);
+        let parts = moments.parts_of(0..3);
+        let apart = |at: u32| value(u64::from(at), false);
+        let settled = moments.settled(&parts, [gave(4, apart), gave(3, apart)]);
+        assert_eq!(settled.counterpart(1), Ok(1));
+        assert_eq!(settled.counterpart(2), Ok(2));
+        let alike = |_| value(7, false);
+        let settled = moments.settled(&parts, [gave(4, alike), gave(3, alike)]);
+        let refused = Err(Some(Refusal::Alike { column: None }));
+        assert_eq!(settled.counterpart(1), refused);
+        assert_eq!(settled.counterpart(2), refused);
+    }
+}

@@ -1,0 +1,252 @@
+//! The path traces and calls of a run, for questions about functions.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use afterimage_dataflow::{CallEffects, Direction, Events, Summaries, TimestampedGraph};
+use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_machine::stopped_before;
+use afterimage_program::{BlockEnd, OperatorIndex, Program};
+use afterimage_trace::End;
+use afterimage_wpp::twpp::{
+    CallGraph, CallId, CollectError, Dictionary, DynamicCfg, Entry, PathTrace, TimestampedTrace,
+    Wpp, collect,
+};
+use afterimage_wpp::{Segments, WholePath};
+use rustc_hash::FxHashMap;
+
+use afterimage_profile::{ProfileError, stops};
+
+/// Where the run ended inside a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastStep {
+    /// The first operator of the block that was not executed. One that trapped was not.
+    pub next: OpId,
+}
+
+impl LastStep {
+    /// Of a run with this end; `module` is what the program was parsed from.
+    ///
+    /// # Errors
+    /// If it ended at no place of the program.
+    pub fn of(program: &Program, module: &[u8], end: &End) -> Result<Option<Self>, ProfileError> {
+        let stops = stops(program, &OperatorIndex::new(program, module), end)?;
+        let Some(stop) = stops.first() else {
+            return Ok(None);
+        };
+        let function = program.function(stop.function);
+        let block = function.map(|function| &function.cfg.blocks[stop.block]);
+        let in_call = block.is_some_and(|block| {
+            let calls = matches!(block.end, BlockEnd::Call(_) | BlockEnd::TailCall(_));
+            calls && stop.next == block.ops.end
+        });
+        let trapped = !in_call && stopped_before(program, module, end).is_none();
+        let next = stop.next.as_u32();
+        let next = OpId::from_u32(if trapped {
+            next.saturating_sub(1)
+        } else {
+            next
+        });
+        Ok(Some(Self { next }))
+    }
+}
+
+/// A run as unique path traces and the dynamic call graph.
+pub struct RunCalls {
+    wpp: Wpp,
+    occurrences: Vec<u64>,
+    last: Option<LastStep>,
+    /// The innermost call that never returned.
+    innermost: Option<CallId>,
+    /// A path trace that takes more bytes is irregular.
+    regular: usize,
+}
+
+/// Of a path trace that takes more bytes no graph is made: that would take some forty times as many.
+const REGULAR: usize = 16 << 20;
+
+/// A path trace of a function.
+pub(super) struct PathOf<'a> {
+    pub trace: &'a PathTrace,
+    /// It is to be gone through, block by block: a graph of it would have almost as many series as it has blocks.
+    pub is_irregular: bool,
+    graph: OnceCell<Option<PathGraph>>,
+}
+
+impl PathOf<'_> {
+    /// The path as a graph, made when it is first asked for.
+    pub fn graph(&self) -> Option<&PathGraph> {
+        let made = self.graph.get_or_init(|| {
+            let trace = TimestampedTrace::of(self.trace.blocks());
+            let graph = DynamicCfg::of(&trace, &Dictionary::default()).ok()?;
+            Some(PathGraph {
+                graph: TimestampedGraph::from(&graph),
+                blocks: graph.nodes().iter().map(|node| node.blocks[0]).collect(),
+            })
+        });
+        made.as_ref()
+    }
+}
+
+/// A path trace of a function, as a graph of blocks.
+pub(super) struct PathGraph {
+    pub graph: TimestampedGraph,
+    /// What the nodes are.
+    pub blocks: Vec<BlockId>,
+}
+
+/// Calls that took the same path and called what does the same.
+pub(super) struct Alike {
+    /// What calls from it do to each of the facts that were asked about.
+    pub effects: Vec<CallEffects>,
+    /// After which of its steps the guest was called.
+    pub called: Vec<Entry>,
+    /// How many calls.
+    pub calls: u64,
+    /// Which subtrees these are.
+    pub ids: Vec<CallId>,
+    /// Set if this is the call in which the run ended, alone.
+    pub last: Option<LastStep>,
+}
+
+impl RunCalls {
+    /// Of a run. Time is linear in its grammar and the blocks of its unique path traces. `last` says where it ended, if inside a block.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn of<S: Segments>(
+        path: &WholePath<S>,
+        last: Option<LastStep>,
+    ) -> Result<Self, CollectError<S::Error>> {
+        let wpp = collect(path)?;
+        let innermost = last.and_then(|_| wpp.calls.open_calls().last().copied());
+        Ok(Self {
+            occurrences: wpp.calls.occurrences(),
+            wpp,
+            last,
+            innermost,
+            regular: REGULAR,
+        })
+    }
+
+    /// The same, where path traces that take more bytes are gone through block by block, instead of making graphs of them.
+    pub fn regular_up_to(self, bytes: usize) -> Self {
+        Self {
+            regular: bytes,
+            ..self
+        }
+    }
+
+    /// What all calls do to a fact.
+    pub(super) fn summaries(&self, direction: Direction, events: &impl Events) -> Summaries<'_> {
+        Summaries::new(&self.wpp, direction, events)
+    }
+
+    /// The dynamic call graph.
+    pub(super) fn graph(&self) -> &CallGraph {
+        &self.wpp.calls
+    }
+
+    /// The call in which the run ended inside a block, if it did.
+    pub(super) fn innermost(&self) -> Option<CallId> {
+        self.innermost
+    }
+
+    /// How many blocks a call executed itself.
+    pub(super) fn blocks(&self, id: CallId) -> u64 {
+        let path = self.wpp.path(self.wpp.calls.call(id));
+        path.map_or(0, |path| path.trace.len())
+    }
+
+    /// How often a function was called.
+    pub fn calls(&self, function: FuncId) -> u64 {
+        let paths = self.wpp.function(function).map(|f| &f.paths[..]);
+        paths.unwrap_or_default().iter().map(|p| p.calls).sum()
+    }
+
+    /// Tells of the calls of a function, those that are alike together, path by path.
+    pub(super) fn visit(
+        &self,
+        function: FuncId,
+        summaries: &[&Summaries<'_>],
+        needs_called: bool,
+        mut visit: impl FnMut(&PathOf<'_>, &Alike),
+    ) {
+        let mut by_path: BTreeMap<u32, Vec<CallId>> = BTreeMap::new();
+        for id in self.wpp.calls.ids() {
+            let call = self.wpp.calls.call(id);
+            if call.function == function {
+                by_path.entry(call.path).or_default().push(id);
+            }
+        }
+        for ids in by_path.values() {
+            let Some(found) = self.wpp.path(self.wpp.calls.call(ids[0])) else {
+                continue;
+            };
+            let path = PathOf {
+                trace: &found.trace,
+                is_irregular: found.trace.heap_bytes() > self.regular,
+                graph: OnceCell::new(),
+            };
+            let mut alike: FxHashMap<(Vec<CallEffects>, Vec<Entry>), Alike> = FxHashMap::default();
+            for &id in ids {
+                let effects: Vec<CallEffects> = summaries.iter().map(|s| s.effects(id)).collect();
+                let called = if needs_called {
+                    self.called(id)
+                } else {
+                    Vec::new()
+                };
+                let mut calls = self.occurrences[id.index()];
+                if self.innermost == Some(id) {
+                    calls -= 1;
+                    visit(
+                        &path,
+                        &Alike {
+                            effects: effects.clone(),
+                            called: called.clone(),
+                            calls: 1,
+                            ids: vec![id],
+                            last: self.last,
+                        },
+                    );
+                }
+                let known = alike.entry((effects.clone(), called.clone()));
+                let known = known.or_insert(Alike {
+                    effects,
+                    called,
+                    calls: 0,
+                    ids: Vec::new(),
+                    last: None,
+                });
+                known.calls += calls;
+                known.ids.push(id);
+            }
+            for alike in alike.values().filter(|alike| alike.calls > 0) {
+                visit(&path, alike);
+            }
+        }
+    }
+
+    /// After which steps a call calls functions of the program.
+    fn called(&self, id: CallId) -> Vec<Entry> {
+        let mut called: Vec<Entry> = Vec::new();
+        for run in self.wpp.calls.calls(id) {
+            let after = called.last().map_or(0, |entry| entry.last);
+            let step = run.step.max(1);
+            let first = if run.first > after {
+                run.first
+            } else {
+                run.first + step
+            };
+            if first > run.last() {
+                continue;
+            }
+            called.push(Entry {
+                first,
+                last: run.last(),
+                step: if first == run.last() { 1 } else { step },
+            });
+        }
+        called
+    }
+}

@@ -1,0 +1,43 @@
+//! Redundancy by the path alone: of expressions.
+
+use afterimage_program::Program;
+use rustc_hash::FxHashMap;
+
+use super::calls::RunCalls;
+use super::facts::computed;
+use super::loads::{PathRedundancy, Wanted, answers};
+use super::memory::{Codes, Sites};
+use afterimage_replay::steps::AccessSite;
+
+/// Finds how redundant some operators of a run are that only compute, by queries on the timestamped control-flow graphs of their functions: available expressions (Zhang and Gupta
+/// 2001, section 4). In the order of the sites; those that are no such operators are left out.
+///
+/// Time is linear in the blocks of the functions' unique path traces, times operators and logarithms, and where these are regular less.
+pub fn path_expressions(
+    calls: &RunCalls,
+    program: &Program,
+    module: &[u8],
+    operators: &[AccessSite],
+) -> Vec<PathRedundancy> {
+    let codes = Codes::new(program, module);
+    let sites = Sites::with_kills_alike();
+    let mut wanted = Vec::new();
+    for &site in operators {
+        let Some(code) = codes.of(site.function) else {
+            continue;
+        };
+        let (Some(block), Ok(events)) = (
+            code.function.block_of(site.op),
+            computed(&code, site.op, &sites),
+        ) else {
+            continue;
+        };
+        wanted.push(Wanted {
+            site,
+            block,
+            events,
+            read: None,
+        });
+    }
+    answers(calls, &sites, &wanted, &FxHashMap::default())
+}

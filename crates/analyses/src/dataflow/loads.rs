@@ -1,0 +1,208 @@
+//! Redundancy by the path alone: of loads.
+
+use afterimage_dataflow::{Direction, Outcome, Summaries};
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_program::Program;
+use rustc_hash::FxHashMap;
+
+use super::calls::RunCalls;
+use super::expressions::{Access, Definition, Expression, definition};
+use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites, Touch, relation};
+use super::question::{Asked, Counts, OwnEvents, ask};
+use afterimage_replay::steps::AccessSite;
+
+/// How many executions of an operator are redundant by the path that led there, without looking at addresses or values.
+///
+/// An execution of a load is, if on the path before it in its call (and what that called) there is a load or store whose address is the same expression of values that were not computed anew
+/// since, or the same constant, that covers all bytes; and if since then came no store, bulk operation or call of the host that might write one of them: one to a constant address, or to another offset
+/// of the same expression, that does not overlap cannot. One of an operator that only computes is, if on the path before it in its call there is one that computes the same expression, and none of the
+/// values that this is computed from was computed anew since. It is what a compiler may remove that knows the path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathRedundancy {
+    /// The operator.
+    pub site: AccessSite,
+    /// How often it was executed.
+    pub executions: u64,
+    /// How often it was redundant.
+    pub redundant: u64,
+    /// By which operators, those that were so most often first.
+    pub sources: Vec<(AccessSite, u64)>,
+    /// How many queries ⟨timestamps, node⟩ were raised.
+    pub queries: u64,
+    /// How many steps of paths were gone through one by one, because too little was regular for queries.
+    pub scanned: u64,
+}
+
+/// Finds how redundant some loads of a run are, by queries on the timestamped control-flow graphs of their functions (Zhang and Gupta 2001, section 4.3.1). In the order of
+/// the sites; those that are no loads are left out.
+///
+/// Time is linear in the blocks of the functions' unique path traces, times loads and logarithms, and where these are regular less; and for each constant address in
+/// the unique path traces of the run.
+pub fn path_redundancy(
+    calls: &RunCalls,
+    program: &Program,
+    module: &[u8],
+    loads: &[AccessSite],
+) -> Vec<PathRedundancy> {
+    let codes = Codes::new(program, module);
+    let sites = Sites::with_kills_alike();
+    let mut known = FxHashMap::<Bytes, Summaries<'_>>::default();
+    let mut wanted = Vec::new();
+    for &site in loads {
+        let Some(code) = codes.of(site.function) else {
+            continue;
+        };
+        let mut accesses = code.expressions.accesses.iter();
+        let Some(&load) = accesses.find(|a| a.op == site.op && !a.is_store) else {
+            continue;
+        };
+        let bytes = read_by(&load);
+        known.entry(bytes).or_insert_with(|| {
+            let events = InCallees {
+                codes: &codes,
+                sites: &sites,
+                bytes,
+            };
+            calls.summaries(Direction::Backward, &events)
+        });
+        wanted.push(Wanted {
+            site,
+            block: load.block,
+            events: own_events(&code, &load, &sites),
+            read: Some(bytes),
+        });
+    }
+    answers(calls, &sites, &wanted, &known)
+}
+
+/// What is to be known of the operator at a site.
+pub(super) struct Wanted {
+    pub site: AccessSite,
+    pub block: BlockId,
+    pub events: OwnEvents,
+    /// The bytes that it reads, if it does.
+    pub read: Option<Bytes>,
+}
+
+/// How often what is wanted is available.
+pub(super) fn answers(
+    calls: &RunCalls,
+    sites: &Sites,
+    wanted: &[Wanted],
+    known: &FxHashMap<Bytes, Summaries<'_>>,
+) -> Vec<PathRedundancy> {
+    let mut found: FxHashMap<AccessSite, Counts> = FxHashMap::default();
+    let mut by_function: FxHashMap<FuncId, Vec<&Wanted>> = FxHashMap::default();
+    for one in wanted {
+        by_function.entry(one.site.function).or_default().push(one);
+    }
+    for (function, of) in by_function {
+        let questions = of.iter().map(|one| Asked {
+            direction: Direction::Backward,
+            block: one.block,
+            op: one.site.op,
+            events: &one.events,
+            summaries: one.read.map(|bytes| &known[&bytes]),
+        });
+        let questions = Vec::from_iter(questions);
+        ask(calls, function, &questions, |k, _, alike, _, solution| {
+            let counts = found.entry(of[k].site).or_default();
+            counts.add(alike, &solution);
+        });
+    }
+    let mut answers = Vec::new();
+    for Wanted { site, .. } in wanted {
+        let counts = found.remove(site).unwrap_or_default();
+        let by = counts.by_outcome.iter();
+        let by = by.filter_map(|(outcome, &times)| match outcome {
+            Outcome::Decided(site) => match sites.get(*site) {
+                Decider::Gen(function, op) => Some((AccessSite { function, op }, times)),
+                _ => None,
+            },
+            Outcome::Open => None,
+        });
+        let mut sources = Vec::from_iter(by);
+        sources.sort_unstable_by_key(|&(site, times)| (std::cmp::Reverse(times), site));
+        answers.push(PathRedundancy {
+            site: *site,
+            executions: counts.executions,
+            redundant: sources.iter().map(|(_, times)| times).sum(),
+            sources,
+            queries: counts.queries,
+            scanned: counts.scanned,
+        });
+    }
+    answers
+}
+
+/// What a load reads, as called functions see it.
+pub(super) fn read_by(load: &Access) -> Bytes {
+    Bytes {
+        memory: load.memory,
+        address: load.address,
+        // Where that is not a constant, all are alike.
+        bytes: load.address.map_or(0, |_| load.bytes),
+    }
+}
+
+/// What in a load's own function makes its bytes available or unavailable.
+pub(super) fn own_events(code: &Code<'_>, load: &Access, sites: &Sites) -> OwnEvents {
+    let mut events = OwnEvents::default();
+    let function = code.function.id;
+    for &(block, op, touch) in &code.touches {
+        let is_available = match touch {
+            Touch::Host => Some(false),
+            Touch::MaybeHost => {
+                events.at_host(block, sites.of(Decider::Kill(function, op)));
+                None
+            }
+            Touch::Bulk(memory) => (memory == load.memory).then_some(false),
+            Touch::Access(k) => available(&code.expressions.accesses[k], load),
+        };
+        if let Some(is_available) = is_available {
+            let decider = match is_available {
+                true => Decider::Gen(function, op),
+                false => Decider::Kill(function, op),
+            };
+            events.at_operator(block, op, sites.of(decider));
+        }
+    }
+    redefined(code, load.base, sites, &mut events);
+    events
+}
+
+/// Whether an access makes what a load reads available, or unavailable.
+fn available(access: &Access, load: &Access) -> Option<bool> {
+    if access.memory != load.memory {
+        return None;
+    }
+    let from = match (access.address, load.address) {
+        (Some(other), Some(address)) => i128::from(address) - i128::from(other),
+        _ if access.base == load.base => i128::from(load.offset) - i128::from(access.offset),
+        _ => return access.is_store.then_some(false),
+    };
+    relation(access, from, load.bytes)
+}
+
+/// An expression gets another meaning where a value that it is computed from is defined.
+pub(super) fn redefined(
+    code: &Code<'_>,
+    expression: Expression,
+    sites: &Sites,
+    events: &mut OwnEvents,
+) {
+    let function = code.function.id;
+    for &leaf in code.expressions.leaves(expression) {
+        match definition(code.function, &code.ssa, leaf) {
+            Definition::Entry => {}
+            Definition::Block(block) => {
+                events.at_begin(block, sites.of(Decider::Meets(function, block)));
+            }
+            Definition::Operator(op) => {
+                if let Some(block) = code.function.block_of(op) {
+                    events.at_operator(block, op, sites.of(Decider::Kill(function, op)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Why two executions cannot be compared.
+
+use std::error::Error;
+
+use afterimage_trace::TraceError;
+use afterimage_wpp::{PathError, TargetError};
+
+use afterimage_replay::steps::{CheckpointError, StepsError};
+
+/// Why two executions cannot be compared. `E` is why a segment of a path cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum DiffError<E: Error + 'static> {
+    /// One of them cannot be followed.
+    #[error(transparent)]
+    Steps(#[from] StepsError<E>),
+    /// A log cannot be read.
+    #[error(transparent)]
+    Log(#[from] TraceError),
+    /// A path cannot be read.
+    #[error(transparent)]
+    Path(#[from] PathError<E>),
+    /// Executions cannot be counted.
+    #[error(transparent)]
+    Count(#[from] TargetError),
+    /// The checkpoints cannot be read.
+    #[error(transparent)]
+    Checkpoints(#[from] CheckpointError),
+    /// Parts of a path were left out when it was built.
+    #[error(
+        "a path lacks code of some functions, so the runs cannot be compared; build the whole path with `afterimage build --lens paths --again`"
+    )]
+    Partial,
+    /// The runs differ, and no step does.
+    #[error(
+        "the runs differ after t={0}, but none of their steps does; this is a fault in afterimage"
+    )]
+    Untold(u64),
+}

@@ -1,0 +1,179 @@
+//! The first thing that two executions do differently.
+
+use std::collections::HashSet;
+
+use afterimage_ids::FuncId;
+use afterimage_machine::Range;
+use afterimage_wpp::Segments;
+
+use super::fold::Folding;
+use super::{DiffError, Replaced, Side};
+use afterimage_replay::paths::Window;
+use afterimage_replay::steps::{Level, Step, Steps, Wanted, What, Within};
+
+/// The first thing that two executions do differently. Everything before it is the same in both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What the first does; `None` if it has ended.
+    pub a: Option<Step>,
+    /// What the second does.
+    pub b: Option<Step>,
+    /// If both have the host write to the same place, or read there, but other bytes: from the first one that differs.
+    pub bytes: Option<HostBytes>,
+}
+
+/// Bytes that the host wrote, or read, in both executions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostBytes {
+    /// Which of the bytes is the first that differs, from 0.
+    pub offset: u64,
+    /// Bytes from there on, in the first execution.
+    pub a: Vec<u8>,
+    /// In the second.
+    pub b: Vec<u8>,
+}
+
+/// Most bytes of [`HostBytes`] that are kept.
+const KEPT: usize = 32;
+
+/// Where two executions first differ, in control, a value, an address, or what the host does; `None` if they are the same from the beginning to the end. They are of one module, or of two that are
+/// [`alike`](super::alike); `replaced` are then the operators that are others. Of an operator that changes tables or drops a segment, which table or segment that is is not compared.
+///
+/// Time is that of following both up to the difference, twice.
+///
+/// # Errors
+/// If one of them cannot be followed.
+pub fn first_difference<S: Segments>(
+    a: Side<'_, S>,
+    b: Side<'_, S>,
+    replaced: &[Replaced],
+) -> Result<Option<Difference>, DiffError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let stepped: HashSet<FuncId> = replaced.iter().map(|at| at.function).collect();
+    let Some(window) = differing(a, b, &stepped)? else {
+        return Ok(None);
+    };
+    let found = named(a, b, window)?;
+    found.map(Some).ok_or(DiffError::Untold(window.first))
+}
+
+/// A stretch in which the first difference is.
+fn differing<'a, S: Segments>(
+    a: Side<'a, S>,
+    b: Side<'a, S>,
+    stepped: &'a HashSet<FuncId>,
+) -> Result<Option<Window>, DiffError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut sides = (
+        Folding::new(a, (a.log)()?, stepped)?,
+        Folding::new(b, (b.log)()?, stepped)?,
+    );
+    let mut same = 0;
+    loop {
+        let (ta, tb) = (sides.0.time(), sides.1.time());
+        if ta == tb {
+            if sides.0.folded() != sides.1.folded() {
+                break;
+            }
+            same = ta;
+        }
+        let (first, second) = (ta <= tb, tb <= ta);
+        let went = (first && sides.0.advance()?, second && sides.1.advance()?);
+        match went {
+            (false, false) if first && second => return Ok(None),
+            // One has ended, and the other goes on.
+            (false, _) if first => break,
+            (_, false) if second => break,
+            _ => {}
+        }
+    }
+    Ok(Some(Window {
+        first: same + 1,
+        last: sides.0.time().max(sides.1.time()).max(same + 1),
+    }))
+}
+
+/// The first step that differs in a stretch.
+fn named<S: Segments>(
+    a: Side<'_, S>,
+    b: Side<'_, S>,
+    window: Window,
+) -> Result<Option<Difference>, DiffError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let wanted = Wanted {
+        level: Level::Statement,
+        window,
+        within: Within::default(),
+        function: None,
+        range: None,
+    };
+    let mut steps = (
+        Steps::new(a.run, (a.log)()?, wanted)?,
+        Steps::new(b.run, (b.log)()?, wanted)?,
+    );
+    loop {
+        let (first, second) = (steps.0.next()?, steps.1.next()?);
+        if let (Some(x), Some(y)) = (&first, &second)
+            && let (What::HostWrite(f, at), What::HostWrite(g, to))
+            | (What::HostRead(f, at), What::HostRead(g, to)) = (&x.what, &y.what)
+            && (x.time, f, at.memory, at.address) == (y.time, g, to.memory, to.address)
+            && (at.length == to.length || matches!(x.what, What::HostWrite(..)))
+        {
+            let (at, to) = (*at, *to);
+            let x = written(&mut steps.0, at)?;
+            let y = written(&mut steps.1, to)?;
+            if x != y {
+                return Ok(Some(Difference {
+                    bytes: Some(HostBytes::of(&x, &y)),
+                    a: first,
+                    b: second,
+                }));
+            }
+        }
+        if first != second {
+            return Ok(Some(Difference {
+                a: first,
+                b: second,
+                bytes: None,
+            }));
+        }
+        if first.is_none() {
+            return Ok(None);
+        }
+    }
+}
+
+impl HostBytes {
+    /// From the first byte that differs on.
+    fn of(x: &[u8], y: &[u8]) -> Self {
+        let same = x.iter().zip(y).take_while(|(x, y)| x == y).count();
+        let part = |bytes: &[u8]| bytes[same..].iter().copied().take(KEPT).collect();
+        Self {
+            offset: same as u64,
+            a: part(x),
+            b: part(y),
+        }
+    }
+}
+
+/// Bytes of memory. The host reads and writes at the end of a node, and the machine stands there.
+fn written<S: Segments>(
+    steps: &mut Steps<'_, S>,
+    range: Range,
+) -> Result<Vec<u8>, DiffError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let follower = &mut steps.follower;
+    follower.need(range.memory, range.address, range.length)?;
+    let memory = &follower.machine.state.memories[range.memory as usize];
+    let place = memory.range(range.address, range.length).ok();
+    let bytes = place.and_then(|place| memory.bytes.get(place));
+    Ok(bytes.unwrap_or_default().to_vec())
+}

@@ -1,0 +1,380 @@
+//! What two executions put out, byte by byte.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_machine::{GlobalBits, Memory, Observer};
+use afterimage_program::Program;
+use afterimage_wpp::{Segments, Visit};
+
+use super::{DiffError, Side};
+use afterimage_replay::steps::Follower;
+
+/// Where two executions put out different bytes to one file descriptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputDifference {
+    /// The file descriptor: 1 is standard output, 2 standard error.
+    pub descriptor: u32,
+    /// How many bytes before the first difference are the same.
+    pub offset: u64,
+    /// The last bytes before it, from the beginning of their line.
+    pub before: Vec<u8>,
+    /// The line that it is in, from 1.
+    pub line: u64,
+    /// What the first puts out there; `None` if nothing more.
+    pub a: Option<Written>,
+    /// What the second does.
+    pub b: Option<Written>,
+}
+
+/// Bytes that were put out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The first bytes, to the end of the line or of what was put out at once.
+    pub bytes: Vec<u8>,
+    /// The time of the block that ends with the call.
+    pub time: u64,
+    /// Whose code calls.
+    pub function: FuncId,
+    /// The call.
+    pub op: OpId,
+}
+
+/// What two executions put out, compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outputs {
+    /// Where it first differs, per file descriptor, ascending; empty if nowhere.
+    pub differences: Vec<OutputDifference>,
+    /// Whether one of them put out anything.
+    pub any: bool,
+}
+
+/// Most bytes that are kept of a line.
+const KEPT: usize = 120;
+
+/// Where two executions of WASI programs first put out different bytes. (Descriptors of files are told
+/// apart by their number alone.) What was written with `fd_write`, in the order of the calls.
+///
+/// Time is that of following both to their ends; memory is that of the machines and of the output that one is ahead of the other.
+///
+/// # Errors
+/// If one of them cannot be followed.
+pub fn output_differences<S: Segments>(
+    a: Side<'_, S>,
+    b: Side<'_, S>,
+) -> Result<Outputs, DiffError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut sides = (Writing::new(a)?, Writing::new(b)?);
+    let mut streams = BTreeMap::<u32, Stream>::new();
+    let (mut first, mut second) = (true, true);
+    while first || second {
+        // The one that is behind goes on.
+        let (ta, tb) = (sides.0.time(), sides.1.time());
+        if first && (ta <= tb || !second) {
+            first = sides.0.advance(|chunk| take(&mut streams, chunk, false))?;
+        } else {
+            second = sides.1.advance(|chunk| take(&mut streams, chunk, true))?;
+        }
+    }
+    let any = !streams.is_empty();
+    let found = streams.into_iter();
+    let found = found.filter_map(|(descriptor, stream)| stream.difference(descriptor));
+    Ok(Outputs {
+        differences: found.collect(),
+        any,
+    })
+}
+
+/// Bytes that one call put out.
+struct Chunk {
+    descriptor: u32,
+    written: Written,
+}
+
+fn take(streams: &mut BTreeMap<u32, Stream>, chunk: Chunk, second: bool) {
+    let stream = streams.entry(chunk.descriptor).or_default();
+    stream.take(chunk.written, second);
+}
+
+/// What both put out to one descriptor.
+#[derive(Default)]
+struct Stream {
+    /// What one put out, and the other did not yet.
+    ahead: VecDeque<Written>,
+    /// How much of the first chunk was seen in the other.
+    seen: usize,
+    /// The second is ahead.
+    second: bool,
+    offset: u64,
+    line: u64,
+    before: Vec<u8>,
+    found: Option<(Written, Written)>,
+}
+
+impl Stream {
+    fn take(&mut self, chunk: Written, second: bool) {
+        if self.found.is_some() {
+            return;
+        }
+        if self.ahead.is_empty() || self.second == second {
+            self.second = second;
+            self.ahead.push_back(chunk);
+            return;
+        }
+        let mut at = 0;
+        while at < chunk.bytes.len() {
+            let Some(other) = self.ahead.front() else {
+                // It is ahead now.
+                self.second = second;
+                self.seen = at;
+                self.ahead.push_back(chunk);
+                return;
+            };
+            let pairs = chunk.bytes[at..].iter().zip(&other.bytes[self.seen..]);
+            let same = pairs.take_while(|(x, y)| x == y).count();
+            let passed = &chunk.bytes[at..at + same];
+            self.offset += same as u64;
+            self.line += passed.iter().filter(|&&byte| byte == b'\n').count() as u64;
+            match passed.iter().rposition(|&byte| byte == b'\n') {
+                Some(end) => self.before = passed[end + 1..].to_vec(),
+                None => self.before.extend(passed),
+            }
+            let excess = self.before.len().saturating_sub(KEPT);
+            self.before.drain(..excess);
+            at += same;
+            self.seen += same;
+            let ended = self.seen == other.bytes.len();
+            if !ended && at < chunk.bytes.len() {
+                let mine = part(&chunk, at);
+                let other = part(other, self.seen);
+                self.found = Some(match second {
+                    true => (other, mine),
+                    false => (mine, other),
+                });
+                self.ahead.clear();
+                return;
+            }
+            if ended {
+                self.ahead.pop_front();
+                self.seen = 0;
+            }
+        }
+    }
+
+    fn difference(self, descriptor: u32) -> Option<OutputDifference> {
+        let (a, b) = match (self.found, self.ahead.front()) {
+            (Some((a, b)), _) => (Some(a), Some(b)),
+            (None, None) => return None,
+            (None, Some(more)) => {
+                let more = Some(part(more, self.seen));
+                if self.second {
+                    (None, more)
+                } else {
+                    (more, None)
+                }
+            }
+        };
+        Some(OutputDifference {
+            descriptor,
+            offset: self.offset,
+            before: self.before,
+            line: self.line + 1,
+            a,
+            b,
+        })
+    }
+}
+
+/// What was written, from a byte on to the end of the line.
+fn part(written: &Written, from: usize) -> Written {
+    let rest = &written.bytes[from..];
+    let line = rest.iter().position(|&byte| byte == b'\n');
+    let end = line.map_or(rest.len(), |end| end + 1).min(KEPT);
+    Written {
+        bytes: rest[..end].to_vec(),
+        ..*written
+    }
+}
+
+/// A run on its way.
+struct Writing<'a, S: Segments> {
+    follower: Follower<'a, S>,
+    side: Side<'a, S>,
+    calls: Calls<'a>,
+}
+
+/// Watches calls of `fd_write`.
+struct Calls<'a> {
+    program: &'a Program,
+    /// Descriptor, where the list of buffers is, how many there are, and where the number of bytes goes.
+    open: Option<[u32; 4]>,
+    succeeded: bool,
+}
+
+impl Observer for Calls<'_> {
+    const REGISTERS: bool = false;
+
+    fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
+        let import = self.program.imports.get(function.as_u32() as usize);
+        let writes = import.is_some_and(|import| {
+            import.module == "wasi_snapshot_preview1" && import.name == "fd_write"
+        });
+        if let (true, [fd, list, count, size]) = (writes, arguments) {
+            self.open = Some([fd.0 as u32, list.0 as u32, count.0 as u32, size.0 as u32]);
+        }
+    }
+
+    fn returned(&mut self, values: &[GlobalBits]) {
+        self.succeeded = matches!(values, [(0, _)]);
+    }
+}
+
+impl<'a, S: Segments> Writing<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    fn new(side: Side<'a, S>) -> Result<Self, DiffError<S::Error>> {
+        Ok(Self {
+            follower: Follower::new(side.run, (side.log)()?)?,
+            calls: Calls {
+                program: side.run.program,
+                open: None,
+                succeeded: false,
+            },
+            side,
+        })
+    }
+
+    fn time(&self) -> u64 {
+        self.follower.machine.time()
+    }
+
+    /// Executes the next node. `false` at the end.
+    fn advance(&mut self, take: impl FnOnce(Chunk)) -> Result<bool, DiffError<S::Error>> {
+        let Some(visit) = self.follower.advance()? else {
+            return Ok(false);
+        };
+        self.calls.succeeded = false;
+        self.follower.execute(visit, &mut self.calls)?;
+        if let Some(open) = self.calls.open.take()
+            && self.calls.succeeded
+            && let Some(memory) = self.follower.machine.state.memories.first()
+            && let Some(bytes) = gathered(memory, open)
+            && let Some((function, op)) = self.call(visit)
+            && !bytes.is_empty()
+        {
+            take(Chunk {
+                descriptor: open[0],
+                written: Written {
+                    bytes,
+                    time: visit.last(),
+                    function,
+                    op,
+                },
+            });
+        }
+        Ok(true)
+    }
+
+    /// The call that a node ends with.
+    fn call(&self, visit: Visit) -> Option<(FuncId, OpId)> {
+        let node = &self.side.run.path.nodes()[visit.node];
+        let function = self.side.run.program.function(node.function)?;
+        let block = function.cfg.blocks.get(*node.blocks.last()?)?;
+        let last = block.ops.end.as_u32().checked_sub(1)?;
+        Some((node.function, OpId::from_u32(last)))
+    }
+}
+
+/// The bytes that a call of `fd_write` put out.
+fn gathered(memory: &Memory, [_, list, count, size]: [u32; 4]) -> Option<Vec<u8>> {
+    let bytes = |address: u32, length: u32| {
+        let place = memory.range(u64::from(address), u64::from(length)).ok()?;
+        memory.bytes.get(place)
+    };
+    let word = |address: u32| {
+        let bytes = bytes(address, 4)?.try_into().ok()?;
+        Some(u32::from_le_bytes(bytes))
+    };
+    let mut left = word(size)?;
+    let mut all = Vec::new();
+    for index in 0..count {
+        let entry = list.checked_add(index.checked_mul(8)?)?;
+        let length = word(entry.checked_add(4)?)?.min(left);
+        all.extend(bytes(word(entry)?, length)?);
+        left -= length;
+        if left == 0 {
+            break;
+        }
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> Written {
+        Written {
+            bytes: text.as_bytes().to_vec(),
+            time: 1,
+            function: FuncId::from_u32(0),
+            op: OpId::from_u32(0),
+        }
+    }
+
+    /// What is found if texts come in this order: `true` for those of the second.
+    fn found(chunks: &[(&str, bool)]) -> Option<(u64, u64, String, String, String)> {
+        let mut stream = Stream::default();
+        for &(text, second) in chunks {
+            stream.take(written(text), second);
+        }
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let rest = |w: Option<Written>| w.map_or("-".into(), |w| text(&w.bytes));
+        stream
+            .difference(1)
+            .map(|d| (d.offset, d.line, text(&d.before), rest(d.a), rest(d.b)))
+    }
+
+    #[test]
+    fn how_output_is_cut_into_calls_does_not_matter() {
+        assert_eq!(
+            found(&[("a\nbc", false), ("a", true), ("\nb", true), ("c", true)]),
+            None
+        );
+        assert_eq!(
+            found(&[("ab", true), ("a", false), ("bc", false), ("c", true)]),
+            None
+        );
+    }
+
+    #[test]
+    fn the_first_byte_that_differs_is_found() {
+        let expected = Some((4, 2, "xy".into(), "1z\n".into(), "2".into()));
+        let expected =
+            expected.map(|(o, l, b, x, y): (u64, u64, String, String, String)| (o, l, b, x, y));
+        assert_eq!(
+            found(&[("a\nxy1z\nq", false), ("a\nx", true), ("y2", true)]),
+            expected
+        );
+        let expected = Some((4, 2, "xy".into(), "2".into(), "1z\n".into()));
+        assert_eq!(
+            found(&[("a\nxy1z\nq", true), ("a\nx", false), ("y2", false)]),
+            expected
+        );
+    }
+
+    #[test]
+    fn one_may_put_out_more() {
+        assert_eq!(
+            found(&[("ab", false), ("a", true)]),
+            Some((1, 1, "a".into(), "b".into(), "-".into()))
+        );
+        assert_eq!(
+            found(&[("ab", false), ("ab", true), ("c", true)]),
+            Some((2, 1, "ab".into(), "-".into(), "c".into()))
+        );
+    }
+}

@@ -1,0 +1,563 @@
+//! Where statements that correspond stop doing the same (comparison checking: Jaramillo, Gupta and Soffa 1999; Zhang and Gupta 2005, section 6.2).
+//!
+//! Sketches tell of the first 2ᵏ executions of two statements whether all values were the same. So of a pair that differs it is known up to a factor of two
+//! when that began. Both runs are followed again, and of the executions in between more is kept, until the first that differs is known.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::panic::resume_unwind;
+use std::thread;
+
+use afterimage_ids::{EntityRef, FuncId};
+use afterimage_matching::{
+    ADDRESSES, Class, Matching, Producer, Sketch, Statement, Values, Version,
+};
+use afterimage_trace::{LogReader, TraceError};
+use afterimage_wpp::Segments;
+
+use super::code::{Known, operators};
+use super::collect::{Sketched, values_of};
+use super::keeper::{Kept, Stretch};
+use super::runs::Matched;
+use super::take::Taken;
+use afterimage_replay::steps::{Run, StepsError};
+
+/// The first execution that differs of two statements that correspond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The statement of the first version.
+    pub a: u32,
+    /// That of the second.
+    pub b: u32,
+    /// Which execution it is of each, from 1. All before gave the same in both; where the second version inlined the function, all before through the same calls.
+    pub numbers: [u64; 2],
+    /// The two values; of calls, what they were given.
+    pub values: [u64; 2],
+    /// Of calls: which of the arguments these are, from 1.
+    pub arguments: Option<[u32; 2]>,
+    /// Of tests and branches, which may be negated in one version: whether they were decided otherwise than in their first executions; where the second version inlined the function, in their first through the same calls.
+    pub decided: Option<[bool; 2]>,
+    /// When.
+    pub times: [u64; 2],
+    /// What both took then.
+    pub took: Took,
+    /// How it comes about.
+    pub origin: Origin,
+}
+
+/// What two executions took, in whatever order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Took {
+    /// The same.
+    Same,
+    /// The same but for constants.
+    SameVariables,
+    /// Something else, or it is not known, as of what reads memory or calls.
+    Else,
+}
+
+impl Took {
+    /// `moved` tells of two values whether they are addresses of one object that lies elsewhere.
+    fn of([a, b]: &[Taken; 2], moved: impl Fn(u64, u64) -> bool) -> Self {
+        let same = |of_a: Vec<u64>, mut of_b: Vec<u64>| {
+            !of_a.is_empty()
+                && of_a.len() == of_b.len()
+                && of_a.into_iter().all(|x| {
+                    let equal = of_b.iter().position(|&y| x == y);
+                    let found = equal.or_else(|| of_b.iter().position(|&y| moved(x, y)));
+                    found.map(|at| of_b.swap_remove(at)).is_some()
+                })
+        };
+        if same(a.all().collect(), b.all().collect()) {
+            Self::Same
+        } else if same(a.variables().collect(), b.variables().collect()) {
+            Self::SameVariables
+        } else {
+            Self::Else
+        }
+    }
+}
+
+/// How it comes about that statements that correspond gave other values, the most telling first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// It computes something else: it is another operator, or has another constant, and took the same but for that; nobody who makes its operands did something else before, and something that takes what it gives
+    /// does something else, or is not known to correspond to anything.
+    Computed,
+    /// It takes something else, from memory, as an argument or from a statement that is not known to correspond, and nobody who makes its operands did something
+    /// else before. That is how it looks, too, where a match is wrong; and so is called what computes otherwise, if all that takes what it gives does the same.
+    Read,
+    /// Someone who makes its operands did something else before.
+    Passed,
+}
+
+/// Pairs that are less likely to correspond come behind others.
+const LIKELY: f32 = 0.5;
+/// Most pairs that are looked into.
+const PAIRS: usize = 2048;
+/// Differences between addresses in both versions that occur so often are objects that lie elsewhere.
+const MOVED: u32 = 2;
+/// Most executions that are kept of all pairs together.
+const KEPT: u64 = 1 << 22;
+
+/// Opens a run's log from the beginning.
+pub type OpenLog<'l> = &'l (dyn Fn() -> Result<LogReader, TraceError> + Sync);
+
+/// A pair, and between which executions the first that differs is.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    a: u32,
+    b: u32,
+    /// So many are the same.
+    same: u64,
+    /// After so many they are not.
+    differ: u64,
+}
+
+/// The pairs that correspond by what they take, but gave other values at some time: those that computed something else of the same first, of these and of others those that correspond more likely than not, and then the first in time of the second version first.
+/// Addresses of objects that lie elsewhere are no other values: which those are is told by what loads and stores that correspond accessed.
+///
+/// These are the pairs of which the values of at least half of the shorter sequence are the same, and those whose makers correspond. Both runs are followed again, at the same time;
+/// twice, if there are more than some thousands of executions between those that are known. Of the second run no progress is told.
+///
+/// # Errors
+/// If a run cannot be followed.
+pub fn divergences<S>(
+    versions: [&Sketched; 2],
+    matched: &Matched,
+    runs: [(Run<'_, S>, OpenLog<'_>); 2],
+) -> Result<Vec<Divergence>, StepsError<S::Error>>
+where
+    S: Segments + Sync,
+    S::Error: std::error::Error + Send + 'static,
+{
+    let to = versions[0]
+        .numbers_of(&matched.apart)
+        .ok_or(StepsError::OtherRun)?;
+    let matching = &matched.matching_apart;
+    let versions = [&matched.apart, versions[1]];
+    let standing = [Some(&matched.standing), None];
+    let mut open = open_pairs([&versions[0].version, &versions[1].version], matching);
+    let (mut found, mut taken) = (Vec::new(), HashMap::new());
+    while !open.is_empty() {
+        let room = (KEPT / open.len() as u64).max(2);
+        let stretches = |side: usize| -> Vec<Stretch> {
+            let sketched = versions[side];
+            let at = |pair: &Open| [pair.a, pair.b][side] as usize;
+            let of = |pair: &Open| Stretch {
+                context: sketched.contexts[at(pair)],
+                place: sketched.places[at(pair)],
+                after: pair.same,
+                last: pair.differ,
+                stride: (pair.differ - pair.same).div_ceil(room),
+            };
+            open.iter().map(of).collect()
+        };
+        let [of_a, of_b] = values_of_both(runs, standing, [0, 1].map(stretches))?;
+        let mut narrower = Vec::new();
+        let strides = stretches(0);
+        for (((pair, stretch), a), b) in open.iter().zip(strides).zip(of_a).zip(of_b) {
+            let Some(at) = a.iter().zip(&b).position(|(x, y)| x.hash != y.hash) else {
+                continue;
+            };
+            let first = pair.same + at as u64 * stretch.stride;
+            if stretch.stride == 1 {
+                let class = versions[1].version.statements[pair.b as usize].class;
+                let decides = matches!(class, Class::Test | Class::Branch);
+                let both = [a[at], b[at]];
+                taken.insert(pair.b, both.map(|kept| kept.taken));
+                found.push(Divergence {
+                    a: pair.a,
+                    b: pair.b,
+                    numbers: both.map(|kept| kept.number),
+                    values: both.map(|kept| kept.value),
+                    arguments: None,
+                    decided: decides.then(|| both.map(|kept| kept.compared != 0)),
+                    times: both.map(|kept| kept.time),
+                    took: Took::Else,
+                    origin: Origin::Read,
+                });
+                continue;
+            }
+            narrower.push(Open {
+                same: first,
+                differ: (first + stretch.stride).min(pair.differ),
+                ..*pair
+            });
+        }
+        open = narrower;
+    }
+    let moves = moves([&versions[0].version, &versions[1].version], matching);
+    let is_shifted = |found: &Divergence| {
+        let of_b = matching.of_b[found.b as usize].as_ref();
+        of_b.is_some_and(|found| found.evidence.values == Values::Shifted)
+    };
+    found.retain(|found| is_shifted(found) || !moves.lead(found.values));
+    let mut operators = Operators {
+        versions,
+        runs: runs.map(|(run, _)| run),
+        known: Default::default(),
+    };
+    for found in &mut found {
+        if let Some(taken) = taken.get(&found.b) {
+            // Of what lies elsewhere a sum lies elsewhere; other operators give something else.
+            let adds = operators.of(0, found.a).is_some_and(|known| known.adds);
+            let moved = |x, y| adds && moves.lead([x, y]);
+            found.took = Took::of(taken, moved);
+        }
+    }
+    tell_origins(matching, &mut operators, &mut found);
+    // An optimiser counts from another number; what computes something else of the same is no such thing.
+    found.retain(|found| !is_shifted(found) || found.origin == Origin::Computed);
+    found.sort_by_key(|found| {
+        let mut matches = matched.matching.matches(found.b);
+        let likely = matches.next().is_some_and(|(_, likely)| likely >= LIKELY);
+        (found.origin, !likely, found.times[1], found.b)
+    });
+    for found in &mut found {
+        operators.tell_argument(found);
+        found.a = to[found.a as usize];
+    }
+    Ok(found)
+}
+
+/// What is kept of the stretches of both runs, followed at the same time.
+fn values_of_both<S>(
+    runs: [(Run<'_, S>, OpenLog<'_>); 2],
+    standing: [Option<&HashSet<FuncId>>; 2],
+    stretches: [Vec<Stretch>; 2],
+) -> Result<[Vec<Vec<Kept>>; 2], StepsError<S::Error>>
+where
+    S: Segments + Sync,
+    S::Error: std::error::Error + Send + 'static,
+{
+    let [(run_a, log_a), (run_b, log_b)] = runs;
+    let of = |run, log: OpenLog<'_>, side: usize| {
+        let log = log().map_err(afterimage_machine::MachineError::from)?;
+        values_of(run, log, standing[side], &stretches[side])
+    };
+    // Progress is told by one thread.
+    let Run {
+        program,
+        module,
+        path,
+        continuations,
+        stopped,
+        ..
+    } = run_b;
+    let quietly = || Run {
+        program,
+        module,
+        path,
+        continuations,
+        stopped,
+        checkpoints: None,
+        progress: &|_| {},
+    };
+    thread::scope(|scope| {
+        let behind = || of(quietly(), log_b, 1);
+        let of_b = thread::Builder::new().spawn_scoped(scope, behind);
+        let of_a = of(run_a, log_a, 0);
+        let of_b = match of_b {
+            Ok(of_b) => of_b.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // Where no thread can be had, one after the other.
+            Err(_) => behind(),
+        };
+        Ok([of_a?, of_b?])
+    })
+}
+
+/// What is known of the statements' operators, read when it is asked for.
+struct Operators<'v, 'r, S: Segments> {
+    versions: [&'v Sketched; 2],
+    runs: [Run<'r, S>; 2],
+    known: [HashMap<FuncId, Vec<Known>>; 2],
+}
+
+impl<S: Segments> Operators<'_, '_, S> {
+    fn of(&mut self, side: usize, statement: u32) -> Option<Known> {
+        let place = self.versions[side].places[statement as usize];
+        let run = self.runs[side];
+        let all = self.known[side].entry(place.function).or_insert_with(|| {
+            let function = run.program.function(place.function);
+            function.map_or(Vec::new(), |f| operators(run.program, run.module, f))
+        });
+        all.get(place.op.index()).copied()
+    }
+
+    /// Whether one of two statements chooses between two values, and the other computes one. An optimiser makes a choice of a branch that one version has around the other.
+    fn one_chooses(&mut self, found: &Divergence) -> bool {
+        let chooses = [(0, found.a), (1, found.b)].map(|(side, statement)| {
+            let known = self.of(side, statement);
+            known.is_some_and(|known| known.chooses)
+        });
+        chooses[0] != chooses[1]
+    }
+
+    /// Whether constants of one of them may be addresses of data.
+    fn may_be_addresses(&mut self, found: &Divergence) -> bool {
+        let mut known = [(0, found.a), (1, found.b)].into_iter();
+        known.any(|(side, statement)| {
+            self.of(side, statement)
+                .is_none_or(|known| known.takes_addresses)
+        })
+    }
+
+    /// What is compared of calls are their arguments, one after the other: tells which argument of which execution a value is.
+    fn tell_argument(&mut self, found: &mut Divergence) {
+        let mut count = |side: usize, statement: u32| {
+            let known = self.of(side, statement);
+            let call = known.filter(|known| known.class == Class::Call);
+            call.map_or(0, |call| call.arguments)
+        };
+        let counts = [count(0, found.a), count(1, found.b)];
+        if counts.iter().any(|&count| count > 0) {
+            let counts = counts.map(|count| u64::from(count.max(1)));
+            let positions = [0, 1].map(|side| (found.numbers[side] - 1) % counts[side]);
+            found.arguments = Some(positions.map(|position| position as u32 + 1));
+            for (number, count) in found.numbers.iter_mut().zip(counts) {
+                *number = (*number - 1) / count + 1;
+            }
+        }
+    }
+}
+
+/// Objects that lie elsewhere in the second version, by how far they have moved.
+struct Moves(HashMap<u64, Moved>);
+
+/// What moved equally far.
+struct Moved {
+    /// So many pairs of statements access it.
+    times: u32,
+    /// The first address of it in the first version, or pointer to it.
+    first: u64,
+    /// The last one.
+    last: u64,
+}
+
+/// So far beyond what was accessed of objects an address of them may be: they have parts that nothing accesses, and ends.
+const AROUND: u64 = 1024;
+
+impl Moves {
+    /// Whether a value is an address of such an object, or what makes 0 of it, and the other one is the same in the second version. A number that differs as much, but is not where the objects are, is none.
+    fn lead(&self, values: [u64; 2]) -> bool {
+        // `-p & 15` is how far it is to the next multiple of 16.
+        let negative = values.map(|value| match u32::try_from(value) {
+            Ok(value) => value.wrapping_neg().into(),
+            Err(_) => value.wrapping_neg(),
+        });
+        self.lead_from(values) || self.lead_from(negative)
+    }
+
+    fn lead_from(&self, [a, b]: [u64; 2]) -> bool {
+        let moved = self.0.get(&b.wrapping_sub(a));
+        moved.is_some_and(|moved| {
+            let around = moved.first.saturating_sub(AROUND)..=moved.last.saturating_add(AROUND);
+            moved.times >= MOVED && a.min(b) >= ADDRESSES && around.contains(&a)
+        })
+    }
+}
+
+/// Which objects have moved: where loads and stores that correspond step from address to address in the same way, from another first one.
+fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
+    let mut moves: HashMap<u64, Moved> = HashMap::new();
+    for (b, found) in versions[1].statements.iter().zip(&matching.of_b) {
+        let a = found
+            .as_ref()
+            .map(|found| &versions[0].statements[found.a as usize]);
+        let of_a = a.and_then(|a| a.addresses.as_ref());
+        if let (Some(of_a), Some(of_b)) = (of_a, &b.addresses)
+            && (of_a.count, of_a.steps) == (of_b.count, of_b.steps)
+            && of_a.first != of_b.first
+        {
+            let distance = of_b.first.wrapping_sub(of_a.first);
+            // A pointer to an object is less than the address of what is accessed of it; what is accessed by a constant has none.
+            let pointer = a.map_or(0, |a| of_a.smallest.saturating_sub(a.offset));
+            let first = match pointer >= ADDRESSES {
+                true => pointer,
+                false => of_a.smallest,
+            };
+            let moved = moves.entry(distance).or_insert(Moved {
+                times: 0,
+                first,
+                last: of_a.largest,
+            });
+            moved.times += 1;
+            moved.first = moved.first.min(first);
+            moved.last = moved.last.max(of_a.largest);
+        }
+    }
+    Moves(moves)
+}
+
+/// Tells those that make something else of the same from those to which it is passed.
+fn tell_origins<S: Segments>(
+    matching: &Matching,
+    operators: &mut Operators<'_, '_, S>,
+    found: &mut [Divergence],
+) {
+    let versions = operators.versions.map(|sketched| &sketched.version);
+    let when: HashMap<u32, (u64, u32)> = found
+        .iter()
+        .map(|found| (found.b, (found.times[1], found.b)))
+        .collect();
+    let users = versions[1].users();
+    for found in found {
+        let statement = &versions[1].statements[found.b as usize];
+        let mine = (found.times[1], found.b);
+        let passed = statement.producers.iter().any(|producer| match producer {
+            Producer::Statement(maker) => when.get(maker).is_some_and(|&before| before < mine),
+            Producer::Constant(_) => false,
+        });
+        found.origin = match statement.class {
+            _ if passed => Origin::Passed,
+            // The same operator gives the same of the same.
+            Class::Compute | Class::Test
+                if !operators.one_chooses(found)
+                    && is_changed(versions, matching, found, operators.may_be_addresses(found))
+                    && matters(versions, matching, &users, found.b) =>
+            {
+                Origin::Computed
+            }
+            _ => Origin::Read,
+        };
+    }
+}
+
+/// Most statements that are looked at on the way from one to where what it makes ends; beyond, it is taken to matter.
+const FOLLOWED: usize = 64;
+
+/// Whether what a statement of the second version makes otherwise makes a difference: it reaches, through others that compute otherwise as well, something that is no computation or is
+/// matched with the same operator and does something else or corresponds to nothing. An optimiser computes an address or a condition in other steps, which ends in the same.
+fn matters(
+    versions: [&Version; 2],
+    matching: &Matching,
+    users: &[Vec<u32>],
+    statement: u32,
+) -> bool {
+    let mut seen = HashSet::from([statement]);
+    let mut open = vec![statement];
+    while let Some(at) = open.pop() {
+        for &user in &users[at as usize] {
+            if !seen.insert(user) {
+                continue;
+            }
+            if seen.len() > FOLLOWED {
+                return true;
+            }
+            let of_b = &versions[1].statements[user as usize];
+            let found = matching.of_b[user as usize].as_ref();
+            let computes = matches!(of_b.class, Class::Compute | Class::Test);
+            match found {
+                Some(found) if computes && !found.evidence.operator => open.push(user),
+                Some(found) => {
+                    let of_a = &versions[0].statements[found.a as usize];
+                    let values = found.evidence.values;
+                    let off = values == Values::Shifted && is_off(&of_a.values, &of_b.values);
+                    if off || !did_the_same(of_a, of_b, values) {
+                        return true;
+                    }
+                }
+                None if computes => open.push(user),
+                None => return true,
+            }
+        }
+    }
+    false
+}
+
+/// Whether a statement did what its counterpart did, as far as it was executed.
+pub(super) fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool {
+    let shorter = a.values.count.min(b.values.count);
+    let same = match values {
+        Values::Same | Values::Shifted | Values::Permuted | Values::Part => true,
+        Values::Prefix => a.values.common_prefix(&b.values) >= shorter,
+        Values::Unknown | Values::Some | Values::Different => false,
+    };
+    same && match (&a.addresses, &b.addresses) {
+        (Some(x), Some(y)) if x.count == y.count => x.steps == y.steps,
+        _ => true,
+    }
+}
+
+/// Whether a pair is of different operators, or of one with different constants that are no addresses (which `addresses` tells that they may be), and took the same but for that.
+fn is_changed(
+    versions: [&Version; 2],
+    matching: &Matching,
+    found: &Divergence,
+    addresses: bool,
+) -> bool {
+    let evidence = matching.of_b[found.b as usize].as_ref().map(|m| m.evidence);
+    let Some(evidence) = evidence else {
+        return false;
+    };
+    let [a, b] = [(0, found.a), (1, found.b)].map(|(side, at)| {
+        let statement = &versions[side].statements[at as usize];
+        let producers = statement.producers.iter();
+        let constants = producers.filter_map(|producer| match producer {
+            Producer::Constant(value) => Some(*value),
+            Producer::Statement(_) => None,
+        });
+        (statement.exact, constants.collect::<BTreeSet<u64>>())
+    });
+    let operator = a.0 != b.0;
+    let only = |these: &BTreeSet<u64>, others: &BTreeSet<u64>| {
+        let mut only = these.difference(others).peekable();
+        only.peek().is_some() && only.all(|value| *value < ADDRESSES || !addresses)
+    };
+    let constant = only(&a.1, &b.1) || only(&b.1, &a.1);
+    let changed = match found.took {
+        Took::Same => operator,
+        Took::SameVariables => operator || constant,
+        Took::Else => false,
+    };
+    let (same, all) = evidence.operands;
+    let makers = all > 0 && same + u32::from(a.1 != b.1) >= all;
+    changed && (makers || evidence.same_code)
+}
+
+/// Whether two sequences that differ by a number that is added to all are numbers, and not addresses of an object that lies elsewhere.
+fn is_off(a: &Sketch, b: &Sketch) -> bool {
+    !(a.may_be_addresses() && b.may_be_addresses())
+}
+
+/// The pairs to look into, those that are executed first if there are too many.
+fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
+    let pairs = (0..).zip(&matching.of_b).filter_map(|(b, found)| {
+        let found = found.as_ref()?;
+        let evidence = &found.evidence;
+        let of_a = &versions[0].statements[found.a as usize].values;
+        let of_b = &versions[1].statements[b as usize].values;
+        let shorter = of_a.count.min(of_b.count);
+        let same = of_a.common_prefix(of_b).min(shorter);
+        let class = versions[1].statements[b as usize].class;
+        let decides = matches!(class, Class::Test | Class::Branch | Class::Table);
+        let takes = evidence.operands.1 > 0 && evidence.operands.0 == evidence.operands.1;
+        let equally_often = of_a.count == of_b.count && evidence.operator;
+        // Another operator of the same may give something else from the first execution on; then all that comes behind may go other ways.
+        let computes = matches!(class, Class::Compute | Class::Test);
+        let other = !evidence.operator && computes && (takes || evidence.same_code);
+        let comparable = equally_often && takes || evidence.same_code || other;
+        let wanted = match evidence.values {
+            // The same was compared in both.
+            Values::Same if decides => equally_often && takes || evidence.same_code,
+            Values::Shifted if is_off(of_a, of_b) => {
+                computes && (takes || evidence.same_code || other)
+            }
+            Values::Same | Values::Permuted | Values::Shifted => false,
+            // Loops are turned round, conditions are taken apart and put together again.
+            _ if decides && !comparable => false,
+            Values::Prefix => true,
+            _ => other || of_a.count == of_b.count && (takes || evidence.same_code),
+        };
+        (wanted && same < shorter).then_some(Open {
+            a: found.a,
+            b,
+            same,
+            differ: shorter.min(same.saturating_mul(2).max(1)),
+        })
+    });
+    let mut pairs: Vec<Open> = pairs.collect();
+    pairs.sort_by_key(|pair| versions[1].statements[pair.b as usize].first);
+    pairs.truncate(PAIRS);
+    pairs
+}

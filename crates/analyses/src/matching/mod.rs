@@ -1,0 +1,75 @@
+//! Which statements of two recorded versions of a program correspond.
+//!
+//! [`version`] follows a run once and makes of each statement that was executed what [`afterimage_matching`] compares: sketches of its values
+//! and addresses, when it was executed, and where its operands come from. Values and the log are enough for that, and nothing of the run is kept but the sketches.
+//!
+//! [`match_runs`] finds more, and takes following both runs again: statements of functions that the second version inlined are told apart by the calls through which they are executed, and what was executed at the same time in both is compared.
+//!
+//! ```no_run
+//! use afterimage_program::Program;
+//! use afterimage_analyses::matching::{Sketched, match_versions, version};
+//! use afterimage_replay::paths::recorded_path;
+//! use afterimage_replay::steps::{Run, stopped_before};
+//! use afterimage_trace::TraceFile;
+//!
+//! let sketched = |name: &str| -> Result<Sketched, Box<dyn std::error::Error>> {
+//!     let file = TraceFile::open(name.as_ref())?;
+//!     let module = file.module()?;
+//!     let program = Program::parse(&module)?;
+//!     let path = recorded_path(&file, &program)?.ok_or("the recording has no path yet")?;
+//!     let run = Run {
+//!         program: &program,
+//!         module: &module,
+//!         path: &path,
+//!         continuations: &path.segments().directory().continuations,
+//!         stopped: file.end()?.and_then(|end| stopped_before(&program, &module, &end)),
+//!         checkpoints: None,
+//!         progress: &|_| {},
+//!     };
+//!     Ok(version(run, file.log()?)?)
+//! };
+//! // Of each statement of the optimised version its counterpart in the other.
+//! let (a, b) = (sketched("unoptimised.aft")?, sketched("optimised.aft")?);
+//! let matching = match_versions(&a.version, &b.version, None);
+//! for (place, found) in b.places.iter().zip(&matching.of_b) {
+//!     match found {
+//!         Some(found) => println!("{place:?} is {:?}", a.places[found.a as usize]),
+//!         None => println!("{place:?} has no counterpart"),
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod batches;
+mod code;
+mod collect;
+mod contexts;
+mod diverge;
+mod keeper;
+mod names;
+mod producers;
+mod regions;
+mod runs;
+mod suspects;
+mod take;
+mod template;
+mod truth;
+mod walk;
+mod written;
+
+pub use afterimage_matching::{
+    Candidate, Class, Evidence, Feature, KINDS, Match, Matching, Names, Sketch, Statement, Told,
+    Values, Version, Weights, match_versions,
+};
+pub use collect::{Sketched, version};
+pub use diverge::{Divergence, OpenLog, Origin, divergences};
+pub use names::same_names;
+pub use runs::{Matched, Trial, match_runs, match_runs_by};
+pub use suspects::{Suspect, suspects};
+pub use take::Place;
+pub(crate) use take::{Collected, Given, Take, Taking};
+pub use truth::{
+    Accuracy, Frame, Judged, LIKELY, Position, Side as TruthSide, accuracy, copies, judge,
+    recompiled,
+};
+pub(crate) use walk::Walk;

@@ -1,0 +1,283 @@
+//! Where operands may come from, without following the run: through locals, φs, arguments and results of calls, and through memory where the same
+//! address is computed once and used for both the store and the load, as it is for what an unoptimised version keeps on its stack.
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use afterimage_ids::{EntityRef, FuncId, OpId, StmtId, ValueId};
+use afterimage_matching::{Class, Producer};
+use afterimage_program::{Callee, Effect, Program, Ssa, ValueDef};
+use rustc_hash::FxHashMap;
+
+use super::code::Known;
+use super::contexts::Contexts;
+use afterimage_replay::values::Types;
+
+/// Most values that are looked at for one statement.
+const LOOKED_AT: usize = 96;
+/// Most producers that are kept.
+const KEPT: usize = 24;
+/// Most callers that are looked at for an argument.
+const CALLERS: usize = 8;
+
+/// A value in a context.
+type Of = (u32, ValueId);
+
+/// Finds producers.
+pub(super) struct Producers<'a> {
+    types: &'a Types<'a>,
+    known: &'a HashMap<FuncId, Vec<Known>>,
+    numbers: &'a FxHashMap<(u32, OpId), u32>,
+    contexts: &'a Contexts,
+    /// By function, calls of its own activations by themselves: contexts and statements.
+    callers: HashMap<FuncId, Vec<(u32, StmtId)>>,
+    stores: HashMap<(FuncId, ValueId, u64), Vec<StmtId>>,
+    returns: HashMap<FuncId, Vec<ValueId>>,
+}
+
+impl<'a> Producers<'a> {
+    /// Those of functions that were executed. Linear in their bodies, as often as they are in contexts.
+    pub fn new(
+        program: &'a Program,
+        types: &'a Types<'a>,
+        known: &'a HashMap<FuncId, Vec<Known>>,
+        numbers: &'a FxHashMap<(u32, OpId), u32>,
+        contexts: &'a Contexts,
+    ) -> Self {
+        let mut found = Self {
+            types,
+            known,
+            numbers,
+            contexts,
+            callers: HashMap::new(),
+            stores: HashMap::new(),
+            returns: HashMap::new(),
+        };
+        let mut functions: Vec<FuncId> = known.keys().copied().collect();
+        functions.sort_unstable();
+        let mut calls: HashMap<FuncId, Vec<(StmtId, FuncId)>> = HashMap::new();
+        for function in functions {
+            let Some(ssa) = types.statements(function) else {
+                continue;
+            };
+            for (id, statement) in ssa.statements.iter() {
+                match statement.effect {
+                    Effect::Call(Callee::Direct(callee)) => {
+                        calls.entry(function).or_default().push((id, callee));
+                    }
+                    Effect::MemoryWrite(_) | Effect::MemoryUpdate(_) => {
+                        if let Some(&address) = ssa.operands(id).first()
+                            && let Some(known) = known[&function].get(statement.op.index())
+                        {
+                            let slot = (function, address, known.immediate);
+                            found.stores.entry(slot).or_default().push(id);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if let Some(defined) = program.function(function) {
+                let edges = defined.cfg.edges.keys();
+                let values = edges.flat_map(|edge| ssa.returned(edge));
+                found.returns.insert(function, values.copied().collect());
+            }
+        }
+        for context in 0..contexts.len() as u32 {
+            let function = contexts.of(context).function;
+            let Some(ssa) = types.statements(function) else {
+                continue;
+            };
+            for &(call, callee) in calls.get(&function).into_iter().flatten() {
+                let op = ssa.statements[call].op;
+                if contexts.known_inlined(context, op, callee).is_none() {
+                    found
+                        .callers
+                        .entry(callee)
+                        .or_default()
+                        .push((context, call));
+                }
+            }
+        }
+        found
+    }
+
+    /// Where the operands of a statement may come from.
+    pub fn of(&self, context: u32, op: OpId) -> Box<[Producer]> {
+        let function = self.contexts.of(context).function;
+        let Some(ssa) = self.types.statements(function) else {
+            return Box::default();
+        };
+        let Some(statement) = ssa.statement_at(op) else {
+            return Box::default();
+        };
+        let operands = ssa.operands(statement).iter();
+        let waiting: Vec<Of> = operands.map(|&value| (context, value)).collect();
+        self.reached(waiting, true).into_iter().collect()
+    }
+
+    /// The loads of which a store may store the values, as they are.
+    pub fn copied_from(&self, context: u32, store: OpId) -> Vec<u32> {
+        let function = self.contexts.of(context).function;
+        let Some(ssa) = self.types.statements(function) else {
+            return Vec::new();
+        };
+        let store = ssa.statement_at(store);
+        let value = store.and_then(|store| ssa.operands(store).get(1).copied());
+        let waiting = value.map(|value| (context, value)).into_iter().collect();
+        let found = self.reached(waiting, false).into_iter();
+        let found = found.filter_map(|producer| match producer {
+            Producer::Statement(at) => Some(at),
+            Producer::Constant(_) => None,
+        });
+        found.collect()
+    }
+
+    fn reached(&self, mut waiting: Vec<Of>, through_memory: bool) -> BTreeSet<Producer> {
+        let mut seen: BTreeSet<Of> = waiting.iter().copied().collect();
+        let mut found = BTreeSet::new();
+        let mut next = 0;
+        while let Some(&(context, value)) = waiting.get(next) {
+            next += 1;
+            if next > LOOKED_AT || found.len() >= KEPT {
+                break;
+            }
+            let function = self.contexts.of(context).function;
+            let Some(ssa) = self.types.statements(function) else {
+                continue;
+            };
+            for from in self.step(context, &ssa, value, through_memory, &mut found) {
+                if seen.insert(from) {
+                    waiting.push(from);
+                }
+            }
+        }
+        found
+    }
+
+    /// The values that a value is a copy of. What is none is added to `found`.
+    fn step(
+        &self,
+        context: u32,
+        ssa: &Rc<Ssa>,
+        value: ValueId,
+        through_memory: bool,
+        found: &mut BTreeSet<Producer>,
+    ) -> Vec<Of> {
+        let own = self.contexts.of(context);
+        let function = own.function;
+        let here = |values: &[ValueId]| values.iter().map(|&v| (context, v)).collect();
+        match ssa.values[value].def {
+            ValueDef::Constant(op) => {
+                let known = self.known.get(&function).and_then(|k| k.get(op.index()));
+                found.extend(known.map(|known| Producer::Constant(known.immediate)));
+                Vec::new()
+            }
+            ValueDef::Initial(_) => {
+                found.insert(Producer::Constant(0));
+                Vec::new()
+            }
+            ValueDef::Phi(block) => {
+                let phi = ssa.phis(block).iter().find(|phi| phi.value == value);
+                phi.map_or_else(Vec::new, |phi| here(few(&phi.operands)))
+            }
+            ValueDef::Param(index) => {
+                if let Some((caller, call)) = own.caller {
+                    let around = self.contexts.of(caller).function;
+                    let argument = self.types.statements(around).and_then(|ssa| {
+                        let call = ssa.statement_at(call)?;
+                        let known = &ssa.statements[call];
+                        // Of a call by pointer the index in the table comes last.
+                        let calls = matches!(known.effect, Effect::Call(_));
+                        let operand = ssa.operands(call).get(index as usize);
+                        Some((caller, *operand.filter(|_| calls)?))
+                    });
+                    return argument.into_iter().collect();
+                }
+                let callers = self.callers.get(&function).map_or(&[][..], Vec::as_slice);
+                let arguments = callers.iter().take(CALLERS).filter_map(|&(caller, call)| {
+                    let ssa = self.types.statements(self.contexts.of(caller).function)?;
+                    let argument = *ssa.operands(call).get(index as usize)?;
+                    Some((caller, argument))
+                });
+                arguments.collect()
+            }
+            ValueDef::Caught { .. } => Vec::new(),
+            ValueDef::Result { statement, .. } => {
+                let known = &ssa.statements[statement];
+                let number = self.numbers.get(&(context, known.op));
+                found.extend(number.map(|&number| Producer::Statement(number)));
+                match known.effect {
+                    Effect::Call(Callee::Direct(callee)) => {
+                        let returned = self.returns.get(&callee).map_or(&[][..], Vec::as_slice);
+                        let called = self.contexts.known_inlined(context, known.op, callee);
+                        let called = called.or_else(|| self.contexts.known_root(callee));
+                        let values = called.into_iter().flat_map(|called| {
+                            let values = returned.iter().take(CALLERS);
+                            values.map(move |&value| (called, value))
+                        });
+                        values.collect()
+                    }
+                    Effect::MemoryRead(_) if through_memory => {
+                        let stored = self.stored(function, ssa, statement);
+                        here(few(&stored))
+                    }
+                    // Unoptimised code makes a condition 0 or 1 first, and may negate it.
+                    _ if self.is_condition(function, ssa, statement) => {
+                        here(ssa.operands(statement))
+                    }
+                    _ => Vec::new(),
+                }
+            }
+        }
+    }
+
+    /// Whether a statement only negates a condition, masks it or joins it with others.
+    fn is_condition(&self, function: FuncId, ssa: &Ssa, statement: StmtId) -> bool {
+        let operands = ssa.operands(statement);
+        let Some(known) = self.known.get(&function) else {
+            return false;
+        };
+        let Some(own) = known.get(ssa.statements[statement].op.index()) else {
+            return false;
+        };
+        let defined = |value: ValueId| match ssa.values[value].def {
+            ValueDef::Constant(op) => known.get(op.index()).copied(),
+            ValueDef::Result { statement, .. } => {
+                known.get(ssa.statements[statement].op.index()).copied()
+            }
+            _ => None,
+        };
+        let is_test = |value: ValueId| defined(value).is_some_and(|k| k.class == Class::Test);
+        match *operands {
+            [_] => own.class == Class::Test,
+            [a, b] => {
+                let one = matches!(ssa.values[b].def, ValueDef::Constant(_))
+                    && defined(b).is_some_and(|known| known.immediate == 1);
+                own.is_and && one || own.joins && (is_test(a) || is_test(b))
+            }
+            [a, b, condition] => own.joins && is_test(condition) && (is_test(a) || is_test(b)),
+            _ => false,
+        }
+    }
+
+    /// What may have been stored where a load reads.
+    fn stored(&self, function: FuncId, ssa: &Ssa, load: StmtId) -> Vec<ValueId> {
+        let op = ssa.statements[load].op;
+        let offset = self.known.get(&function).and_then(|k| k.get(op.index()));
+        let address = ssa.operands(load).first();
+        let (Some(offset), Some(&address)) = (offset, address) else {
+            return Vec::new();
+        };
+        let slot = (function, address, offset.immediate);
+        let stores = self.stores.get(&slot).map_or(&[][..], Vec::as_slice);
+        let values = stores
+            .iter()
+            .filter_map(|&store| ssa.operands(store).get(1));
+        values.copied().collect()
+    }
+}
+
+/// As many as are looked at.
+fn few(values: &[ValueId]) -> &[ValueId] {
+    &values[..values.len().min(LOOKED_AT)]
+}

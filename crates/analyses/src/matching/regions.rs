@@ -1,0 +1,447 @@
+//! Stretches of two runs that correspond.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_matching::{Class, Instance, Region, Version};
+use afterimage_wpp::Segments;
+use rustc_hash::FxHashMap;
+
+use super::Place;
+use super::batches::follow_taking;
+use super::collect::Sketched;
+use super::diverge::OpenLog;
+use super::take::{Collected, Given, Take};
+use afterimage_replay::steps::{Run, StepsError};
+
+/// A stretch has so many executions of the second version, and as many more as there are to the next anchor.
+const SHORTEST: usize = 24;
+/// It has no more than so many.
+const LONGEST: usize = 300;
+/// How many executions of the first version are kept before the anchor that it begins with, and after the one that it ends with.
+const ROOM: usize = 48;
+/// So many executions of the first version are seen before those that no stretch is going to need are forgotten.
+const FORGET: usize = 4 * ROOM;
+/// How many it has in all.
+const FIRST: usize = 3000;
+/// Most executions that are kept of all stretches together.
+const KEPT: usize = 1 << 24;
+
+/// A stretch of the second run.
+#[derive(Debug)]
+struct Stretch {
+    /// The anchors, and which executions of them, that it begins and ends with.
+    from: (u32, u64),
+    to: Option<(u32, u64)>,
+    /// Which of the executions that are kept.
+    executed: Range<usize>,
+}
+
+/// What corresponds to a stretch in the first run.
+#[derive(Debug)]
+struct Counterpart {
+    stretch: usize,
+    /// Which of the executions that are kept.
+    executed: Range<usize>,
+    /// Which of them are surely in the stretch.
+    sure: Range<usize>,
+}
+
+/// Stretches of both runs that correspond. Executions that are in several are there once.
+#[derive(Debug)]
+pub(super) struct Regions {
+    a: Vec<Instance>,
+    b: Vec<Instance>,
+    stretches: Vec<Stretch>,
+    /// In the order of the stretches.
+    found: Vec<Counterpart>,
+}
+
+impl Regions {
+    /// Each with what it has of both runs.
+    pub fn all(&self) -> impl Iterator<Item = Region<'_>> {
+        self.found.iter().map(|found| Region {
+            a: &self.a[found.executed.clone()],
+            b: &self.b[self.stretches[found.stretch].executed.clone()],
+            first: found.sure.start - found.executed.start,
+            last: found.sure.end - found.executed.start,
+        })
+    }
+}
+
+/// An execution as it is compared.
+fn instance(statement: &Collected<()>, number: u32, given: Given) -> Instance {
+    Instance {
+        statement: number,
+        value: given.operands.unwrap_or(given.compared),
+        address: statement.address,
+    }
+}
+
+/// Chooses stretches of the second run: such that each statement's first executions are in one, and later ones ever more rarely.
+struct Chooser {
+    numbers: FxHashMap<(u32, OpId), u32>,
+    /// By statement, the anchor that it belongs to.
+    anchor: Vec<u32>,
+    executed: Vec<u64>,
+    wanted: Vec<bool>,
+    /// Executions of the stretches, and then those of the current one.
+    all: Vec<Instance>,
+    /// Where that begins.
+    current: usize,
+    from: Option<(u32, u64)>,
+    /// The current stretch has an execution that is wanted.
+    keep: bool,
+    stretches: Vec<Stretch>,
+}
+
+/// Whether of a statement's executions the k-th is wanted: 1, 2, 3, 4, 6, 8, 12, 16, …
+fn is_wanted(k: u64) -> bool {
+    k < 4 || k.is_power_of_two() || (k.is_multiple_of(3) && (k / 3).is_power_of_two())
+}
+
+impl Chooser {
+    /// Ends the current stretch, at an anchor or because it is too long.
+    fn end(&mut self, to: Option<(u32, u64)>) {
+        match self.from {
+            Some(from) if self.keep && self.current < KEPT / 4 => {
+                self.stretches.push(Stretch {
+                    from,
+                    to,
+                    executed: self.current..self.all.len(),
+                });
+            }
+            _ => self.all.truncate(self.current),
+        }
+        self.current = self.all.len();
+        self.keep = false;
+        self.from = to;
+    }
+}
+
+impl Take for Chooser {
+    type Kept = ();
+
+    fn begin(_: Class) {}
+
+    fn number(&self, context: u32, place: Place) -> u32 {
+        let known = self.numbers.get(&(context, place.op));
+        known.copied().unwrap_or(u32::MAX)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, statement: &mut Collected<()>, given: Given, _: u64) {
+        let number = statement.number;
+        let Some(executed) = self.executed.get_mut(number as usize) else {
+            return;
+        };
+        *executed += 1;
+        let k = *executed;
+        self.keep |= is_wanted(k) && self.wanted[number as usize];
+        self.all.push(instance(statement, number, given));
+        let anchor = self.anchor[number as usize];
+        let length = self.all.len() - self.current;
+        if anchor != u32::MAX && (length >= SHORTEST || self.from.is_none()) {
+            self.end(Some((anchor, k)));
+        }
+        if self.all.len() - self.current > LONGEST {
+            self.end(None);
+        }
+    }
+
+    #[inline(always)]
+    fn access(&mut self, statement: &mut Collected<()>, address: u64) {
+        statement.address = address;
+    }
+}
+
+/// A stretch of the first run that has begun.
+struct Open {
+    found: Counterpart,
+    /// The execution it ends with was there.
+    ended: bool,
+    /// How many executions there are when it is full.
+    full: usize,
+}
+
+/// Finds what corresponds to stretches in the first run.
+struct Finder {
+    numbers: FxHashMap<(u32, OpId), u32>,
+    anchor: Vec<u32>,
+    executed: Vec<u64>,
+    /// Executions of the stretches, and then the last ones.
+    all: Vec<Instance>,
+    /// How many of them are of stretches.
+    kept: usize,
+    begins: FxHashMap<(u32, u64), Vec<usize>>,
+    ends: Vec<Option<(u32, u64)>>,
+    /// By anchor, how often it was executed.
+    passed: Vec<u64>,
+    open: Vec<Open>,
+    found: Vec<Counterpart>,
+}
+
+impl Take for Finder {
+    type Kept = ();
+
+    fn begin(_: Class) {}
+
+    fn number(&self, context: u32, place: Place) -> u32 {
+        let known = self.numbers.get(&(context, place.op));
+        known.copied().unwrap_or(u32::MAX)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, statement: &mut Collected<()>, given: Given, _: u64) {
+        let number = statement.number;
+        let Some(executed) = self.executed.get_mut(number as usize) else {
+            return;
+        };
+        *executed += 1;
+        let k = *executed;
+        if self.open.is_empty() {
+            self.forget();
+        }
+        self.all.push(instance(statement, number, given));
+        if !self.open.is_empty() {
+            self.close();
+        }
+        let anchor = self.anchor[number as usize];
+        if anchor != u32::MAX {
+            self.pass(anchor, k);
+        }
+    }
+
+    #[inline(always)]
+    fn access(&mut self, statement: &mut Collected<()>, address: u64) {
+        statement.address = address;
+    }
+}
+
+impl Finder {
+    /// Forgets what is in no stretch, and of which no stretch is going to need anything.
+    fn forget(&mut self) {
+        let recent = self.all.len() - self.kept;
+        if recent >= FORGET {
+            let last = self.all.len() - ROOM;
+            self.all.copy_within(last.., self.kept);
+            self.all.truncate(self.kept + ROOM);
+        }
+    }
+
+    /// Ends the stretches that are full.
+    fn close(&mut self) {
+        let length = self.all.len();
+        let full = |open: &mut Open| open.full <= length;
+        for open in self.open.extract_if(.., full) {
+            self.found.push(open.end(length));
+            self.kept = length;
+        }
+    }
+
+    fn pass(&mut self, anchor: u32, k: u64) {
+        self.passed[anchor as usize] = k;
+        let length = self.all.len();
+        for open in &mut self.open {
+            if !open.ended && self.ends[open.found.stretch] == Some((anchor, k)) {
+                open.ended = true;
+                open.found.sure.end = length;
+                open.full = open.full.min(length + ROOM);
+            }
+        }
+        for stretch in self.begins.remove(&(anchor, k)).unwrap_or_default() {
+            let over = self.ends[stretch].is_some_and(|(end, k)| self.passed[end as usize] >= k);
+            self.open.push(Open {
+                found: Counterpart {
+                    stretch,
+                    executed: length.saturating_sub(ROOM)..length,
+                    sure: length - 1..length,
+                },
+                ended: over,
+                full: length + if over { ROOM } else { FIRST },
+            });
+        }
+    }
+}
+
+impl Finder {
+    /// What was found, with what the second run executed. The first run has ended.
+    fn regions(mut self, b: Vec<Instance>, stretches: Vec<Stretch>) -> Regions {
+        let length = self.all.len();
+        let open = self.open.drain(..).map(|open| open.end(length));
+        self.found.extend(open);
+        self.found.sort_unstable_by_key(|found| found.stretch);
+        Regions {
+            a: self.all,
+            b,
+            stretches,
+            found: self.found,
+        }
+    }
+}
+
+impl Open {
+    /// What was found, if there are no more executions than so many.
+    fn end(self, length: usize) -> Counterpart {
+        let mut found = self.found;
+        found.executed.end = length;
+        if !self.ended {
+            found.sure.end = length;
+        }
+        found
+    }
+}
+
+fn anchor_of(version: &Version, anchors: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut of = vec![u32::MAX; version.statements.len()];
+    for (anchor, statement) in (0..).zip(anchors) {
+        if of[statement as usize] == u32::MAX {
+            of[statement as usize] = anchor;
+        }
+    }
+    of
+}
+
+/// Follows both runs again and keeps stretches of them that correspond, between anchors. The first version's statements are told apart by the calls around them where functions do not stand by themselves.
+///
+/// # Errors
+/// If a run cannot be followed.
+pub(super) fn regions<S: Segments>(
+    versions: [&Sketched; 2],
+    standing: Option<&HashSet<FuncId>>,
+    anchors: &[(u32, u32)],
+    wanted: Vec<bool>,
+    runs: [(Run<'_, S>, OpenLog<'_>); 2],
+) -> Result<Regions, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    // A statement of the first version may be the counterpart of several: each anchor has statements of its own.
+    let mut taken = HashSet::new();
+    let anchors: Vec<(u32, u32)> = anchors
+        .iter()
+        .copied()
+        .filter(|(a, _)| taken.insert(*a))
+        .collect();
+    let open = |log: OpenLog<'_>| log().map_err(afterimage_machine::MachineError::from);
+    let [of_a, of_b] = versions;
+    let chooser = Chooser {
+        numbers: of_b.numbers.clone(),
+        anchor: anchor_of(&of_b.version, anchors.iter().map(|pair| pair.1)),
+        executed: vec![0; of_b.places.len()],
+        wanted,
+        all: Vec::new(),
+        current: 0,
+        from: None,
+        keep: false,
+        stretches: Vec::new(),
+    };
+    let mut chooser = follow_taking(runs[1].0, open(runs[1].1)?, chooser, None)?
+        .listener
+        .taker;
+    chooser.all.truncate(chooser.current);
+    let stretches = chooser.stretches;
+    let mut begins: FxHashMap<(u32, u64), Vec<usize>> = FxHashMap::default();
+    for (at, stretch) in stretches.iter().enumerate() {
+        begins.entry(stretch.from).or_default().push(at);
+    }
+    let finder = Finder {
+        numbers: of_a.numbers.clone(),
+        anchor: anchor_of(&of_a.version, anchors.iter().map(|pair| pair.0)),
+        executed: vec![0; of_a.places.len()],
+        all: Vec::new(),
+        kept: 0,
+        begins,
+        ends: stretches.iter().map(|stretch| stretch.to).collect(),
+        passed: vec![0; anchors.len()],
+        open: Vec::new(),
+        found: Vec::new(),
+    };
+    let finder = follow_taking(runs[0].0, open(runs[0].1)?, finder, standing)?
+        .listener
+        .taker;
+    Ok(finder.regions(chooser.all, stretches))
+}
+
+#[cfg(test)]
+mod tests {
+    use afterimage_ids::{EntityRef, FuncId};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::matching::take::Taken;
+
+    /// How many statements there are; the first two are anchors.
+    const STATEMENTS: u32 = 4;
+
+    /// An anchor, and which execution of it.
+    type At = (u32, u64);
+
+    fn finder(stretches: &[(At, Option<At>)]) -> Finder {
+        let mut begins: FxHashMap<At, Vec<usize>> = FxHashMap::default();
+        for (at, (from, _)) in stretches.iter().enumerate() {
+            begins.entry(*from).or_default().push(at);
+        }
+        Finder {
+            numbers: FxHashMap::default(),
+            anchor: vec![0, 1, u32::MAX, u32::MAX],
+            executed: vec![0; STATEMENTS as usize],
+            all: Vec::new(),
+            kept: 0,
+            begins,
+            ends: stretches.iter().map(|stretch| stretch.1).collect(),
+            passed: vec![0; 2],
+            open: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    proptest! {
+        /// Each stretch as it is defined, by positions in the whole run: what is kept is numbered, so that it is seen where it is from.
+        #[test]
+        fn what_corresponds_to_a_stretch_is_found(
+            part in prop::collection::vec(0..STATEMENTS, 1..400),
+            times in 1usize..20,
+            stretches in prop::collection::vec(((0u32..2, 1u64..60), prop::option::of((0u32..2, 1u64..90))), 0..12),
+        ) {
+            let run = Vec::from_iter(std::iter::repeat_n(&part, times).flatten().copied());
+            let mut finder = finder(&stretches);
+            for (at, &statement) in run.iter().enumerate() {
+                let place = Place { function: FuncId::new(0), op: OpId::new(0) };
+                let mut executed = Collected::new(place, 0, statement, ());
+                let given = Given { compared: at as u64, value: 0, operands: None, taken: Taken::default() };
+                finder.take(&mut executed, given, 0);
+            }
+            let regions = finder.regions(Vec::new(), Vec::new());
+            let found = regions.found.iter().map(|found| {
+                let positions = regions.a[found.executed.clone()].iter().map(|here| here.value as usize);
+                let sure = found.sure.start - found.executed.start..found.sure.end - found.executed.start;
+                (found.stretch, Vec::from_iter(positions), sure)
+            });
+
+            let position = |(statement, k): (u32, u64)| {
+                let mut of = (0..run.len()).filter(|&at| run[at] == statement);
+                of.nth(k as usize - 1)
+            };
+            let expected = stretches.iter().enumerate().filter_map(|(stretch, &(from, to))| {
+                let first = position(from)?;
+                let (mut end, mut sure) = (first + 1 + FIRST, None);
+                if let Some(last) = to.and_then(position) {
+                    if last <= first {
+                        (end, sure) = (first + 1 + ROOM, Some(first + 1));
+                    } else if last + 1 < end {
+                        (end, sure) = (end.min(last + 1 + ROOM), Some(last + 1));
+                    }
+                }
+                let end = end.min(run.len());
+                let begin = (first + 1).saturating_sub(ROOM);
+                let sure = first - begin..sure.unwrap_or(end) - begin;
+                Some((stretch, Vec::from_iter(begin..end), sure))
+            });
+            prop_assert_eq!(Vec::from_iter(found), Vec::from_iter(expected));
+            // What is in no stretch was forgotten.
+            prop_assert!(regions.a.len() <= FORGET || !regions.found.is_empty());
+        }
+    }
+}

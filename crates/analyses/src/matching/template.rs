@@ -1,0 +1,252 @@
+//! What is told of a node's statements when it is executed.
+
+use afterimage_ids::{EntityRef, FuncId, OpId};
+use afterimage_machine::{Code, Inst, NodeCode, NodeEnd};
+use afterimage_matching::Class;
+use rustc_hash::FxHashMap;
+
+use super::code::Known;
+use super::take::{Gave, Listen, Place, Taken};
+use afterimage_replay::steps::{Plan, PlanKind};
+
+/// What is written of a statement that is executed.
+#[derive(Clone, Copy, Debug)]
+enum From {
+    /// The value in this register.
+    Register(u32),
+    /// Whether the value in this register is 0 or not, and what is compared.
+    Truth(u32, Compared),
+    /// Nothing but that it was executed.
+    Nothing,
+}
+
+/// The registers that a test compares; constants are left out, because optimisers write them in several ways.
+#[derive(Clone, Copy, Debug)]
+struct Compared(u32, Option<u32>);
+
+/// The registers of up to three operands.
+#[derive(Clone, Copy, Debug, Default)]
+struct Operands {
+    registers: [u32; 3],
+    count: u8,
+    /// How many registers of the node, from the first, are variables and constants; and how many of these are variables.
+    constants: (u32, u32),
+}
+
+impl Operands {
+    /// Those of an instruction that computes numbers.
+    fn of(code: &NodeCode, inst: &Inst) -> Self {
+        let count = match inst.code {
+            Code::Scalar(_) | Code::Select => inst.code.operands() as u8,
+            _ => 0,
+        };
+        Self {
+            registers: [inst.a, inst.b, inst.c],
+            count,
+            constants: (code.variables, code.first_result()),
+        }
+    }
+
+    fn taken(&self, low: &[u64]) -> Taken {
+        let mut taken = Taken {
+            count: self.count,
+            ..Taken::default()
+        };
+        let registers = &self.registers[..usize::from(self.count)];
+        for (at, register) in registers.iter().enumerate() {
+            taken.values[at] = low[*register as usize];
+            let is_constant = (self.constants.0..self.constants.1).contains(register);
+            taken.variables |= u8::from(!is_constant) << at;
+        }
+        taken
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    /// How many instructions must be done before.
+    after: u32,
+    statement: u32,
+    block: u32,
+    from: From,
+}
+
+/// What is told of a node's statements.
+#[derive(Debug, Default)]
+pub(super) struct Template {
+    told: Vec<Told>,
+    /// What each takes, if [`Take::TAKEN`].
+    operands: Vec<Operands>,
+    /// By instruction, the statement; `u32::MAX` for none.
+    of_inst: Vec<u32>,
+    /// The call with which the node ends.
+    pub call: Option<OpId>,
+    /// It has a statement with a number.
+    pub numbered: bool,
+}
+
+impl Template {
+    /// Tells what the statements gave of which so many instructions are executed. `low` are the node's registers, `start` is when its first block is executed.
+    #[inline(always)]
+    pub fn tell<L: Listen>(&self, listener: &mut L, start: u64, executed: usize, low: &[u64]) {
+        for (at, told) in self.told.iter().enumerate() {
+            if told.after as usize > executed {
+                break;
+            }
+            let taken = match L::TAKEN {
+                true => self.operands[at].taken(low),
+                false => Taken::default(),
+            };
+            let (value, operands) = match told.from {
+                From::Register(register) => (low[register as usize], None),
+                From::Nothing => (0, None),
+                From::Truth(register, Compared(a, b)) => {
+                    let a = low[a as usize];
+                    // Operands may be exchanged, and what they are the addresses of may lie elsewhere.
+                    let operands = b.map_or(a, |b| a.abs_diff(low[b as usize]));
+                    (low[register as usize], Some(operands))
+                }
+            };
+            let gave = Gave {
+                value,
+                operands,
+                taken,
+            };
+            listener.gave(told.statement, gave, start + u64::from(told.block));
+        }
+    }
+
+    /// The statement that an instruction is.
+    #[inline(always)]
+    pub fn statement(&self, inst: usize) -> Option<u32> {
+        let known = self.of_inst.get(inst).copied();
+        known.filter(|known| *known != u32::MAX)
+    }
+}
+
+/// What is written of a node's statements.
+pub(super) fn make<L: Listen>(
+    code: &NodeCode,
+    plan: &Plan,
+    (function, context): (FuncId, u32),
+    known: &[Known],
+    numbers: &mut FxHashMap<(u32, OpId), u32>,
+    listener: &mut L,
+) -> Template {
+    let mut template = Template {
+        told: Vec::new(),
+        operands: Vec::new(),
+        of_inst: vec![u32::MAX; code.insts.len()],
+        call: None,
+        numbered: false,
+    };
+    for item in &plan.items {
+        let Some(operator) = known.get(item.op.index()) else {
+            continue;
+        };
+        let next = numbers.len() as u32;
+        let number = *numbers.entry((context, item.op)).or_insert(next);
+        if number == next {
+            let place = Place {
+                function,
+                op: item.op,
+            };
+            listener.begin(place, context, operator.class);
+        }
+        template.numbered |= listener.is_known(number);
+        let mut tell = |after: usize, from, operands: Operands| {
+            template.told.push(Told {
+                after: after as u32,
+                statement: number,
+                block: item.block,
+                from,
+            });
+            if L::TAKEN {
+                template.operands.push(operands);
+            }
+        };
+        let none = Operands::default();
+        match item.kind {
+            PlanKind::Inst(at) => {
+                template.of_inst[at] = number;
+                let inst = &code.insts[at];
+                let register = match inst.code {
+                    _ if inst.code.gives() => code.first_result() + at as u32,
+                    Code::Store(_) | Code::StoreVector(_) => inst.b,
+                    _ if inst.code.operands() > 0 => inst.a,
+                    _ => {
+                        tell(at + 1, From::Nothing, none);
+                        continue;
+                    }
+                };
+                tell(
+                    at + 1,
+                    match operator.class {
+                        Class::Test | Class::Branch => {
+                            From::Truth(register, decided_by(code, known, register))
+                        }
+                        _ => From::Register(register),
+                    },
+                    Operands::of(code, inst),
+                );
+            }
+            PlanKind::Call => {
+                // Of a tail call the caller is gone when what it calls begins: that stands by itself.
+                if let NodeEnd::Call { .. } = code.end {
+                    template.call = Some(item.op);
+                }
+                let arguments = match &code.end {
+                    NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. } => {
+                        arguments
+                    }
+                    _ => continue,
+                };
+                if arguments.is_empty() {
+                    tell(code.insts.len(), From::Nothing, none);
+                }
+                for &argument in arguments {
+                    tell(code.insts.len(), From::Register(argument), none);
+                }
+            }
+            PlanKind::Jump | PlanKind::Throw | PlanKind::Unreachable => {}
+        }
+    }
+    template
+}
+
+/// The instruction that gives what is in a register, if one of the node does.
+fn giver(code: &NodeCode, register: u32) -> Option<&Inst> {
+    let at = register.checked_sub(code.first_result())?;
+    code.insts.get(at as usize)
+}
+
+/// What a test compares.
+fn operands(code: &NodeCode, test: &Inst) -> Compared {
+    let constants = code.variables..code.first_result();
+    match test.code.operands() {
+        1 => Compared(test.a, None),
+        _ if constants.contains(&test.b) => Compared(test.a, None),
+        _ if constants.contains(&test.a) => Compared(test.b, None),
+        _ => Compared(test.a, Some(test.b)),
+    }
+}
+
+/// What the test compares by which a condition is decided; the condition itself if the node has no such test. Unoptimised code makes a condition 0 or 1 first, and may negate it.
+fn decided_by(code: &NodeCode, known: &[Known], condition: u32) -> Compared {
+    let known_of = |inst: &Inst| known.get(inst.op.index()).copied();
+    let is_test = |register: u32| {
+        let known = giver(code, register).and_then(known_of);
+        known.is_some_and(|known| known.class == Class::Test || known.is_and)
+    };
+    let mut register = condition;
+    while let Some(inst) = giver(code, register) {
+        let Some(known) = known_of(inst) else { break };
+        match (known.class, inst.code.operands()) {
+            (Class::Test, 1) if is_test(inst.a) => register = inst.a,
+            (Class::Test, _) => return operands(code, inst),
+            _ if known.is_and && is_test(inst.a) => register = inst.a,
+            _ => break,
+        }
+    }
+    Compared(register, None)
+}

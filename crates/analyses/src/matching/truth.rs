@@ -1,0 +1,358 @@
+//! How many matches are right, as far as the line tables of both versions tell.
+//!
+//! A statement of the second version has a *true counterpart* if the first executed one from the same position that does the same: of the same kind, if it computes or compares by the same operator, and with
+//! some value in common, or some difference between values one after the other (addresses may have moved). What an optimiser computes otherwise than the source says, at the place of what it replaced, has none. It is matched correctly if its match comes
+//! from that position.
+//!
+//! A *position* is a file, line and column in an instance of a function, reached through the same inlined calls: a line of generic code is compiled once for each of its types, to dozens of functions of which each does something else, and what is inlined
+//! from a function comes from that one, not from another one that the same code was inlined into. Debug information names the functions that a statement was compiled from, and the places of the calls; they must be the same as far as both versions inlined.
+//! What comes from the same line and column of any instance is counted besides.
+//! Functions that are the same in both modules, operator for operator, were not compiled anew, as libraries are not, and matching
+//! them is less of a feat: they are counted by themselves. There the true counterpart is the same operator of the function of the same name, if both were executed.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use afterimage_ids::{EntityRef, FuncId};
+use afterimage_matching::{Class, Match, Matching, Statement};
+use afterimage_program::{Location, Names, OperatorIndex, Program};
+
+use super::code::operators;
+use super::runs::Matched;
+use super::{Place, Sketched};
+use afterimage_profile::Source;
+
+/// A version with its debug information.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// What it was parsed from.
+    pub module: &'a [u8],
+    /// Its names.
+    pub names: &'a Names,
+    /// Its line tables.
+    pub source: &'a dyn Source,
+    /// What it executed.
+    pub sketched: &'a Sketched,
+}
+
+/// How many matches are right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accuracy {
+    /// Statements of the second version that were executed, in functions that differ.
+    pub executed: u64,
+    /// Those that come from a known line and column.
+    pub known: u64,
+    /// Those of which the first version executed one that does the same from the same line and column, in whatever instance of a generic function.
+    pub of_column: u64,
+    /// Those of these that are matched with a statement of the same line and column, in whatever instance.
+    pub correct_of_column: u64,
+    /// Those that have a true counterpart: the denominator.
+    pub true_counterpart: u64,
+    /// Those of these that are matched.
+    pub matched: u64,
+    /// Those that are matched with a statement of the same position.
+    pub correct: u64,
+    /// Those of whose matches, one or more, some is a statement of the same position.
+    pub found: u64,
+    /// How many matches these statements have in all.
+    pub listed: u64,
+    /// Those that are matched rightly, or with a statement that did exactly the same as a true counterpart.
+    pub equivalent: u64,
+    /// Those that are matched with a statement of the same line.
+    pub same_line: u64,
+    /// Statements of the second version that were executed, in functions that are the same in both, and that the first version executed, too.
+    pub unchanged: u64,
+    /// Those of these that are matched with themselves.
+    pub correct_of_unchanged: u64,
+    /// Those of these that are among their matches.
+    pub found_of_unchanged: u64,
+    /// How many matches these have in all.
+    pub listed_of_unchanged: u64,
+    /// Of those that are matched, of functions that differ, by how likely the match is said to be (below the first of [`LIKELY`], from there to below the second, …): how many, and how many of these are right.
+    pub by_likelihood: [[u64; 2]; LIKELY.len() + 1],
+}
+
+/// Matches that are less likely than this, or than the next, are counted by themselves.
+pub const LIKELY: [f32; 4] = [0.5, 0.8, 0.95, 0.99];
+
+/// The functions of the second version that are the same in the first, by name and operators, and which these are there.
+fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
+    let shape = |side: Side<'_>, function| -> Vec<u64> {
+        let all = operators(side.program, side.module, function);
+        all.iter().map(|known| known.operator).collect()
+    };
+    let mut known: HashMap<(&str, Vec<u64>), Vec<FuncId>> = HashMap::new();
+    for function in &a.program.functions {
+        let key = (a.names.function(function.id), shape(a, function));
+        known.entry(key).or_default().push(function.id);
+    }
+    let known: HashMap<_, Rc<[FuncId]>> = known
+        .into_iter()
+        .map(|(key, functions)| (key, functions.into()))
+        .collect();
+    let of_b = b.program.functions.iter().filter_map(|function| {
+        let same = known.get(&(b.names.function(function.id), shape(b, function)))?;
+        Some((function.id, same.clone()))
+    });
+    of_b.collect()
+}
+
+/// The functions of the second version that are not the same in the first: by name and operators.
+pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
+    let unchanged = unchanged(a, b);
+    let of_b = b.program.functions.iter().map(|function| function.id);
+    of_b.filter(|function| !unchanged.contains_key(function))
+        .collect()
+}
+
+/// A function that a statement was compiled from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Frame<'a> {
+    /// Its name, with the arguments of a generic one; `None` where that is not known.
+    pub function: Option<String>,
+    /// File, line and column of what was inlined into it; `None` where that is not known, and of the innermost one.
+    pub call: Option<(&'a str, u32, u32)>,
+}
+
+/// Where in the source a statement comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position<'a> {
+    /// File, line and column.
+    pub column: (&'a str, u32, u32),
+    /// The functions that it was compiled from, the innermost inlined one first and the one that the module defines last.
+    pub frames: Rc<[Frame<'a>]>,
+}
+
+impl Position<'_> {
+    /// Whether statements from both come from the same line and column, through the same inlined calls as far as both were inlined.
+    fn is(&self, other: &Self) -> bool {
+        let mut frames = self.frames.iter().zip(&*other.frames);
+        let same = |(x, y): (&Frame<'_>, &Frame<'_>)| {
+            let call = x.call.is_none() || y.call.is_none() || x.call == y.call;
+            x.function == y.function && call
+        };
+        self.column == other.column && frames.all(same)
+    }
+
+    /// File and line.
+    fn line(&self) -> (&str, u32) {
+        (self.column.0, self.column.1)
+    }
+}
+
+/// Where the statements of a version come from; `None` where that is not known. O(statements).
+fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
+    let index = OperatorIndex::new(side.program, side.module);
+    let files = side.source.files();
+    let column = |location: Location| {
+        let file = files.get(location.file.0 as usize)?;
+        Some((file.as_str(), location.line, location.column))
+    };
+    let places = side.sketched.places.iter();
+    let mut known: HashSet<Rc<[Frame<'_>]>> = HashSet::new();
+    let found = places.map(|place| {
+        let function = side.program.function(place.function)?;
+        let offset = *index.offsets(function).get(place.op.index())?;
+        let location = side.source.locate(offset)?;
+        if location.line == 0 || location.column == 0 {
+            return None;
+        }
+        let frames = side.source.written_frames(offset).into_iter().enumerate();
+        let frames = frames.map(|(depth, frame)| Frame {
+            function: frame.function,
+            call: frame.location.filter(|_| depth > 0).and_then(column),
+        });
+        let frames = Vec::from_iter(frames);
+        let same = known.get(frames.as_slice()).cloned();
+        let frames = same.unwrap_or_else(|| {
+            let frames: Rc<[Frame<'_>]> = frames.into();
+            known.insert(Rc::clone(&frames));
+            frames
+        });
+        let column = column(location)?;
+        Some(Position { column, frames })
+    });
+    found.collect()
+}
+
+/// What the line tables tell of the match of a statement of the second version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged<'a> {
+    /// Where it comes from.
+    pub position: Option<Position<'a>>,
+    /// The first version executed a statement that does the same from its line and column, in whatever instance.
+    pub of_column: bool,
+    /// It is matched with a statement from its line and column, in whatever instance.
+    pub correct_of_column: bool,
+    /// Statements of the first version from there.
+    pub from_there: Vec<u32>,
+    /// Those of them that do the same: the true counterparts.
+    pub counterparts: Vec<u32>,
+    /// It is matched with a statement from there.
+    pub correct: bool,
+    /// It is, or with a statement that did exactly the same as a true counterpart: where an optimiser finds a common subexpression, it keeps one position of several.
+    pub equivalent: bool,
+    /// It is matched with a statement from its line.
+    pub same_line: bool,
+}
+
+/// Compares each match with the line tables; `None` for statements of functions that are the same in both versions. O(statements × those of a position).
+pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Judged<'a>>> {
+    let of_a = positions(a);
+    let of_b = positions(b);
+    let statements_of_a = &a.sketched.version.statements;
+    let mut there: HashMap<(&str, u32, u32), Vec<u32>> = HashMap::new();
+    // What a function that was not compiled anew inlined is a part of that function in both versions, and nobody else's counterpart.
+    let anew = recompiled(b, a);
+    for ((at, position), place) in (0..).zip(&of_a).zip(&a.sketched.places) {
+        if let Some(position) = position
+            && (position.frames.len() < 2 || anew.contains(&place.function))
+        {
+            there.entry(position.column).or_default().push(at);
+        }
+    }
+    let differing = recompiled(a, b);
+    let statements = b.sketched.version.statements.iter().enumerate();
+    let judged = statements.map(|(at, statement)| {
+        if !differing.contains(&b.sketched.places[at].function) {
+            return None;
+        }
+        let mut judged = Judged {
+            position: of_b[at].clone(),
+            ..Judged::default()
+        };
+        let Some(position) = &of_b[at] else {
+            return Some(judged);
+        };
+        let same = there.get(&position.column).map_or(&[][..], Vec::as_slice);
+        let does_the_same = |a: &&u32| is_counterpart(&statements_of_a[**a as usize], statement);
+        judged.of_column = same.iter().any(|a| does_the_same(&a));
+        let from_there = |a: &&u32| of_a[**a as usize].as_ref().is_some_and(|a| a.is(position));
+        judged.from_there = same.iter().filter(from_there).copied().collect();
+        let counterparts = judged.from_there.iter().filter(does_the_same);
+        judged.counterparts = counterparts.copied().collect();
+        let found = matching.of_b[at].as_ref();
+        let other = found.and_then(|found| of_a[found.a as usize].as_ref());
+        judged.correct = found.is_some_and(|found| judged.from_there.contains(&found.a));
+        judged.correct_of_column = other.is_some_and(|other| other.column == position.column);
+        let did_the_same = found.is_some_and(|found| {
+            let found = &statements_of_a[found.a as usize];
+            let mut counterparts = judged.counterparts.iter();
+            counterparts.any(|&a| did_the_same(found, &statements_of_a[a as usize]))
+        });
+        judged.equivalent = judged.correct || did_the_same;
+        judged.same_line = other.is_some_and(|other| other.line() == position.line());
+        Some(judged)
+    });
+    judged.collect()
+}
+
+/// Compares a matching with the line tables. O(statements × those of a position).
+pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
+    let mut found = Accuracy::default();
+    for (at, judged) in judge(a, b, matching).into_iter().enumerate() {
+        let Some(judged) = judged else { continue };
+        found.executed += 1;
+        found.known += u64::from(judged.position.is_some());
+        if judged.of_column {
+            found.of_column += 1;
+            found.correct_of_column += u64::from(judged.correct_of_column);
+        }
+        if !judged.counterparts.is_empty() {
+            found.true_counterpart += 1;
+            found.matched += u64::from(matching.of_b[at].is_some());
+            found.correct += u64::from(judged.correct);
+            found.equivalent += u64::from(judged.equivalent);
+            found.same_line += u64::from(judged.same_line);
+            let matches = Vec::from_iter(matching.matches(at as u32));
+            let is_right = |(a, _): &(u32, f32)| judged.from_there.contains(a);
+            found.found += u64::from(matches.iter().any(is_right));
+            found.listed += matches.len() as u64;
+            if let Some((_, likely)) = matches.first() {
+                let band = LIKELY.partition_point(|bound| bound <= likely);
+                found.by_likelihood[band][0] += 1;
+                found.by_likelihood[band][1] += u64::from(judged.correct);
+            }
+        }
+    }
+    let unchanged = unchanged(a, b);
+    let executed: HashSet<Place> = a.sketched.places.iter().copied().collect();
+    for (at, place) in (0..).zip(&b.sketched.places) {
+        let Some(same) = unchanged.get(&place.function) else {
+            continue;
+        };
+        let itself = |function: &FuncId| Place {
+            function: *function,
+            op: place.op,
+        };
+        let counterparts = same.iter().map(itself);
+        let counterparts = Vec::from_iter(counterparts.filter(|place| executed.contains(place)));
+        if !counterparts.is_empty() {
+            let matches = matching.matches(at).map(|(of_a, _)| {
+                let other = a.sketched.places[of_a as usize];
+                counterparts.contains(&other)
+            });
+            let matches = Vec::from_iter(matches);
+            found.unchanged += 1;
+            found.correct_of_unchanged += u64::from(matches.first() == Some(&true));
+            found.found_of_unchanged += u64::from(matches.contains(&true));
+            found.listed_of_unchanged += matches.len() as u64;
+        }
+    }
+    found
+}
+
+/// How many of the matches that are wrong are with a copy of what a true counterpart gave: the same values in the same order, through the same calls if the second version inlined them.
+/// No comparison of values tells these apart. O(statements × those of a position).
+pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
+    let apart = &matched.apart;
+    let mut there: HashMap<Place, Vec<u32>> = HashMap::new();
+    for (at, place) in (0..).zip(&apart.places) {
+        there.entry(*place).or_default().push(at);
+    }
+    let gave = |at: u32| {
+        let telling = apart.version.statements[at as usize].telling();
+        (telling.count, telling.sequence)
+    };
+    let judged = judge(a, b, &matched.matching).into_iter();
+    let judged = judged.zip(&matched.matching_apart.of_b);
+    let is_copy = |(judged, found): &(Option<Judged<'_>>, &Option<Match>)| {
+        let (Some(judged), Some(found)) = (judged, found) else {
+            return false;
+        };
+        let mut counterparts = judged.counterparts.iter().flat_map(|&at| {
+            let place = &a.sketched.places[at as usize];
+            there.get(place).into_iter().flatten()
+        });
+        !judged.correct && counterparts.any(|&at| gave(at) == gave(found.a))
+    };
+    judged.filter(is_copy).count() as u64
+}
+
+/// Whether statements from the same position do the same: of the same kind, the same operator (of loads, stores and calls, one of the same kind), of which some value,
+/// or some difference between values one after the other, occurs in both.
+fn is_counterpart(a: &Statement, b: &Statement) -> bool {
+    let same = match b.class {
+        Class::Compute | Class::Test | Class::Other => a.operator == b.operator,
+        _ => a.class == b.class,
+    };
+    let values = b.values.sample.found_in(&a.values.sample).occurring > 0;
+    let steps = b
+        .values
+        .step_sample
+        .found_in(&a.values.step_sample)
+        .occurring
+        > 0;
+    same && (values || steps)
+}
+
+/// Whether two statements of a version did exactly the same: the same operator, every value and every address, in the same parts of the run.
+fn did_the_same(x: &Statement, y: &Statement) -> bool {
+    x.exact == y.exact
+        && x.values == y.values
+        && x.operands == y.operands
+        && x.addresses == y.addresses
+        && x.active == y.active
+}

@@ -1,0 +1,273 @@
+//! Following a run and telling what its statements do.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use afterimage_ids::{FuncId, NodeId, OpId, PrimaryMap};
+use afterimage_machine::{NodeCode, Observer, Range};
+use afterimage_trace::LogReader;
+use afterimage_wpp::{Node, Segments, Visit};
+use rustc_hash::FxHashMap;
+use wasmparser::ValType;
+
+use super::code::{Known, operators};
+use super::contexts::Contexts;
+use super::take::Listen;
+use super::template::{Template, make};
+use afterimage_replay::steps::{Follower, Plans, Run, StepsError};
+
+/// Tells what the machine does of the statements.
+struct Telling<L> {
+    listener: L,
+    template: Rc<Template>,
+    start: u64,
+    contexts: Contexts,
+    /// The function whose activation begins, and how many parameters it has.
+    begins: Option<(FuncId, usize)>,
+}
+
+impl<L: Listen> Observer for Telling<L> {
+    fn variables(&mut self, _: &NodeCode, low: &[u64], _: &[u64]) {
+        if let Some((function, parameters)) = self.begins.take() {
+            let parameters = low.get(..parameters).unwrap_or(low);
+            self.listener.enter(function, self.start, parameters);
+        }
+    }
+
+    fn read(&mut self, inst: usize, range: Range) {
+        if let Some(statement) = self.template.statement(inst) {
+            self.listener.read(statement, range);
+        }
+    }
+
+    fn write(&mut self, inst: usize, range: Range) {
+        if let Some(statement) = self.template.statement(inst) {
+            self.listener.write(statement, range);
+        }
+    }
+
+    fn copy(&mut self, _: usize, from: Range, to: Range) {
+        self.listener.copy(from, to);
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.listener.host_write(range);
+    }
+
+    fn leave(&mut self, _: Option<(u32, u32)>) {
+        if !self.contexts.is_flat() {
+            self.contexts.leave();
+        }
+    }
+
+    fn done(&mut self, _: &NodeCode, low: &[u64], _: &[u64]) {
+        let (template, start) = (&self.template, self.start);
+        template.tell(&mut self.listener, start, usize::MAX, low);
+    }
+
+    fn stopped(&mut self, _: &NodeCode, executed: usize, low: &[u64], _: &[u64]) {
+        let (template, start) = (&self.template, self.start);
+        template.tell(&mut self.listener, start, executed, low);
+    }
+}
+
+/// Notes which activations end, and nothing else.
+struct Leaving<'c>(&'c mut Contexts);
+
+impl Observer for Leaving<'_> {
+    const REGISTERS: bool = false;
+
+    fn leave(&mut self, _: Option<(u32, u32)>) {
+        self.0.leave();
+    }
+}
+
+/// Follows a run and tells a listener what its statements do.
+pub(crate) struct Walk<'a, S: Segments, L> {
+    follower: Follower<'a, S>,
+    plans: Plans<'a, S>,
+    run: Run<'a, S>,
+    nodes: &'a PrimaryMap<NodeId, Node>,
+    /// By node and context.
+    templates: FxHashMap<(NodeId, u32), Rc<Template>>,
+    known: HashMap<FuncId, Vec<Known>>,
+    numbers: FxHashMap<(u32, OpId), u32>,
+    telling: Telling<L>,
+    stack: u64,
+}
+
+/// What is left when a run was followed.
+pub(crate) struct Walked<L> {
+    /// Who listened.
+    pub listener: L,
+    pub(super) contexts: Contexts,
+    /// The operators of the functions that were executed.
+    pub(super) known: HashMap<FuncId, Vec<Known>>,
+    /// Where the stack begins, from which it grows down; 0 if that is not known.
+    pub(super) stack: u64,
+}
+
+impl<L> Walked<L> {
+    /// The same with somebody else who listened, for whom `end` ends what did so.
+    pub(super) fn heard_by<M>(self, listener: M, end: impl FnOnce(L)) -> Walked<M> {
+        end(self.listener);
+        Walked {
+            listener,
+            contexts: self.contexts,
+            known: self.known,
+            stack: self.stack,
+        }
+    }
+}
+
+/// Where the stack begins: LLVM's linker keeps the stack pointer in the first global.
+fn stack_of<S: Segments>(run: &Run<'_, S>, follower: &Follower<'_, S>) -> u64 {
+    let is_pointer = run.program.globals.first() == Some(&ValType::I32);
+    let first = follower.machine.state.globals.first();
+    first.filter(|_| is_pointer).map_or(0, |bits| bits.0)
+}
+
+impl<'a, S: Segments, L: Listen> Walk<'a, S, L>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// All functions stand by themselves.
+    pub fn new(run: Run<'a, S>, log: LogReader, listener: L) -> Result<Self, StepsError<S::Error>> {
+        Self::within(run, log, listener, None)
+    }
+
+    /// With the functions that stand by themselves; `None` if all do.
+    pub(super) fn within(
+        run: Run<'a, S>,
+        log: LogReader,
+        listener: L,
+        standing: Option<&HashSet<FuncId>>,
+    ) -> Result<Self, StepsError<S::Error>> {
+        let functions = run.program.functions.iter();
+        let operators = functions.map(|function| function.operators as usize).sum();
+        let follower = Follower::new(run, log)?;
+        Ok(Self {
+            stack: stack_of(&run, &follower),
+            follower,
+            plans: Plans::new(run),
+            run,
+            nodes: run.path.nodes(),
+            templates: FxHashMap::default(),
+            known: HashMap::new(),
+            numbers: FxHashMap::default(),
+            telling: Telling {
+                listener,
+                contexts: Contexts::new(standing.cloned(), operators),
+                template: Rc::default(),
+                start: 0,
+                begins: None,
+            },
+        })
+    }
+
+    /// Follows the run to its end.
+    pub fn follow(self) -> Result<Walked<L>, StepsError<S::Error>> {
+        self.follow_some(false)
+    }
+
+    /// The same, and tells nothing of nodes that have no statement with a number in the version that is known.
+    pub(super) fn follow_known(self) -> Result<Walked<L>, StepsError<S::Error>> {
+        self.follow_some(true)
+    }
+
+    fn follow_some(mut self, known: bool) -> Result<Walked<L>, StepsError<S::Error>> {
+        while let Some(visit) = self.follower.advance()? {
+            self.enter(visit);
+            let template = self.template(visit)?;
+            match known && !template.numbered {
+                true => self.pass(visit, template)?,
+                false => self.execute(visit, template)?,
+            }
+        }
+        Ok(Walked {
+            listener: self.telling.listener,
+            contexts: self.telling.contexts,
+            known: self.known,
+            stack: self.stack,
+        })
+    }
+
+    /// Notes the activation that a node begins, if it does.
+    fn enter(&mut self, visit: Visit) {
+        if !self.follower.machine.begins_activation() {
+            return;
+        }
+        let function = self.nodes[visit.node].function;
+        let defined = self.run.program.function(function);
+        let ty = defined.and_then(|defined| self.run.program.types.get(defined.ty));
+        let parameters = ty.map_or(0, |ty| ty.params.len());
+        self.telling.begins = Some((function, parameters));
+        if self.telling.contexts.is_flat() {
+            return;
+        }
+        let operators = defined.map_or(0, |function| function.operators);
+        let call = self.telling.template.call;
+        self.telling
+            .contexts
+            .enter(function, call, operators as usize);
+    }
+
+    fn execute(
+        &mut self,
+        visit: Visit,
+        template: Rc<Template>,
+    ) -> Result<(), StepsError<S::Error>> {
+        self.telling.template = template;
+        self.telling.start = visit.start;
+        self.follower.execute(visit, &mut self.telling)
+    }
+
+    /// Executes a node without telling its values to anybody.
+    fn pass(&mut self, visit: Visit, template: Rc<Template>) -> Result<(), StepsError<S::Error>> {
+        self.telling.template = template;
+        match self.telling.contexts.is_flat() {
+            true => self.follower.execute(visit, &mut ()),
+            false => {
+                let mut leaving = Leaving(&mut self.telling.contexts);
+                self.follower.execute(visit, &mut leaving)
+            }
+        }
+    }
+
+    fn template(&mut self, visit: Visit) -> Result<Rc<Template>, StepsError<S::Error>> {
+        let function = self.nodes[visit.node].function;
+        let contexts = &mut self.telling.contexts;
+        let context = match contexts.is_flat() {
+            true => contexts.root(function),
+            // The path has begun before: no activation is known.
+            false => contexts
+                .current()
+                .unwrap_or_else(|| contexts.root(function)),
+        };
+        if let Some(known) = self.templates.get(&(visit.node, context)) {
+            return Ok(Rc::clone(known));
+        }
+        let plan = self.plans.of(visit.node, &self.follower)?;
+        if !self.known.contains_key(&function) {
+            let defined = self.run.program.function(function);
+            let defined = defined.ok_or(StepsError::NoBody(function))?;
+            let all = operators(self.run.program, self.run.module, defined);
+            self.known.insert(function, all);
+        }
+        let made = {
+            let code = &self.follower.machine.codes()[visit.node];
+            make(
+                code,
+                &plan,
+                (function, context),
+                &self.known[&function],
+                &mut self.numbers,
+                &mut self.telling.listener,
+            )
+        };
+        let made = Rc::new(made);
+        self.templates
+            .insert((visit.node, context), Rc::clone(&made));
+        Ok(made)
+    }
+}

@@ -1,0 +1,100 @@
+//! Redundancy of loads by addresses: exact, over the whole run.
+
+use std::rc::Rc;
+
+use afterimage_ids::FuncId;
+use afterimage_machine::{Caller, Observer, Range};
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+
+use super::answer::Redundancy;
+use super::places::{OfNode, Places};
+use super::shadow::MOST_PLACES;
+use super::tracker::Tracker;
+use afterimage_replay::steps::{Follower, Run, StepsError, is_access};
+
+/// Finds how redundant the loads of a run are, by following it. Time is linear in the run, memory in the memory that the guest touches, of which 16 MiB have eight bytes for each
+/// byte and the rest what is left of these when all that is regular in them is packed.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn load_redundancy<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+) -> Result<Redundancy, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut places = Places::new(is_access, run.path.nodes().len());
+    let mut follower = Follower::new(run, log)?;
+    let mut watch = Watch {
+        places: Rc::default(),
+        tracker: Tracker::new(u32::MAX),
+    };
+    let mut instructions = 0;
+    while let Some(visit) = follower.advance()? {
+        let code = &follower.machine.codes()[visit.node];
+        watch.places = match places.known(visit.node) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let added = places.add(visit.node, code);
+                let added = added.ok_or(StepsError::Sites(MOST_PLACES))?;
+                watch.tracker.places(places.all.len());
+                added
+            }
+        };
+        instructions += code.insts.len() as u64;
+        watch.tracker.path();
+        follower.execute(visit, &mut watch)?;
+    }
+    Ok(Redundancy {
+        operators: watch.tracker.finish(&places.all),
+        instructions,
+    })
+}
+
+struct Watch {
+    places: Rc<OfNode>,
+    tracker: Tracker,
+}
+
+impl Observer for Watch {
+    const REGISTERS: bool = false;
+
+    #[inline]
+    fn read(&mut self, inst: usize, range: Range) {
+        if let Some(place) = self.places.get(inst) {
+            self.tracker.load(place, range);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, inst: usize, range: Range) {
+        match self.places.get(inst) {
+            Some(place) => self.tracker.store(place, range),
+            None => self.tracker.written(range),
+        }
+    }
+
+    fn fill(&mut self, _inst: usize, range: Range) {
+        self.tracker.written(range);
+    }
+
+    fn copy(&mut self, _inst: usize, _from: Range, to: Range) {
+        self.tracker.written(to);
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.tracker.written(range);
+    }
+
+    #[inline]
+    fn enter(&mut self, _function: FuncId, _by: Caller) {
+        self.tracker.enter();
+    }
+
+    #[inline]
+    fn leave(&mut self, _results: Option<(u32, u32)>) {
+        self.tracker.leave();
+    }
+}

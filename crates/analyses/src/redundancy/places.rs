@@ -1,0 +1,77 @@
+//! The operators that are counted, path by path.
+
+use std::rc::Rc;
+
+use afterimage_ids::{EntityRef, NodeId};
+use afterimage_machine::{Code, NodeCode};
+
+use super::shadow::MOST_PLACES;
+use afterimage_replay::steps::AccessSite;
+
+/// An operator in a Ball–Larus path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub site: AccessSite,
+    pub path: NodeId,
+    pub is_store: bool,
+}
+
+/// Places by number.
+pub(super) struct Places {
+    pub all: Vec<Place>,
+    wanted: fn(Code) -> bool,
+    nodes: Vec<Option<Rc<OfNode>>>,
+}
+
+/// The places in a node.
+#[derive(Debug, Default)]
+pub(super) struct OfNode {
+    /// By the instruction's position, the place's number plus one; 0 for none.
+    numbers: Box<[u32]>,
+}
+
+impl OfNode {
+    /// The number of the place that an instruction is.
+    #[inline]
+    pub fn get(&self, inst: usize) -> Option<u32> {
+        self.numbers[inst].checked_sub(1)
+    }
+}
+
+impl Places {
+    /// For all whose instructions are wanted, in so many nodes.
+    pub fn new(wanted: fn(Code) -> bool, nodes: usize) -> Self {
+        Self {
+            all: Vec::new(),
+            wanted,
+            nodes: vec![None; nodes],
+        }
+    }
+
+    pub fn known(&self, node: NodeId) -> Option<&Rc<OfNode>> {
+        self.nodes[node.index()].as_ref()
+    }
+
+    /// The places of a node that was not met yet; `None` if there are too many.
+    pub fn add(&mut self, path: NodeId, code: &NodeCode) -> Option<Rc<OfNode>> {
+        let mut numbers = vec![0; code.insts.len()];
+        for (number, inst) in numbers.iter_mut().zip(&code.insts) {
+            if (self.wanted)(inst.code) {
+                self.all.push(Place {
+                    site: AccessSite {
+                        function: code.function,
+                        op: inst.op,
+                    },
+                    path,
+                    is_store: matches!(inst.code, Code::Store(_) | Code::StoreVector(_)),
+                });
+                *number = self.all.len() as u32;
+            }
+        }
+        let places = Rc::new(OfNode {
+            numbers: numbers.into(),
+        });
+        self.nodes[path.index()] = Some(Rc::clone(&places));
+        (self.all.len() <= MOST_PLACES as usize).then_some(places)
+    }
+}

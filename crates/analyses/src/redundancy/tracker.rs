@@ -1,0 +1,272 @@
+//! Counting redundant loads.
+
+use afterimage_machine::Range;
+
+use super::answer::OperatorRedundancy;
+use super::places::Place;
+use super::shadow::Shadow;
+use super::ways::Ways;
+
+/// Is told of what a run does to memory, in order, of executions of paths and of calls.
+pub(super) struct Tracker {
+    memories: Shadow,
+    ways: Ways,
+    /// How many paths and activations began; that is when an access happens.
+    now: u32,
+    /// When the open activations began, the innermost last.
+    open: Vec<u32>,
+    /// When numbers are made small again.
+    most: u32,
+}
+
+impl Tracker {
+    /// After so many paths and activations they are numbered anew.
+    pub fn new(most: u32) -> Self {
+        Self {
+            memories: Shadow::default(),
+            ways: Ways::default(),
+            now: 1,
+            open: Vec::new(),
+            most,
+        }
+    }
+
+    /// So many loads and stores are known.
+    pub fn places(&mut self, count: usize) {
+        self.ways.places(count);
+    }
+
+    /// A load reads.
+    #[inline]
+    pub fn load(&mut self, place: u32, range: Range) {
+        let found = self.memories.load(range, place, self.now);
+        self.ways.executed(place);
+        if let Some(from) = found {
+            let began = self.open.last().copied().unwrap_or(0);
+            let (same, within) = (from.when == self.now, from.when >= began);
+            self.ways.redundant(place, from.place, same, within);
+        }
+    }
+
+    /// A store writes.
+    #[inline]
+    pub fn store(&mut self, place: u32, range: Range) {
+        self.memories.store(range, place, self.now);
+    }
+
+    /// Something else writes.
+    pub fn written(&mut self, range: Range) {
+        self.memories.write(range);
+    }
+
+    /// An execution of a path begins.
+    #[inline]
+    pub fn path(&mut self) {
+        if self.now >= self.most {
+            self.renumber();
+        }
+        self.now += 1;
+    }
+
+    /// An activation begins.
+    #[inline]
+    pub fn enter(&mut self) {
+        self.path();
+        self.open.push(self.now);
+    }
+
+    /// The innermost one ends.
+    #[inline]
+    pub fn leave(&mut self) {
+        self.open.pop();
+    }
+
+    /// Only which of the open activations began before an access matters, where another path begins: numbers that tell this are as many as these.
+    #[cold]
+    fn renumber(&mut self) {
+        let open = &self.open;
+        let rank = |when: u32| open.partition_point(|&began| began <= when) as u32 + 1;
+        self.memories.renumber(rank);
+        self.now = rank(self.now);
+        for (began, new) in self.open.iter_mut().zip(2..) {
+            *began = new;
+        }
+    }
+
+    /// The loads, given what their numbers stand for; in the order of the program.
+    pub fn finish(self, places: &[Place]) -> Vec<OperatorRedundancy> {
+        self.ways.finish(places)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use afterimage_ids::{FuncId, NodeId, OpId};
+    use proptest::prelude::*;
+
+    use super::{Place, Range, Tracker};
+    use afterimage_replay::steps::AccessSite;
+
+    /// Places 0 to 3 are four operators in one path; 4 and 5 are the first two of these in another.
+    const PLACES: usize = 6;
+    const SITES: usize = 4;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Event {
+        /// Place, memory, address and how many bytes. Places are loads and stores in turn.
+        Access(usize, u32, u64, u64),
+        Written(u32, u64, u64),
+        Path,
+        Enter,
+        Leave,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let length = prop_oneof![Just(1u64), Just(2), Just(4), Just(4), Just(8)];
+        let access = (0..PLACES, 0..2u32, 0..12u64, length);
+        prop_oneof![
+            8 => access.prop_map(|(place, memory, first, length)| Event::Access(place, memory, first, length)),
+            1 => (0..2u32, 0..12u64, 0..9u64).prop_map(|(m, a, n)| Event::Written(m, a, n)),
+            3 => Just(Event::Path),
+            2 => Just(Event::Enter),
+            2 => Just(Event::Leave),
+        ]
+    }
+
+    /// Of a load: executions, redundant ones, those within the activation; by where from, and whether that was in the same execution of a path.
+    #[derive(Debug, Default, PartialEq, Eq)]
+    struct Count {
+        sums: (u64, u64, u64),
+        by_source: BTreeMap<usize, u64>,
+        /// By the load's place, the source's, and whether these were in the same execution of a path.
+        by_way: BTreeMap<(usize, usize, bool), u64>,
+        /// By place: executions, redundant ones.
+        by_path: BTreeMap<usize, (u64, u64)>,
+    }
+    type Counts = BTreeMap<usize, Count>;
+
+    /// By looking through all that happened before each load.
+    fn naive(events: &[Event]) -> Counts {
+        let mut counts = Counts::new();
+        let mut open = Vec::new();
+        let mut path = 0;
+        for (k, &event) in events.iter().enumerate() {
+            match event {
+                Event::Enter => {
+                    open.push(k);
+                    path = k;
+                }
+                Event::Path => path = k,
+                Event::Leave => drop(open.pop()),
+                Event::Access(place, memory, first, length) if place % 2 == 0 => {
+                    let count = counts.entry(place % SITES).or_default();
+                    let in_path = count.by_path.entry(place).or_default();
+                    count.sums.0 += 1;
+                    in_path.0 += 1;
+                    let end = first + length;
+                    for (j, &before) in events[..k].iter().enumerate().rev() {
+                        let (other, at) = match before {
+                            Event::Access(other, m, a, n) if m == memory => (Some(other), (a, n)),
+                            Event::Written(m, a, n) if m == memory => (None, (a, n)),
+                            _ => continue,
+                        };
+                        if let Some(other) = other
+                            && at.0 <= first
+                            && at.0 + at.1 >= end
+                        {
+                            count.sums.1 += 1;
+                            in_path.1 += 1;
+                            count.sums.2 += u64::from(open.last().is_none_or(|&began| began < j));
+                            *count.by_source.entry(other % SITES).or_default() += 1;
+                            let way = (place, other, j >= path);
+                            *count.by_way.entry(way).or_default() += 1;
+                            break;
+                        }
+                        let writes = other.is_none_or(|other| other % 2 == 1);
+                        if writes && at.1 > 0 && at.0 < end && first < at.0 + at.1 {
+                            break;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        counts
+    }
+
+    fn tracked(events: &[Event], most: u32) -> Counts {
+        let mut tracker = Tracker::new(most);
+        tracker.places(PLACES);
+        for &event in events {
+            match event {
+                Event::Path => tracker.path(),
+                Event::Enter => tracker.enter(),
+                Event::Leave => tracker.leave(),
+                Event::Written(memory, address, length) => tracker.written(Range {
+                    memory,
+                    address,
+                    length,
+                }),
+                Event::Access(place, memory, address, length) => {
+                    let range = Range {
+                        memory,
+                        address,
+                        length,
+                    };
+                    match place % 2 {
+                        0 => tracker.load(place as u32, range),
+                        _ => tracker.store(place as u32, range),
+                    }
+                }
+            }
+        }
+        let place = |k: usize| Place {
+            site: AccessSite {
+                function: FuncId::from_u32(0),
+                op: OpId::from_u32((k % SITES) as u32),
+            },
+            path: NodeId::from_u32((k / SITES) as u32),
+            is_store: k % 2 == 1,
+        };
+        let places: Vec<_> = (0..PLACES).map(place).collect();
+        let loads = tracker.finish(&places).into_iter().map(|load| {
+            let number = |site: AccessSite| site.op.as_u32() as usize;
+            let place =
+                |site: AccessSite, path: NodeId| number(site) + path.as_u32() as usize * SITES;
+            for source in &load.sources {
+                assert_eq!(source.is_store, number(source.site) % 2 == 1);
+            }
+            let sources = load.sources.iter().map(|s| (number(s.site), s.times));
+            let ways = load.ways.iter().map(|way| {
+                let places = (place(load.site, way.path), place(way.source, way.from));
+                ((places.0, places.1, way.same), way.times)
+            });
+            let paths = load.paths.iter().map(|p| {
+                let counts = (p.executions, p.redundant);
+                (place(load.site, p.path), counts)
+            });
+            let count = Count {
+                sums: (load.executions, load.redundant, load.within),
+                by_source: sources.collect(),
+                by_way: ways.collect(),
+                by_path: paths.collect(),
+            };
+            (number(load.site), count)
+        });
+        loads.collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(600))]
+
+        #[test]
+        fn counts_are_those_of_a_search(events in proptest::collection::vec(event(), 1..150)) {
+            let expected = naive(&events);
+            prop_assert_eq!(&tracked(&events, u32::MAX), &expected);
+            // Numbered anew again and again.
+            prop_assert_eq!(&tracked(&events, 3), &expected);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Why a run cannot be simulated.
+
+use std::error::Error;
+
+use afterimage_profile::ProfileError;
+use afterimage_replay::steps::StepsError;
+
+/// Why a run cannot be simulated. `E` is why a segment of its path cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulateError<E: Error + 'static> {
+    /// It cannot be followed.
+    #[error(transparent)]
+    Steps(#[from] StepsError<E>),
+    /// The module's bytes are not those of the program.
+    #[error(transparent)]
+    Module(#[from] ProfileError),
+    /// The receiver of histories could not take one.
+    #[error("{0}")]
+    Kept(Box<dyn Error + Send + Sync>),
+}

@@ -1,0 +1,49 @@
+//! What branch predictors and caches would have made of a run: its branches and memory accesses, by following it on the machine.
+//!
+//! A *branch* is a `br_if` or an `if` (its direction: whether the condition was true; an `if` whose two ways are the same place is none), a `br_table` (its
+//! target) or a call through a table or a reference (its callee). An *access* is a load, a store or a bulk operator of wasm's linear memory. What wasm keeps in
+//! locals, globals and on its operand stack is in registers here, as it mostly is in compiled code; what the host accesses is left out. A branch's place is its
+//! operator's offset in the module.
+//!
+//! ```no_run
+//! use afterimage_analyses::simulate::{SiteKind, Spec, stored_simulation};
+//! use afterimage_trace::TraceFile;
+//!
+//! // What `afterimage simulate app.aft --cache 32k,8,64` put into the file.
+//! let file = TraceFile::open("app.aft".as_ref())?;
+//! let spec: Spec = "--cache 32k,8,64".parse()?;
+//! let stored = stored_simulation(&file, &spec)?.ok_or("it was not simulated yet")?;
+//! let loads = stored.summary.sum(|kind| kind == SiteKind::Load);
+//! println!("{} of {} loads missed", loads.missed, loads.executions);
+//! // Which executions of the first site did.
+//! stored.runs(0, |run| {
+//!     println!("from #{} on {} {:?}", run.first, run.count, run.outcome);
+//!     std::ops::ControlFlow::Continue(())
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod history;
+mod plan;
+mod producers;
+mod rows;
+mod run;
+mod stored;
+mod verify;
+mod watch;
+
+pub use afterimage_simulate::{
+    CacheSpec, Caches, Epoch, HistoryError, LevelSpec, Misses, Predictor, PredictorKind,
+    PredictorSpec, Site, SiteKind, Spec, SpecError, Summary, Tally, Traffic,
+};
+pub use error::SimulateError;
+pub use history::{OneOutcome, Outcome, OutcomeRun};
+pub use producers::{Producer, producers};
+pub use rows::{MissesBy, MissesPlace, MissesRow, miss_rows};
+pub use run::{Keep, simulate};
+pub use stored::{
+    DamagedSimulation, SimulationWriter, StoredError, StoredSimulation, StoredSimulations,
+    stored_simulation, stored_simulations,
+};
+pub use verify::{Followed, SimulationsReport, verify_followed, verify_simulations};

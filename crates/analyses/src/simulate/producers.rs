@@ -1,0 +1,62 @@
+//! Who computed the addresses of accesses, or what branches were decided by: their direct dependences.
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_program::Program;
+
+use afterimage_replay::values::{Executions, Origin, RecordedValues, ValuesError, dependences};
+
+/// Where the first operand of a site comes from: the address of an access, the condition of a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Producer {
+    /// An operator computed or read it.
+    Operator(FuncId, OpId),
+    /// It is a constant, or a variable that nothing wrote.
+    Constant,
+    /// The host gave it: an argument, or a result.
+    Host,
+}
+
+/// Who made the first operand in these executions of an operator, and in how many of them; those who did most often first. Executions of which the trace does not
+/// tell, because values were kept of a part of the run only, are left out.
+///
+/// # Errors
+/// If the trace is damaged.
+pub fn producers<'a>(
+    values: &RecordedValues<'a>,
+    program: &'a Program,
+    function: FuncId,
+    op: OpId,
+    numbers: &[u64],
+) -> Result<Vec<(Producer, u64)>, ValuesError> {
+    let executions = Executions::of(values, program, function, op)?;
+    let mut found: Vec<(Producer, u64)> = Vec::new();
+    for &number in numbers {
+        let Some(execution) = executions.get(values, number)? else {
+            continue;
+        };
+        let made = match dependences(values, &execution) {
+            Ok(made) => made,
+            Err(ValuesError::Outside { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let Some(first) = made.iter().find(|made| made.value.is_some()) else {
+            continue;
+        };
+        let producer = match first.origin {
+            Origin::Operator { instance, op } => {
+                let node = &values.path().nodes()[instance.node];
+                Producer::Operator(node.function, op)
+            }
+            Origin::Constant | Origin::Zero | Origin::Initial => Producer::Constant,
+            Origin::Argument { .. } | Origin::Returned { .. } | Origin::Host { .. } => {
+                Producer::Host
+            }
+        };
+        match found.iter_mut().find(|(known, _)| *known == producer) {
+            Some((_, count)) => *count += 1,
+            None => found.push((producer, 1)),
+        }
+    }
+    found.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    Ok(found)
+}

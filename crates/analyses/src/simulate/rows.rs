@@ -1,0 +1,116 @@
+//! Misses by place.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_simulate::{SiteKind, Summary, Tally};
+
+use afterimage_profile::{Line, ProfileError};
+use afterimage_replay::steps::{OperatorPlace, Operators};
+
+/// What has a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissesBy {
+    /// A source line.
+    Line,
+    /// A function.
+    Function,
+    /// An instruction.
+    Instruction,
+}
+
+/// What a row is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MissesPlace {
+    /// A source line; `None`: all that no line is known of.
+    Line(Option<Line>),
+    /// A function.
+    Function(FuncId),
+    /// An instruction.
+    Instruction {
+        /// The site's number in the summary.
+        site: usize,
+        /// What it is.
+        kind: SiteKind,
+        /// Its function.
+        function: FuncId,
+        /// Its operator.
+        op: OpId,
+        /// Its name and where it is.
+        place: OperatorPlace,
+    },
+}
+
+/// What was missed at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissesRow {
+    /// The place.
+    pub place: MissesPlace,
+    /// Executions and misses of all sites there.
+    pub tally: Tally,
+}
+
+/// Misses by place: most first, and of as many those with more executions, then in the order of the program. Places where nothing was executed have no
+/// row. O(sites · log sites), and the bodies of their functions.
+///
+/// # Errors
+/// If the summary names what the program does not have.
+pub fn miss_rows(
+    summary: &Summary,
+    operators: &Operators<'_>,
+    by: MissesBy,
+) -> Result<Vec<MissesRow>, ProfileError> {
+    let mut sites = Vec::from_iter(summary.sites.iter().enumerate());
+    sites.retain(|(_, (_, tally))| tally.executions > 0);
+    sites.sort_unstable_by_key(|(_, (site, _))| *site);
+    let mut rows: Vec<MissesRow> = Vec::new();
+    let mut lines: HashMap<Option<Line>, usize> = HashMap::new();
+    for (number, (site, tally)) in sites {
+        let (function, op) = (FuncId::from_u32(site.function), OpId::from_u32(site.op));
+        if by == MissesBy::Function {
+            match rows.last_mut() {
+                Some(row) if row.place == MissesPlace::Function(function) => {
+                    row.tally = row.tally.plus(*tally);
+                }
+                _ => rows.push(MissesRow {
+                    place: MissesPlace::Function(function),
+                    tally: *tally,
+                }),
+            }
+            continue;
+        }
+        let known = operators.of(function)?;
+        let place = known.get(site.op as usize).cloned();
+        let place = place.ok_or(ProfileError::Body {
+            function,
+            expected: site.op.saturating_add(1),
+            got: known.len(),
+        })?;
+        if by == MissesBy::Instruction {
+            rows.push(MissesRow {
+                place: MissesPlace::Instruction {
+                    site: number,
+                    kind: site.kind,
+                    function,
+                    op,
+                    place,
+                },
+                tally: *tally,
+            });
+            continue;
+        }
+        let line = place.position.map(Line::from);
+        let at = *lines.entry(line).or_insert_with(|| {
+            rows.push(MissesRow {
+                place: MissesPlace::Line(line),
+                tally: Tally::default(),
+            });
+            rows.len() - 1
+        });
+        rows[at].tally = rows[at].tally.plus(*tally);
+    }
+    // Stable: what is alike stays in the order of the program.
+    rows.sort_by_key(|row| Reverse((row.tally.missed, row.tally.executions)));
+    Ok(rows)
+}

@@ -1,0 +1,165 @@
+//! Following a run on one thread while what was followed is gone over on another.
+
+use std::error::Error;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+
+use afterimage_ids::{EntityRef, FuncId, NodeId};
+use afterimage_machine::NodeCode;
+use afterimage_slice::{Forward, Stretch};
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+
+use afterimage_replay::steps::{Follower, Run, StepsError};
+
+/// A stretch of the run, and what has to be known to go over it.
+#[derive(Default)]
+pub(super) struct Followed {
+    pub stretch: Stretch,
+    /// The nodes that were not in any stretch before.
+    pub codes: Vec<(NodeId, NodeCode)>,
+    /// How many blocks were executed before it.
+    pub before: u64,
+    /// The activations that are open before it, the outermost first, and the node that each executed last.
+    pub open: Vec<(FuncId, NodeId)>,
+}
+
+impl Followed {
+    /// Has a forward slicer go over it; it has not begun before the first one.
+    pub fn go_over(&self, slicer: &mut Forward<'_>, begun: &mut bool) {
+        for (node, code) in &self.codes {
+            slicer.prepare(*node, code);
+        }
+        if !std::mem::replace(begun, true) {
+            for &(function, node) in &self.open {
+                slicer.open(function, node);
+            }
+        }
+        slicer.pass(&self.stretch);
+    }
+}
+
+/// Follows the run: fills stretches and gives them away.
+pub(super) struct Stretches<'a, S: Segments> {
+    pub follower: Follower<'a, S>,
+    given: SyncSender<Followed>,
+    /// Those that were gone over, to be filled again.
+    back: Receiver<Followed>,
+    /// Whose code was given away.
+    known: Vec<bool>,
+}
+
+/// Whether more stretches are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    More,
+    Enough,
+}
+
+/// How many stretches there are at once: one that is gone over, and one that is filled. They are what a slice takes most memory for.
+const AT_ONCE: usize = 2;
+
+impl<S: Segments> Stretches<'_, S>
+where
+    S::Error: Error + 'static,
+{
+    /// Executes nodes as long as `goes_on` says so, of how many there are in the stretch and how many blocks were executed, and gives the stretch away.
+    pub fn give(
+        &mut self,
+        goes_on: impl Fn(usize, u64) -> bool,
+    ) -> Result<Wanted, StepsError<S::Error>> {
+        let Ok(mut followed) = self.back.recv() else {
+            return Ok(Wanted::Enough);
+        };
+        followed.stretch.clear();
+        followed.codes.clear();
+        followed.before = self.follower.machine.time();
+        followed.open = self.follower.machine.activations().collect();
+        for &(_, node) in &followed.open {
+            self.follower.compile(node)?;
+            self.tell(node, &mut followed.codes);
+        }
+        while goes_on(followed.stretch.len(), self.follower.machine.time())
+            && let Some(visit) = self.follower.advance()?
+        {
+            self.tell(visit.node, &mut followed.codes);
+            followed.stretch.at(visit.start);
+            self.follower.execute(visit, &mut followed.stretch)?;
+        }
+        Ok(match self.given.send(followed) {
+            Ok(()) => Wanted::More,
+            Err(_) => Wanted::Enough,
+        })
+    }
+
+    #[inline]
+    fn tell(&mut self, node: NodeId, codes: &mut Vec<(NodeId, NodeCode)>) {
+        if let Some(known) = self.known.get_mut(node.index())
+            && !*known
+            && let Some(code) = self.follower.machine.codes().get(node)
+        {
+            *known = true;
+            codes.push((node, code.clone()));
+        }
+    }
+}
+
+/// The stretches as they come on the other thread.
+pub(super) struct Coming {
+    stretches: Receiver<Followed>,
+    gone_over: Sender<Followed>,
+}
+
+impl Coming {
+    /// Has each stretch gone over, in the order in which they are given, until there are no more or `pass` wants no more.
+    pub fn each(self, mut pass: impl FnMut(&Followed) -> Wanted) {
+        while let Ok(followed) = self.stretches.recv() {
+            if pass(&followed) == Wanted::Enough {
+                break;
+            }
+            // Who follows has ended if it takes no more.
+            let _ = self.gone_over.send(followed);
+        }
+    }
+}
+
+/// Follows a run here, as `follow` says, while another thread goes over what was followed before. What `over` found is given if the run could be followed as far as it
+/// wanted.
+pub(super) fn ahead<'a, S: Segments, T: Send>(
+    run: Run<'a, S>,
+    log: LogReader,
+    follow: impl FnOnce(&mut Stretches<'a, S>) -> Result<(), StepsError<S::Error>>,
+    over: impl FnOnce(Coming) -> T + Send,
+) -> Result<T, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let run = Run {
+        progress: &|_| {},
+        ..run
+    };
+    let follower = Follower::new(run, log)?;
+    let (given, stretches) = sync_channel(AT_ONCE);
+    let (gone_over, back) = channel();
+    for _ in 0..AT_ONCE {
+        // The other end is in hand.
+        let _ = gone_over.send(Followed::default());
+    }
+    std::thread::scope(|scope| {
+        let coming = Coming {
+            stretches,
+            gone_over,
+        };
+        let going_over = scope.spawn(move || over(coming));
+        let mut stretches = Stretches {
+            follower,
+            given,
+            back,
+            known: vec![false; run.path.nodes().len()],
+        };
+        let followed = follow(&mut stretches);
+        drop(stretches);
+        let found = going_over.join();
+        followed?;
+        found.map_err(|panic| std::panic::resume_unwind(panic))
+    })
+}

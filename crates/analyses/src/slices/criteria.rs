@@ -1,0 +1,113 @@
+//! What slices begin with, from executions of statements and from moments.
+
+use afterimage_machine::{NodeCode, Operand, Range, Taker};
+use afterimage_slice::{Criterion, Reach, Want};
+use afterimage_variables::{Piece, Place};
+
+use afterimage_replay::state::Activation;
+use afterimage_replay::values::{Execution, Kind};
+
+/// The execution of a statement: what it takes, all of it, and that it was executed. `None` if it is no statement.
+pub fn of_execution(execution: &Execution) -> Option<Criterion> {
+    let statement = execution.statement?;
+    let want = match statement.kind {
+        Kind::Inst(inst) => Want::Inst(inst),
+        Kind::Call(_) | Kind::Return | Kind::Throw => Want::End,
+    };
+    Some(Criterion {
+        start: execution.instance.time,
+        wants: vec![want],
+        reach: Reach::ALL,
+    })
+}
+
+/// One of the values that the execution of a statement takes, by its number from 0. Of a constant it is wanted where it was moved; `None` if there is no such operand.
+pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Option<Criterion> {
+    let statement = execution.statement?;
+    let operands = statement.operands(code);
+    let register = operands.get(number)?.register;
+    let taker = statement.taker(code, number);
+    let wants = want(code.source(register)).into_iter();
+    Some(Criterion {
+        start: execution.instance.time,
+        wants: wants.chain(moved(code, taker)).collect(),
+        reach: Reach::ALL,
+    })
+}
+
+/// Bytes of memory at a moment.
+pub fn of_bytes(activation: &Activation<'_>, range: Range) -> Criterion {
+    Criterion {
+        start: activation.instance.time,
+        wants: vec![Want::Bytes(range, activation.instructions())],
+        reach: Reach::ALL,
+    }
+}
+
+/// Bytes of memory when all of the node was executed that a moment is in.
+pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
+    Criterion {
+        start: activation.instance.time,
+        wants: vec![Want::Bytes(range, usize::MAX)],
+        reach: Reach::ALL,
+    }
+}
+
+/// The places of a variable when all of the node was executed that a moment is in, and its function has ended: in memory and in globals.
+pub fn of_pieces_behind(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
+    let lasting = |piece: &&Piece| matches!(piece.place, Place::Global(_) | Place::Memory(_));
+    let lasting = Vec::from_iter(pieces.iter().filter(lasting).cloned());
+    of_pieces_after(activation, &lasting, usize::MAX)
+}
+
+/// The places of a variable at a moment.
+pub fn of_pieces(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
+    of_pieces_after(activation, pieces, activation.instructions())
+}
+
+fn of_pieces_after(activation: &Activation<'_>, pieces: &[Piece], behind: usize) -> Criterion {
+    let held = |variable| want(activation.source(variable));
+    let variable = |piece: &Piece| match piece.place {
+        Place::Local(local) => Some(local),
+        Place::OperandStack(slot) => activation.slot(slot).map(|(variable, _)| variable),
+        _ => None,
+    };
+    let variables = pieces.iter().filter_map(variable);
+    let blocks = variables.flat_map(|variable| activation.moved(variable));
+    let wants = pieces.iter().filter_map(|piece| match piece.place {
+        Place::Local(_) | Place::OperandStack(_) => held(variable(piece)?),
+        Place::Global(global) => Some(Want::Global(global, behind)),
+        Place::Memory(address) => {
+            let length = piece.bytes;
+            let memory = 0;
+            Some(Want::Bytes(
+                Range {
+                    memory,
+                    address,
+                    length,
+                },
+                behind,
+            ))
+        }
+        Place::Value(_) | Place::OptimisedOut => None,
+    });
+    Criterion {
+        start: activation.instance.time,
+        wants: wants.chain(blocks.map(Want::Block)).collect(),
+        reach: Reach::ALL,
+    }
+}
+
+/// The blocks through which a value was moved before somebody took it.
+fn moved(code: &NodeCode, taker: Taker) -> impl Iterator<Item = Want> {
+    let all = code.moved(taker).iter();
+    all.map(|moved| Want::Block(moved.block as usize))
+}
+
+fn want(source: Operand) -> Option<Want> {
+    match source {
+        Operand::Constant(_) => None,
+        Operand::Variable(variable) => Some(Want::Variable(variable)),
+        Operand::Result(inst) => Some(Want::Inst(inst)),
+    }
+}

@@ -1,0 +1,125 @@
+//! Slices by which statements depended on which, whenever that was.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::error::Error;
+
+use afterimage_slice::{Edge, Exercised, Follows, Operator, Reach, Why};
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+
+use super::ahead::{Wanted, ahead};
+use afterimage_replay::steps::{Run, StepsError};
+
+/// How many nodes are followed before they are gone over.
+const NODES: usize = 1 << 19;
+
+/// Which operators depended on which others up to a time: the run is followed from its beginning.
+///
+/// Time is linear in the statements executed, memory in the guest's and in the edges.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn exercised<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    until: u64,
+) -> Result<BTreeSet<Edge>, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let Run { program, path, .. } = run;
+    let (nodes, until) = (path.nodes(), until.min(path.length()));
+    ahead(
+        run,
+        log,
+        |stretches| {
+            loop {
+                let time = stretches.follower.machine.time();
+                (run.progress)(time);
+                let goes_on = |nodes, time| nodes < NODES && time < until;
+                if time >= until || stretches.give(goes_on)? == Wanted::Enough {
+                    return Ok(());
+                }
+            }
+        },
+        |coming| {
+            let mut edges = Exercised::new(program, nodes);
+            coming.each(|followed| {
+                for (node, code) in &followed.codes {
+                    edges.prepare(*node, code);
+                }
+                edges.pass(&followed.stretch);
+                Wanted::More
+            });
+            edges.finish()
+        },
+    )
+}
+
+/// Which way edges are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From users to what they depend on.
+    Backward,
+    /// From what is depended on to its users.
+    Forward,
+}
+
+/// The operators that can be reached over edges, at most so many one behind the other: the slice of Agrawal and Horgan's second approach (1990, section 3.2), if the edges are those that were exercised.
+/// Linear in the edges.
+pub fn reachable(
+    edges: &BTreeSet<Edge>,
+    from: &[Operator],
+    follows: Follows,
+    direction: Direction,
+    mut reach: Reach,
+) -> BTreeSet<Operator> {
+    let followed = edges.iter().filter(|edge| is_followed(edge.why, follows));
+    let mut next: HashMap<Operator, Vec<Operator>> = HashMap::new();
+    for edge in followed {
+        let (from, to) = match direction {
+            Direction::Backward => (edge.user, edge.on),
+            Direction::Forward => (edge.on, edge.user),
+        };
+        next.entry(from).or_default().push(to);
+    }
+    let mut found = BTreeSet::new();
+    let mut level = from.to_vec();
+    while reach.is_some() && !level.is_empty() {
+        reach = reach.next();
+        let mut behind = Vec::new();
+        for operator in level {
+            if found.insert(operator) {
+                behind.extend(next.get(&operator).into_iter().flatten());
+            }
+        }
+        level = behind;
+    }
+    found
+}
+
+/// Whether an edge is one of those that are followed.
+pub fn is_followed(why: Why, follows: Follows) -> bool {
+    match why {
+        Why::Data => follows.data,
+        Why::Address => follows.data && follows.addresses,
+        Why::Control => follows.control,
+        Why::Moved => follows.data && follows.control,
+    }
+}
+
+/// Edges between the groups that operators belong to, with how many there are of each kind; none within a group. Linear in the edges.
+pub fn grouped<G: Ord + Copy>(
+    edges: &BTreeSet<Edge>,
+    group: impl Fn(Operator) -> Option<G>,
+) -> BTreeMap<(G, G, Why), usize> {
+    let mut all = BTreeMap::new();
+    for edge in edges {
+        if let (Some(user), Some(on)) = (group(edge.user), group(edge.on))
+            && user != on
+        {
+            *all.entry((user, on, edge.why)).or_default() += 1;
+        }
+    }
+    all
+}

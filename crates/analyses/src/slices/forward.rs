@@ -1,0 +1,59 @@
+//! Forward slices of recorded runs.
+
+use std::error::Error;
+
+use afterimage_slice::{Criterion, Follows, Forward, Slice};
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+
+use super::ahead::{Wanted, ahead};
+use afterimage_replay::steps::{Run, StepsError};
+
+/// How many nodes are followed before they are gone over.
+const NODES: usize = 1 << 19;
+
+/// The forward dynamic slice from criteria: the executions whose backward slice has one of them. The run is followed from the checkpoint before the first
+/// criterion to its end.
+///
+/// Time is linear in the blocks executed after that, memory in the guest's.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn forward<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    follows: Follows,
+    criteria: Vec<Criterion>,
+) -> Result<Slice, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let Some(first) = criteria.iter().map(|criterion| criterion.start).min() else {
+        return Ok(Slice::default());
+    };
+    let Run { program, path, .. } = run;
+    let (nodes, length) = (path.nodes(), path.length());
+    ahead(
+        run,
+        log,
+        |stretches| {
+            stretches.follower.skip_to(first)?;
+            loop {
+                let time = stretches.follower.machine.time();
+                (run.progress)(time);
+                if time == length || stretches.give(|nodes, _| nodes < NODES)? == Wanted::Enough {
+                    return Ok(());
+                }
+            }
+        },
+        |coming| {
+            let mut slicer = Forward::new(program, nodes, follows, criteria);
+            let mut begun = false;
+            coming.each(|followed| {
+                followed.go_over(&mut slicer, &mut begun);
+                Wanted::More
+            });
+            slicer.finish()
+        },
+    )
+}

@@ -1,0 +1,65 @@
+//! Slices: what an execution depends on, and what depends on it.
+//!
+//! Slices are of executions, not of statements: whether something is in one follows from this run alone (Agrawal and Horgan 1990, the third approach; Zhang and
+//! Gupta 2005, section 6.1). They are found by following the run from checkpoint to checkpoint, so they need its path and its log; values only
+//! to find executions by number.
+//!
+//! ```no_run
+//! use afterimage_ids::{FuncId, OpId};
+//! use afterimage_program::Program;
+//! use afterimage_replay::paths::recorded_path;
+//! use afterimage_analyses::slices::{Follows, backward, criteria};
+//! use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
+//! use afterimage_replay::values::{Executions, recorded_epochs, recorded_values};
+//! use afterimage_trace::TraceFile;
+//!
+//! let file = TraceFile::open("app.aft".as_ref())?;
+//! let module = file.module()?;
+//! let program = Program::parse(&module)?;
+//! let path = recorded_path(&file, &program)?.ok_or("the recording has no path yet")?;
+//! let epochs = recorded_epochs(&file, &path)?.ok_or("the recording has no values yet")?;
+//! let values = recorded_values(&program, &module, &path, &epochs)?;
+//!
+//! // What the third execution of an operator depends on.
+//! let all = Executions::of(&values, &program, FuncId::from_u32(7), OpId::from_u32(12))?;
+//! let third = all.get(&values, 3)?.ok_or("it was not executed so often")?;
+//! let criterion = criteria::of_execution(&third).ok_or("it only moves a value")?;
+//! let checkpoints = recorded_checkpoints(&file, &path)?;
+//! let run = Run {
+//!     program: &program,
+//!     module: &module,
+//!     path: &path,
+//!     continuations: &path.segments().directory().continuations,
+//!     stopped: file.end()?.and_then(|end| stopped_before(&program, &module, &end)),
+//!     checkpoints: checkpoints.as_ref(),
+//!     progress: &|_| {},
+//! };
+//! let slice = backward(run, file.log()?, Follows::ALL, vec![criterion])?;
+//! for ((function, op), executions) in &slice.operators {
+//!     println!("{function} {op}: {executions} executions");
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod ahead;
+mod backward;
+mod chop;
+pub mod criteria;
+mod exercised;
+mod forward;
+mod near;
+mod question;
+mod report;
+mod saved;
+mod verify;
+
+pub use afterimage_slice::{Criterion, Edge, Follows, Operator, Reach, Slice, Want, Why};
+pub use backward::backward;
+pub use chop::chop;
+pub use exercised::{Direction, exercised, grouped, is_followed, reachable};
+pub use forward::forward;
+pub use near::near;
+pub use question::{Algorithm, Origin, Question, answer, by_statements, exercised_of};
+pub use report::{SliceReport, SlicedLine, SlicedOperator};
+pub use saved::{SavedError, SavedSlice, in_words, save, saved_slices};
+pub use verify::{SlicesReport, verify_slices};

@@ -1,0 +1,482 @@
+//! Slices of a few dependences, from the values that are stored: nothing is followed.
+//!
+//! The [slice](super::backward) of a depth goes back as far as the run goes if something that is wanted was made there, however few steps away. Here each step is asked for
+//! on its own, so that a slice takes as long as it is large. What the stored values tell otherwise than slices take it is left to those: bytes through `memory.copy`, tables that somebody writes,
+//! and exceptions.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use afterimage_machine::{Code, NodeEnd, Range};
+use afterimage_program::Callee;
+use afterimage_slice::{Criterion, Follows, Reach, Slice, Want};
+use wasmparser::Operator;
+
+use afterimage_replay::values::{
+    Controller, Controllers, Execution, HostReads, HostReadsError, Instance, Kind, Origin,
+    RecordedValues, Statement, ValuesError, end_of, moves, moves_of, of_statement, origin_of,
+};
+
+/// Most parts that the host may have read in a call.
+const PARTS: u64 = 1000;
+
+/// Something that is in the slice, or leads on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Point {
+    /// An instruction of the execution that begins at this time.
+    Inst(u64, usize),
+    /// What it ends with; and whether all is wanted that this takes, or only that it happened.
+    End(u64, bool),
+    /// A block of it, by its position.
+    Block(u64, usize),
+}
+
+/// What is asked, and found so far.
+struct Near<'n, 'v, 'a> {
+    values: &'v RecordedValues<'a>,
+    host: &'n HostReads<'v, 'a>,
+    controllers: Controllers<'a>,
+    module: &'a [u8],
+    /// Whether the program has code that writes to tables, once that is known.
+    tables: Option<bool>,
+    follows: Follows,
+    /// By how far they are to be followed: what is to be looked at.
+    waiting: BTreeMap<u8, Vec<Point>>,
+    seen: HashSet<Point>,
+    instances: HashMap<u64, Instance>,
+    /// Executions of operators that are in the slice: instructions, and what nodes end with.
+    marked: BTreeSet<(u64, Option<usize>)>,
+    initial: Vec<Range>,
+}
+
+/// What is left to those who follow the run.
+struct Left;
+
+/// Why a step is not taken.
+enum Stop {
+    Left,
+    Error(HostReadsError),
+}
+
+impl From<Left> for Stop {
+    fn from(_: Left) -> Self {
+        Self::Left
+    }
+}
+
+impl From<HostReadsError> for Stop {
+    fn from(error: HostReadsError) -> Self {
+        match error.is_outside() {
+            true => Self::Left,
+            false => Self::Error(error),
+        }
+    }
+}
+
+impl From<ValuesError> for Stop {
+    fn from(error: ValuesError) -> Self {
+        HostReadsError::from(error).into()
+    }
+}
+
+/// The slice of [`backward`](super::backward), where the criteria say how far it is to be followed, if it has at most about `most` executions, and goes through nothing that has to be followed; `None` otherwise.
+///
+/// Some tens of microseconds for each execution, besides opening what is stored.
+///
+/// # Errors
+/// If the recording is damaged.
+pub fn near<'v, 'a>(
+    host: &HostReads<'v, 'a>,
+    module: &'a [u8],
+    follows: Follows,
+    criteria: &[Criterion],
+    most: usize,
+) -> Result<Option<Slice>, HostReadsError> {
+    let mut near = Near {
+        values: host.values(),
+        host,
+        controllers: Controllers::new(host.values().program()),
+        module,
+        tables: None,
+        follows,
+        waiting: BTreeMap::new(),
+        seen: HashSet::new(),
+        instances: HashMap::new(),
+        marked: BTreeSet::new(),
+        initial: Vec::new(),
+    };
+    match near.all(criteria, most) {
+        Ok(slice) => Ok(Some(slice)),
+        Err(Stop::Left) => Ok(None),
+        Err(Stop::Error(error)) => Err(error),
+    }
+}
+
+impl Near<'_, '_, '_> {
+    fn all(&mut self, criteria: &[Criterion], most: usize) -> Result<Slice, Stop> {
+        for criterion in criteria {
+            self.begin(criterion)?;
+        }
+        // What is to be followed farthest comes first, so that nothing has to be looked at again.
+        while let Some((left, points)) = self.waiting.pop_last() {
+            for point in points {
+                if self.seen.len() > most {
+                    return Err(Stop::Left);
+                }
+                self.go_on(point, Reach::of_depth(left).ok_or(Left)?)?;
+            }
+        }
+        self.slice()
+    }
+
+    fn begin(&mut self, criterion: &Criterion) -> Result<(), Stop> {
+        let (start, reach) = (criterion.start, criterion.reach);
+        let instance = self.values.at(start)?.ok_or(Left)?;
+        let node = &self.values.path().nodes()[instance.node];
+        // Of the last node maybe only a part was executed.
+        if instance.time != start || start + node.length() > self.values.path().length() {
+            return Err(Stop::Left);
+        }
+        self.instances.insert(start, instance);
+        for want in &criterion.wants {
+            match *want {
+                Want::Inst(inst) => self.want(Point::Inst(start, inst), reach)?,
+                Want::End => self.want(Point::End(start, true), reach)?,
+                Want::Block(block) => self.want(Point::Block(start, block), reach)?,
+                // Without data, arguments are not followed.
+                Want::Variable(_) if !self.follows.data => return Err(Stop::Left),
+                Want::Variable(variable) => {
+                    if self.follows.control {
+                        for moved in moves_of(self.values, instance, variable, None)? {
+                            self.controlled(&moved, reach)?;
+                        }
+                    }
+                    let origin = origin_of(self.values, instance, variable)?;
+                    self.origin(origin, reach)?;
+                }
+                Want::Bytes(..) | Want::Global(..) => return Err(Stop::Left),
+            }
+        }
+        Ok(())
+    }
+
+    /// Something is wanted, so far.
+    fn want(&mut self, point: Point, reach: Reach) -> Result<(), Stop> {
+        if reach.is_some() && !self.seen.contains(&point) {
+            let left = reach.depth().ok_or(Left)?;
+            self.waiting.entry(left).or_default().push(point);
+        }
+        Ok(())
+    }
+
+    /// Goes on from something that is in the slice.
+    fn go_on(&mut self, point: Point, reach: Reach) -> Result<(), Stop> {
+        if !self.seen.insert(point) {
+            return Ok(());
+        }
+        let next = reach.next();
+        match point {
+            Point::Inst(start, inst) => {
+                self.marked.insert((start, Some(inst)));
+                let instance = self.instance(start)?;
+                let compiled = self.values.compiled(instance.node)?;
+                let of = compiled.code.insts.get(inst).ok_or(Left)?;
+                if is_left(of.code) {
+                    return Err(Stop::Left);
+                }
+                let program = self.values.program();
+                let function = program.function(compiled.code.function).ok_or(Left)?;
+                let node = &self.values.path().nodes()[instance.node];
+                let block = function.block_of(of.op);
+                let position = node.blocks.iter().position(|&b| Some(b) == block);
+                let block = position.ok_or(Left)?;
+                let kind = Kind::Inst(inst);
+                let statement = Statement {
+                    kind,
+                    block: block as u64,
+                };
+                let whole = (where_to(of.code), true);
+                self.data(instance, statement, whole, next)?;
+                self.control(instance, block, next)
+            }
+            Point::End(start, takes) => self.end(start, takes, next),
+            Point::Block(start, block) => {
+                let instance = self.instance(start)?;
+                self.control(instance, block, next)
+            }
+        }
+    }
+
+    /// What an execution ends with.
+    fn end(&mut self, start: u64, takes: bool, next: Reach) -> Result<(), Stop> {
+        let instance = self.instance(start)?;
+        let compiled = self.values.compiled(instance.node)?;
+        let kind = match &compiled.code.end {
+            NodeEnd::Call { callee, .. } | NodeEnd::TailCall { callee, .. } => Kind::Call(*callee),
+            NodeEnd::Return(_) => Kind::Return,
+            NodeEnd::Next | NodeEnd::Trap => return Ok(()),
+            NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. } => return Err(Stop::Left),
+        };
+        self.marked.insert((start, None));
+        if matches!(kind, Kind::Call(Callee::Indirect { .. })) && self.writes_tables() {
+            return Err(Stop::Left);
+        }
+        let node = &self.values.path().nodes()[instance.node];
+        let last = node.blocks.len().checked_sub(1).ok_or(Left)?;
+        let block = last as u64;
+        let statement = Statement { kind, block };
+        self.data(instance, statement, (0, takes), next)?;
+        let reads = takes && matches!(kind, Kind::Call(_)) && self.follows.data;
+        if reads && next.is_some() {
+            let (parts, besides) = self.host.parts(instance, PARTS)?;
+            if besides > 0 {
+                return Err(Stop::Left);
+            }
+            for part in parts {
+                match part.origin {
+                    Origin::Initial => self.initial.push(part.range),
+                    origin => self.origin(origin, next)?,
+                }
+            }
+        }
+        self.control(instance, last, next)
+    }
+
+    /// What a statement takes and reads is wanted, so far: the first so many operands tell where, and what it hands on is wanted only if it `takes` all.
+    fn data(
+        &mut self,
+        instance: Instance,
+        statement: Statement,
+        (where_to, takes): (usize, bool),
+        reach: Reach,
+    ) -> Result<(), Stop> {
+        if !self.follows.data || reach.is_none() {
+            return Ok(());
+        }
+        let first = match self.follows.addresses {
+            true => 0,
+            false => where_to,
+        };
+        let is_taken = |number: usize, role: &str| number >= first && (takes || role != "argument");
+        // Bytes that were read so far.
+        let mut read = 0;
+        for (number, one) in of_statement(self.values, instance, statement)?
+            .iter()
+            .enumerate()
+        {
+            if one.value.is_some() {
+                if is_taken(number, one.role) {
+                    self.origin(one.origin, reach)?;
+                }
+                continue;
+            }
+            match (one.role, one.origin) {
+                ("memory", Origin::Initial) => {
+                    let range = self.read(instance, statement, read, one.bytes)?;
+                    self.initial.push(range);
+                }
+                (_, origin) => self.origin(origin, reach)?,
+            }
+            read += one.bytes;
+        }
+        if self.follows.control {
+            for moved in moves(self.values, instance, statement, is_taken)? {
+                self.controlled(&moved, reach)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of those that a load reads: so many, or with 0 all.
+    fn read(
+        &self,
+        instance: Instance,
+        statement: Statement,
+        skipped: u64,
+        length: u64,
+    ) -> Result<Range, Stop> {
+        let compiled = self.values.compiled(instance.node)?;
+        let Kind::Inst(inst) = statement.kind else {
+            return Err(Stop::Left);
+        };
+        let inst = compiled.code.insts.get(inst).ok_or(Left)?;
+        let (base, _) = self.values.value(instance, inst.a)?;
+        let whole = inst.accesses([base, 0, 0]).read.ok_or(Left)?;
+        Ok(match length {
+            0 => whole,
+            length => Range {
+                address: whole.address + skipped,
+                length,
+                ..whole
+            },
+        })
+    }
+
+    /// What a value, or what was read, comes from is wanted.
+    fn origin(&mut self, origin: Origin, reach: Reach) -> Result<(), Stop> {
+        match origin {
+            Origin::Constant | Origin::Zero | Origin::Argument { .. } | Origin::Initial => Ok(()),
+            Origin::Operator { instance, op } => {
+                let compiled = self.values.compiled(instance.node)?;
+                let mut insts = compiled.code.insts.iter();
+                let inst = insts.position(|inst| inst.op == op).ok_or(Left)?;
+                self.instances.insert(instance.time, instance);
+                self.want(Point::Inst(instance.time, inst), reach)
+            }
+            Origin::Returned { instance, .. } => {
+                self.instances.insert(instance.time, instance);
+                self.want(Point::End(instance.time, true), reach)
+            }
+            Origin::Host { call } => {
+                // What the host does by itself leads nowhere.
+                self.values.host()?.of_guest(call).ok_or(Left)?;
+                let caller = self.host.caller_of(call)?;
+                self.instances.insert(caller.time, caller);
+                self.want(Point::End(caller.time, true), reach)
+            }
+        }
+    }
+
+    /// What decided that a block of an execution was executed is wanted.
+    fn control(&mut self, instance: Instance, block: usize, reach: Reach) -> Result<(), Stop> {
+        if !self.follows.control || reach.is_none() {
+            return Ok(());
+        }
+        let execution = Execution {
+            number: 0,
+            time: instance.time + block as u64,
+            instance,
+            statement: None,
+        };
+        self.controlled(&execution, reach)
+    }
+
+    fn controlled(&mut self, execution: &Execution, reach: Reach) -> Result<(), Stop> {
+        for controller in self.controllers.of_execution(self.values, execution)? {
+            let (time, block) = match controller {
+                Controller::Host => continue,
+                Controller::Throw { .. } => return Err(Stop::Left),
+                Controller::Call { time } => (time, None),
+                Controller::Branch { time, block } => (time, Some(block)),
+            };
+            let instance = self.values.at(time)?.ok_or(Left)?;
+            self.instances.insert(instance.time, instance);
+            let compiled = self.values.compiled(instance.node)?;
+            let code = &compiled.code;
+            let function = self.values.program().function(code.function).ok_or(Left)?;
+            let position = (time - instance.time) as usize;
+            let branch = block.and_then(|block| {
+                let ends = |op| function.block_of(op) == Some(block);
+                let mut insts = code.insts.iter();
+                insts.rposition(|inst| matches!(inst.code, Code::Branch(_)) && ends(inst.op))
+            });
+            let node = &self.values.path().nodes()[instance.node];
+            let is_last = position + 1 == node.blocks.len();
+            let point = match branch {
+                Some(inst) => Point::Inst(instance.time, inst),
+                None if is_last && !matches!(code.end, NodeEnd::Next | NodeEnd::Return(_)) => {
+                    Point::End(instance.time, false)
+                }
+                None => Point::Block(instance.time, position),
+            };
+            self.want(point, reach)?;
+        }
+        Ok(())
+    }
+
+    fn instance(&mut self, start: u64) -> Result<Instance, Stop> {
+        match self.instances.get(&start) {
+            Some(known) => Ok(*known),
+            None => Ok(self.values.at(start)?.ok_or(Left)?),
+        }
+    }
+
+    /// Whether the program has code that writes to tables. O(code), once.
+    fn writes_tables(&mut self) -> bool {
+        let (program, module) = (self.values.program(), self.module);
+        *self.tables.get_or_insert_with(|| {
+            program.functions.iter().any(|function| {
+                let mut operators = program.operators(module, function);
+                operators.any(|(_, _, operator)| {
+                    matches!(
+                        operator,
+                        Operator::TableSet { .. }
+                            | Operator::TableGrow { .. }
+                            | Operator::TableFill { .. }
+                            | Operator::TableCopy { .. }
+                            | Operator::TableInit { .. }
+                    )
+                })
+            })
+        })
+    }
+
+    /// What was found.
+    fn slice(&mut self) -> Result<Slice, Stop> {
+        let mut slice = Slice::default();
+        let mut seen = HashSet::new();
+        for (start, inst) in std::mem::take(&mut self.marked) {
+            let instance = self.instance(start)?;
+            let compiled = self.values.compiled(instance.node)?;
+            let code = &compiled.code;
+            let op = match inst {
+                Some(inst) => code.insts.get(inst).ok_or(Left)?.op,
+                None => {
+                    let op = end_of(self.values, instance)?;
+                    // A function may end behind an instruction.
+                    if code.insts.iter().any(|inst| inst.op == op) {
+                        continue;
+                    }
+                    op
+                }
+            };
+            // An atomic operator has several instructions.
+            if seen.insert((start, op)) {
+                *slice.operators.entry((code.function, op)).or_default() += 1;
+            }
+        }
+        slice.initial = joined(std::mem::take(&mut self.initial));
+        Ok(slice)
+    }
+}
+
+/// How many operands, the first ones, tell where memory is accessed.
+fn where_to(code: Code) -> usize {
+    match code {
+        Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_) => 1,
+        Code::MemoryFill | Code::MemoryInit => 1,
+        _ => 0,
+    }
+}
+
+/// What is followed byte by byte, or taken as a whole.
+fn is_left(code: Code) -> bool {
+    matches!(
+        code,
+        Code::MemoryCopy
+            | Code::TableGet
+            | Code::TableSet
+            | Code::TableSize
+            | Code::TableGrow
+            | Code::TableFill
+            | Code::TableCopy
+            | Code::TableInit
+    )
+}
+
+/// The same bytes, in order and each once.
+fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
+    ranges.sort_unstable_by_key(|range| (range.memory, range.address));
+    let mut all: Vec<Range> = Vec::new();
+    for range in ranges {
+        match all.last_mut() {
+            Some(last)
+                if last.memory == range.memory && range.address <= last.address + last.length =>
+            {
+                let end = (range.address + range.length).max(last.address + last.length);
+                last.length = end - last.address;
+            }
+            _ => all.push(range),
+        }
+    }
+    all
+}

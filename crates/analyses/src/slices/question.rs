@@ -1,0 +1,199 @@
+//! Questions about slices, and their answers.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+
+use afterimage_ids::NodeId;
+use afterimage_slice::{Criterion, Edge, Follows, Operator, Potential, Reach, Slice};
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+
+use super::exercised::{Direction, exercised, is_followed, reachable};
+use super::report::executions;
+use super::{backward, chop, forward};
+use afterimage_replay::steps::{Follower, Run, StepsError};
+
+/// How exact a slice is, the least exact first. What is in the slice of one is in that of those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Algorithm {
+    /// By statements, over dependences that the code allows among those that were executed (Agrawal and Horgan 1990, the first approach).
+    Nodes,
+    /// By statements, over dependences that were exercised in some execution or other (the second approach).
+    Edges,
+    /// By executions (the third approach; Zhang and Gupta 2005, section 6.1).
+    Full,
+}
+
+/// What a slice is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// How exact.
+    pub algorithm: Algorithm,
+    /// Which way.
+    pub direction: Direction,
+    /// Along which dependences.
+    pub follows: Follows,
+    /// What it begins with. Slices by statements go as far as these reach.
+    pub criteria: Vec<Criterion>,
+    /// The statements that slices by statements begin with: those that the criteria are executions of, or those that [made](by_statements) what they ask about.
+    pub operators: Vec<Operator>,
+    /// Only what also depends on this: a chop.
+    pub from: Option<Origin>,
+}
+
+/// What the influence came from that a chop is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// In executions.
+    pub criteria: Vec<Criterion>,
+    /// The statements that these are executions of.
+    pub operators: Vec<Operator>,
+}
+
+impl Question {
+    /// Until when dependences have to have been exercised to be followed.
+    fn until(&self) -> u64 {
+        let starts = self.criteria.iter().map(|criterion| criterion.start);
+        match self.direction {
+            Direction::Forward => u64::MAX,
+            Direction::Backward => starts.max().unwrap_or(0),
+        }
+    }
+
+    /// How far slices by statements go.
+    fn reach(&self) -> Reach {
+        let reaches = self.criteria.iter().map(|criterion| criterion.reach);
+        reaches.max().unwrap_or(Reach::ALL)
+    }
+}
+
+/// A question about something that is no execution of a statement, such as what a variable holds, as slices by statements can answer it: they begin with the statements that are at most
+/// one dependence away from what made that, or forward, that used it; and go as much less far.
+///
+/// Takes as long as [`backward`] or [`forward`].
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn by_statements<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    mut question: Question,
+) -> Result<Question, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let left = question.reach().depth();
+    let first = left.map_or(1, |left| left.min(1));
+    let limited = |depth: u8| {
+        let reach = Reach::of_depth(depth).unwrap_or(Reach::ALL);
+        let mut criteria = question.criteria.clone();
+        criteria.iter_mut().for_each(|one| one.reach = reach);
+        criteria
+    };
+    let (follows, criteria) = (question.follows, limited(first));
+    let found = match question.direction {
+        Direction::Backward => backward(run, log, follows, criteria)?,
+        Direction::Forward => forward(run, log, follows, criteria)?,
+    };
+    if let Some(left) = left {
+        question.criteria = limited(left - first);
+    }
+    question.operators = found.operators.into_keys().collect();
+    Ok(question)
+}
+
+/// The slice that is asked for. Of slices by statements, the executions are all of each statement. `logs` are two readers of the run's log; only a chop needs the second.
+///
+/// Takes as long as [`backward`], [`forward`], [`chop`] and [`exercised`]; by nodes, it is linear in the code that was executed, and nothing is followed.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn answer<S: Segments>(
+    run: Run<'_, S>,
+    logs: [LogReader; 2],
+    question: &Question,
+) -> Result<Slice, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let [log, second] = logs;
+    let (follows, criteria) = (question.follows, question.criteria.clone());
+    let (program, path) = (run.program, run.path);
+    let of_operators = |found: &BTreeSet<Operator>| Slice {
+        operators: executions(found, program, path),
+        initial: Vec::new(),
+    };
+    match (question.algorithm, question.direction, &question.from) {
+        (Algorithm::Full, _, Some(from)) => {
+            chop(run, [log, second], follows, from.criteria.clone(), criteria)
+        }
+        (Algorithm::Full, Direction::Forward, None) => forward(run, log, follows, criteria),
+        (Algorithm::Full, Direction::Backward, None) => backward(run, log, follows, criteria),
+        (Algorithm::Edges, ..) => {
+            let edges = exercised_of(run, log, question)?;
+            let found = from_statements(question, |from, direction, reach| {
+                reachable(&edges, from, follows, direction, reach)
+            });
+            Ok(of_operators(&found))
+        }
+        (Algorithm::Nodes, ..) => {
+            let mut potential = potential(run, log)?;
+            let found = from_statements(question, |from, direction, reach| match direction {
+                Direction::Backward => potential.backward(from, follows, reach),
+                Direction::Forward => potential.forward(from, follows, reach),
+            });
+            Ok(of_operators(&found))
+        }
+    }
+}
+
+/// What can be reached from a question's statements; of a chop, what can be reached from both ends.
+fn from_statements(
+    question: &Question,
+    mut reached: impl FnMut(&[Operator], Direction, Reach) -> BTreeSet<Operator>,
+) -> BTreeSet<Operator> {
+    let mut found = reached(&question.operators, question.direction, question.reach());
+    if let Some(from) = &question.from {
+        let influenced = reached(&from.operators, Direction::Forward, Reach::ALL);
+        found.retain(|operator| influenced.contains(operator));
+    }
+    found
+}
+
+/// The dependences between statements that were exercised, of those that a question follows: until the last criterion, or in the whole run.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn exercised_of<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    question: &Question,
+) -> Result<BTreeSet<Edge>, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let mut edges = exercised(run, log, question.until())?;
+    edges.retain(|edge| is_followed(edge.why, question.follows));
+    Ok(edges)
+}
+
+/// The dependences that the code allows among the statements that were executed.
+fn potential<'a, S: Segments>(
+    run: Run<'a, S>,
+    log: LogReader,
+) -> Result<Potential<'a>, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let summaries = run.path.segments().summaries().iter();
+    let nodes = summaries.flat_map(|summary| summary.node_counts.iter());
+    let nodes: BTreeSet<NodeId> = nodes.map(|&(node, _)| node).collect();
+    let mut follower = Follower::new(run, log)?;
+    let mut codes = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        follower.compile(node)?;
+        let code = follower.machine.codes().get(node);
+        codes.extend(code.map(|code| (node, code.clone())));
+    }
+    Ok(Potential::new(run.program, run.path.nodes(), codes))
+}

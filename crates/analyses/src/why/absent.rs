@@ -1,0 +1,491 @@
+//! Why a block was not executed: what it depends on by control, upward to something that was executed.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use afterimage_graph::{ControlDependence, PostDominatorTree};
+use afterimage_ids::{BlockId, EdgeId, FuncId, NodeId};
+use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, EdgeKind, FunctionType, Program};
+use afterimage_wpp::{Occurrences, PathError};
+
+use super::{Walk, WhyError};
+use afterimage_profile::Stop;
+use afterimage_replay::paths::{FileSegments, PathFileError};
+use afterimage_replay::values::{Instance, ValuesError};
+
+/// A block of a function.
+pub type Place = (FuncId, BlockId);
+
+/// A step from what was not executed to what it depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// It is executed only if this block's end, which was not executed, goes a certain way.
+    Branch(Place),
+    /// It is executed whenever its function is called, which this call does, that was not executed.
+    Call(Place),
+}
+
+/// What kept a block from being executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A branch was executed, and never went the way that leads there.
+    Branch {
+        /// The block that it ends.
+        place: Place,
+        /// The way.
+        edge: EdgeId,
+        /// How often it was executed.
+        times: u64,
+        /// The execution that is told of: the last one, or the first after the time asked for.
+        execution: Turned,
+    },
+    /// A branch did go that way, or the function was entered, and the activation ended before it came there.
+    Ended {
+        /// The block that was executed.
+        place: Place,
+        /// How often it went that way.
+        times: u64,
+        /// The last time.
+        time: u64,
+    },
+    /// The run ended in this block, before it came to its end.
+    Stopped(Place),
+    /// A call through a table, which could have called the function, was executed, and called others.
+    Table {
+        /// The block that it ends.
+        place: Place,
+        /// The function that it did not call.
+        function: FuncId,
+        /// How often it was executed.
+        times: u64,
+        /// The execution that is told of.
+        execution: Turned,
+        /// Whom it called then, if that was not a function of the host.
+        called: Option<FuncId>,
+    },
+    /// Only the host could have called the function.
+    Host(FuncId),
+    /// Nothing in the program calls the function.
+    Uncalled(FuncId),
+}
+
+/// An execution of a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turned {
+    /// The execution of its node.
+    pub instance: Instance,
+    /// The time of its block.
+    pub time: u64,
+    /// Where it went in the function; `None` if the run ended.
+    pub to: Option<BlockId>,
+}
+
+/// What kept a place from being executed, and how the place depends on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// From the place on.
+    pub hops: Vec<Hop>,
+    /// What kept it.
+    pub cause: Cause,
+}
+
+/// Finds what kept blocks from being executed after a time.
+///
+/// A block depends on edges (Ferrante, Ottenstein and Warren 1987): of these those whose blocks were executed are the causes; the others' blocks are asked about in turn, and of
+/// what is reached whenever its function is entered, such as the body of a loop that depends on its own end only, the calls of the function.
+pub struct Absence<'v, 'a> {
+    walk: Walk<'v, 'a>,
+    after: u64,
+    stopped: Option<Stop>,
+    /// Nodes by the blocks that they contain, and where.
+    nodes: HashMap<Place, Vec<(NodeId, u64)>>,
+    dependences: RefCell<HashMap<FuncId, Rc<Dependence>>>,
+    callers: RefCell<Option<Rc<Callers>>>,
+}
+
+/// What the blocks of a function depend on.
+struct Dependence {
+    edges: ControlDependence,
+    /// Those that post-dominate the root depend on its being entered.
+    post_dominators: PostDominatorTree,
+}
+
+/// Which blocks call which functions.
+#[derive(Default)]
+struct Callers {
+    direct: HashMap<FuncId, Vec<Place>>,
+    indirect: HashMap<FunctionType, Vec<Place>>,
+}
+
+/// A place that was not executed.
+struct Asked {
+    place: Place,
+    depth: usize,
+    /// How something that was asked about before depends on it.
+    hop: Option<(Hop, usize)>,
+}
+
+/// From the place that was asked about first to one that it depends on.
+fn way(queue: &[Asked], mut this: usize) -> Vec<Hop> {
+    let mut hops = Vec::new();
+    while let Some((hop, before)) = queue[this].hop {
+        hops.push(hop);
+        this = before;
+    }
+    hops.reverse();
+    hops
+}
+
+/// So many causes are told.
+const TOLD: usize = 10;
+
+impl<'v, 'a> Absence<'v, 'a> {
+    /// After block T began; 0 for the whole run. Its own end counts, as what turned away from there. `stopped` is where the innermost activation stood when the run ended, if one was open. O(blocks of the path's nodes).
+    pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stop>) -> Self {
+        let mut nodes: HashMap<Place, Vec<(NodeId, u64)>> = HashMap::new();
+        for (id, node) in walk.values.path().nodes() {
+            for (position, &block) in (0..).zip(&node.blocks) {
+                let of_block = nodes.entry((node.function, block)).or_default();
+                of_block.push((id, position));
+            }
+        }
+        Self {
+            walk,
+            after,
+            stopped,
+            nodes,
+            dependences: RefCell::default(),
+            callers: RefCell::default(),
+        }
+    }
+
+    /// The executions of a block in the whole run.
+    ///
+    /// # Errors
+    /// If they cannot be counted.
+    pub fn runs(&self, place: Place) -> Result<Occurrences<'a, FileSegments>, WhyError> {
+        let nodes = self.nodes.get(&place).into_iter().flatten().copied();
+        self.occurrences(nodes)
+    }
+
+    fn occurrences(
+        &self,
+        nodes: impl IntoIterator<Item = (NodeId, u64)>,
+    ) -> Result<Occurrences<'a, FileSegments>, WhyError> {
+        let found = self.walk.values.path().executions(nodes);
+        found.map_err(|error| WhyError::Values(error.into()))
+    }
+
+    /// How often a block was begun after the time.
+    ///
+    /// # Errors
+    /// If it cannot be counted.
+    pub fn times(&self, place: Place) -> Result<u64, WhyError> {
+        let all = self.runs(place)?;
+        let before = all.rank(self.after).map_err(path)?;
+        Ok(all.count() - before)
+    }
+
+    /// How often a block was executed after the time, which the one that began then still was.
+    fn executed(&self, place: Place) -> Result<u64, WhyError> {
+        match self.nodes.contains_key(&place) {
+            true => self.later(&self.runs(place)?),
+            false => Ok(0),
+        }
+    }
+
+    /// Whether the last execution of a block was cut short before its end.
+    fn is_cut(&self, (function, block): Place) -> bool {
+        let stopped = self.stopped.as_ref();
+        let stopped = stopped.filter(|stop| (stop.function, stop.block) == (function, block));
+        let code = self.walk.program.function(function);
+        let end = code.and_then(|code| code.cfg.blocks.get(block));
+        let mut both = stopped.into_iter().zip(end);
+        both.any(|(stop, end)| stop.next < end.ops.end)
+    }
+
+    /// How often a block was executed to its end after the time.
+    fn times_to_end(&self, place: Place) -> Result<u64, WhyError> {
+        let times = self.executed(place)?;
+        Ok(times - u64::from(times > 0 && self.is_cut(place)))
+    }
+
+    fn later(&self, all: &Occurrences<'_, FileSegments>) -> Result<u64, WhyError> {
+        let before = all.rank(self.began_before()).map_err(path)?;
+        Ok(all.count() - before)
+    }
+
+    /// The last block that had ended at the time.
+    fn began_before(&self) -> u64 {
+        self.after.saturating_sub(1)
+    }
+
+    /// The causes that are nearest to places that were not executed: as many steps away. Each block is looked at once.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn of(&self, places: &[Place]) -> Result<Vec<Absent>, WhyError> {
+        let start = |&place| Asked {
+            place,
+            depth: 0,
+            hop: None,
+        };
+        let mut queue = Vec::from_iter(places.iter().map(start));
+        let mut seen: HashSet<Place> = places.iter().copied().collect();
+        let mut found: Vec<Absent> = Vec::new();
+        // What says least is told only if nothing else is found.
+        let mut rest: Vec<Absent> = Vec::new();
+        let mut next = 0;
+        while let Some(&Asked { place, depth, .. }) = queue.get(next) {
+            let this = next;
+            next += 1;
+            if found.first().is_some_and(|first| first.hops.len() < depth) {
+                break;
+            }
+            let mut go_on = |queue: &mut Vec<Asked>, place: Place, hop: Hop| {
+                if seen.insert(place) {
+                    queue.push(Asked {
+                        place,
+                        depth: depth + 1,
+                        hop: Some((hop, this)),
+                    });
+                }
+            };
+            let (function, block) = place;
+            let Some(code) = self.walk.program.function(function) else {
+                continue;
+            };
+            if self.is_cut(place) && self.executed(place)? > 0 {
+                found.push(Absent {
+                    hops: way(&queue, this),
+                    cause: Cause::Stopped(place),
+                });
+                continue;
+            }
+            let cfg = &code.cfg;
+            let dependence = self.dependence(function, cfg);
+            let edges = dependence.edges.controllers(block);
+            for &edge in edges {
+                let from = (function, cfg.graph.from(edge));
+                // A vertex that dispatches exceptions executes nothing itself.
+                if cfg.blocks[from.1].kind == BlockKind::Code && self.times_to_end(from)? > 0 {
+                    let cause = self.turned(cfg, from, edge)?;
+                    let hops = way(&queue, this);
+                    found.push(Absent { hops, cause });
+                } else {
+                    go_on(&mut queue, from, Hop::Branch(from));
+                }
+            }
+            let root = (function, cfg.graph.root());
+            let always = dependence.post_dominators.post_dominates(block, root.1);
+            if !edges.is_empty() && !always {
+                continue;
+            }
+            if block != root.1 && self.executed(root)? > 0 {
+                let cause = match self.times_to_end(root)? {
+                    0 => Cause::Stopped(root),
+                    _ => self.ended(root)?,
+                };
+                let hops = way(&queue, this);
+                found.push(Absent { hops, cause });
+                continue;
+            }
+            let callers = self.callers();
+            let mut any = false;
+            for &site in callers.direct.get(&function).into_iter().flatten() {
+                any = true;
+                match self.times_to_end(site)? {
+                    0 => go_on(&mut queue, site, Hop::Call(site)),
+                    _ => {
+                        let cause = self.ended(site)?;
+                        let hops = way(&queue, this);
+                        found.push(Absent { hops, cause });
+                    }
+                }
+            }
+            if self.walk.program.address_taken.contains(function) {
+                let ty = &self.walk.program.types[code.ty];
+                for &site in callers.indirect.get(ty).into_iter().flatten() {
+                    any = true;
+                    match self.times_to_end(site)? {
+                        0 => go_on(&mut queue, site, Hop::Call(site)),
+                        _ => {
+                            let cause = self.table(site, function)?;
+                            let hops = way(&queue, this);
+                            found.push(Absent { hops, cause });
+                        }
+                    }
+                }
+            }
+            let mut exports = self.walk.program.exports.iter();
+            let host = exports.any(|(_, export)| *export == function)
+                || self.walk.program.start == Some(function);
+            let cause = match (host, any) {
+                (true, _) => Cause::Host(function),
+                (false, false) => Cause::Uncalled(function),
+                (false, true) => continue,
+            };
+            let hops = way(&queue, this);
+            rest.push(Absent { hops, cause });
+        }
+        if found.is_empty() {
+            found = rest;
+        }
+        // The latest says most.
+        found.sort_by_key(|absent| {
+            std::cmp::Reverse(match absent.cause {
+                Cause::Branch { execution, .. } | Cause::Table { execution, .. } => execution.time,
+                Cause::Ended { time, .. } => time,
+                Cause::Stopped(_) => u64::MAX,
+                _ => 0,
+            })
+        });
+        // A branch or a function that leads there in several ways is told once.
+        let mut told = HashSet::new();
+        let mut functions = HashSet::new();
+        found.retain(|absent| match absent.cause {
+            Cause::Branch { place, .. } | Cause::Ended { place, .. } | Cause::Stopped(place) => {
+                told.insert((place, None))
+            }
+            Cause::Table {
+                place, function, ..
+            } => told.insert((place, Some(function))),
+            Cause::Host(function) | Cause::Uncalled(function) => functions.insert(function),
+        });
+        found.truncate(TOLD);
+        Ok(found)
+    }
+
+    fn dependence(&self, function: FuncId, cfg: &Cfg) -> Rc<Dependence> {
+        let mut known = self.dependences.borrow_mut();
+        let found = known.entry(function).or_insert_with(|| {
+            let post_dominators = PostDominatorTree::compute(&cfg.graph);
+            Rc::new(Dependence {
+                edges: ControlDependence::compute(&cfg.graph, &post_dominators),
+                post_dominators,
+            })
+        });
+        Rc::clone(found)
+    }
+
+    fn callers(&self) -> Rc<Callers> {
+        let mut known = self.callers.borrow_mut();
+        let found = known.get_or_insert_with(|| Rc::new(Callers::of(self.walk.program)));
+        Rc::clone(found)
+    }
+
+    /// Where control goes from a block of a node in its function.
+    fn next(&self, (node, position): (NodeId, u64)) -> Result<Option<BlockId>, WhyError> {
+        let blocks = &self.walk.values.path().nodes()[node].blocks;
+        Ok(match blocks.get(position as usize + 1) {
+            Some(&next) => Some(next),
+            None => self.walk.values.compiled(node)?.code.next,
+        })
+    }
+
+    /// What a branch did that was executed.
+    fn turned(&self, cfg: &Cfg, place: Place, edge: EdgeId) -> Result<Cause, WhyError> {
+        let to = cfg.graph.to(edge);
+        let throws = matches!(cfg.edges[edge].kind, EdgeKind::CallThrow | EdgeKind::Throw);
+        let mut there = Vec::new();
+        for &at in self.nodes.get(&place).into_iter().flatten() {
+            if !throws && self.next(at)? == Some(to) {
+                there.push(at);
+            }
+        }
+        let there = self.occurrences(there)?;
+        let times = self.later(&there)?;
+        if times > 0 {
+            let last = there.select(there.count());
+            let last = last.map_err(path)?;
+            return Ok(Cause::Ended {
+                place,
+                times,
+                time: last.map_or(0, |last| last.time),
+            });
+        }
+        let (times, execution) = self.told(place)?;
+        Ok(Cause::Branch {
+            place,
+            edge,
+            times,
+            execution,
+        })
+    }
+
+    /// How often a block was executed, and the execution that is told of.
+    fn told(&self, place: Place) -> Result<(u64, Turned), WhyError> {
+        let all = self.runs(place)?;
+        let found = match self.after {
+            0 => all.select(all.count() - u64::from(self.is_cut(place))),
+            _ => all.next_after(self.began_before()),
+        };
+        let found = found.map_err(path)?;
+        let missing = || WhyError::Damaged("an execution that is not there");
+        let time = found.ok_or_else(missing)?.time;
+        let instance = self.walk.values.at(time)?.ok_or_else(missing)?;
+        let execution = Turned {
+            instance,
+            time,
+            to: self.next((instance.node, time - instance.time))?,
+        };
+        Ok((self.times_to_end(place)?, execution))
+    }
+
+    fn ended(&self, place: Place) -> Result<Cause, WhyError> {
+        let all = self.runs(place)?;
+        let last = all.select(all.count() - u64::from(self.is_cut(place)));
+        let last = last.map_err(path)?;
+        Ok(Cause::Ended {
+            place,
+            times: self.times_to_end(place)?,
+            time: last.map_or(0, |last| last.time),
+        })
+    }
+
+    fn table(&self, place: Place, function: FuncId) -> Result<Cause, WhyError> {
+        let (times, execution) = self.told(place)?;
+        let mut cursor = self.walk.values.path().cursor();
+        cursor.seek(execution.time).map_err(path)?;
+        let before = cursor.depth();
+        let next = cursor.next().map_err(path)?;
+        // A function of the host has no activation. What follows a call of one in place of an activation is of the caller, or of the host's next call.
+        let replaced = self.walk.values.replaced(execution.instance)?;
+        let entered = next.filter(|_| cursor.depth() > before || replaced);
+        let called = entered.map(|visit| self.walk.values.path().nodes()[visit.node].function);
+        Ok(Cause::Table {
+            place,
+            function,
+            times,
+            execution,
+            called,
+        })
+    }
+}
+
+fn path(error: PathError<PathFileError>) -> WhyError {
+    WhyError::Values(ValuesError::Path(error))
+}
+
+impl Callers {
+    fn of(program: &Program) -> Self {
+        let mut all = Self::default();
+        for function in &program.functions {
+            for (block, known) in &function.cfg.blocks {
+                let (BlockEnd::Call(callee) | BlockEnd::TailCall(callee)) = known.end else {
+                    continue;
+                };
+                let sites = match callee {
+                    Callee::Direct(callee) => all.direct.entry(callee).or_default(),
+                    Callee::Indirect { ty, .. } => {
+                        let ty = program.types[ty].clone();
+                        all.indirect.entry(ty).or_default()
+                    }
+                };
+                sites.push((function.id, block));
+            }
+        }
+        all
+    }
+}

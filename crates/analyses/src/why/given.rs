@@ -1,0 +1,206 @@
+//! What bytes that the host wrote are: which byte of which file, of which argument.
+
+use afterimage_machine::Range;
+use afterimage_program::Import;
+use afterimage_trace::{HostWrite, TraceFile};
+
+use super::WhyError;
+use super::files::{Call, Calls, Files};
+use afterimage_replay::values::HostReads;
+
+/// What the host gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// Bytes of a file.
+    File {
+        /// Which file.
+        file: Stream,
+        /// The first of them, from 0; `None` if the file was not read from its beginning on, and from where is not known.
+        offset: Option<u64>,
+        /// How many.
+        bytes: u64,
+    },
+    /// Bytes of an argument of the program.
+    Argument {
+        /// Which one: 0 is the program's name.
+        number: u64,
+        /// All of it.
+        text: Box<[u8]>,
+        /// The first of the bytes, from 0: it ends with one more, which is 0.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+    },
+    /// Bytes of an environment variable, `NAME=VALUE`.
+    Variable {
+        /// All of it.
+        text: Box<[u8]>,
+        /// The first of the bytes, from 0.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+    },
+    /// Anything else that a function of the host wrote.
+    Other {
+        /// The function, as `module.name`.
+        function: String,
+        /// What it gives, if that is known.
+        what: Option<&'static str>,
+        /// Of which file.
+        file: Option<Stream>,
+    },
+}
+
+/// What a file descriptor stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard input.
+    Input,
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+    /// A folder that was granted, by its name.
+    Folder(String),
+    /// A file that was opened, by its path.
+    Path(String),
+    /// What was never opened as far as is known: its number.
+    Unknown(u32),
+}
+
+impl Given {
+    /// What the bytes of a range are that a call of the host wrote, which is counted from 1. O(events of the log before).
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn find(
+        host: &HostReads<'_, '_>,
+        file: &TraceFile,
+        imports: &[Import],
+        call: u64,
+        range: Range,
+    ) -> Result<Self, WhyError> {
+        let missing = WhyError::Damaged("a call of the host that the log does not have");
+        let mut calls = Calls::new(file, imports)?;
+        while let Some(made) = calls.next()? {
+            if made.number == call {
+                return calls.files.given(host, &made, range);
+            }
+            calls.files.follow(&made);
+        }
+        Err(missing)
+    }
+}
+
+impl Files {
+    /// What the bytes of a range are that a call wrote.
+    fn given(
+        &self,
+        host: &HostReads<'_, '_>,
+        call: &Call<'_>,
+        range: Range,
+    ) -> Result<Given, WhyError> {
+        let fd = call.argument(0) as u32;
+        let function = format!("{}.{}", call.import.module, call.import.name);
+        let other = |what, file| Given::Other {
+            function,
+            what,
+            file,
+        };
+        let inside = |write: &HostWrite| {
+            write.memory == range.memory
+                && write.address <= range.address
+                && range.address - write.address < write.bytes.len() as u64
+        };
+        let is_word = |argument: usize| {
+            let at = call.argument(argument);
+            (at..at.saturating_add(4)).contains(&range.address)
+        };
+        match call.name {
+            "fd_read" | "fd_pread" => {
+                let positioned = call.name == "fd_pread";
+                if is_word(if positioned { 4 } else { 3 }) {
+                    let file = self.stream(host, fd)?;
+                    return Ok(other(Some("how many bytes were read"), Some(file)));
+                }
+                let from = match positioned {
+                    true => Some(call.argument(3)),
+                    false => self.offset(fd),
+                };
+                let found = call.writes.iter().rposition(inside);
+                let missing = WhyError::Damaged("bytes that the host did not write");
+                let found = found.ok_or(missing)?;
+                let before = call.writes[..found].iter();
+                let before: u64 = before.map(|write| write.bytes.len() as u64).sum();
+                let before = before + (range.address - call.writes[found].address);
+                Ok(Given::File {
+                    file: self.stream(host, fd)?,
+                    offset: from.and_then(|from| from.checked_add(before)),
+                    bytes: range.length,
+                })
+            }
+            "args_get" | "environ_get" => {
+                let arguments = call.name == "args_get";
+                let strings = call.writes.iter().rev().find(|write| inside(write));
+                let strings = strings.filter(|write| write.address == call.argument(1));
+                let Some(strings) = strings else {
+                    let what = match arguments {
+                        true => "the address of an argument",
+                        false => "the address of an environment variable",
+                    };
+                    return Ok(other(Some(what), None));
+                };
+                let at = (range.address - strings.address) as usize;
+                let before = &strings.bytes[..at];
+                let first = before
+                    .iter()
+                    .rposition(|byte| *byte == 0)
+                    .map_or(0, |at| at + 1);
+                let text = strings.bytes[first..].split(|byte| *byte == 0).next();
+                let text = text.unwrap_or_default().into();
+                let (offset, bytes) = ((at - first) as u64, range.length);
+                Ok(match arguments {
+                    true => Given::Argument {
+                        number: before.iter().filter(|byte| **byte == 0).count() as u64,
+                        text,
+                        offset,
+                        bytes,
+                    },
+                    false => Given::Variable {
+                        text,
+                        offset,
+                        bytes,
+                    },
+                })
+            }
+            name => {
+                let what = what_of(name);
+                let of_file = name.starts_with("fd_").then(|| self.stream(host, fd));
+                Ok(other(what, of_file.transpose()?))
+            }
+        }
+    }
+}
+
+/// What a function of WASI gives in memory.
+fn what_of(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "args_sizes_get" => "the number and the size of the arguments",
+        "environ_sizes_get" => "the number and the size of the environment variables",
+        "clock_time_get" => "the time of a clock",
+        "clock_res_get" => "the resolution of a clock",
+        "random_get" => "random bytes",
+        "fd_write" | "fd_pwrite" => "how many bytes were written",
+        "fd_seek" | "fd_tell" => "the position",
+        "fd_filestat_get" | "path_filestat_get" => "size, times and kind",
+        "fd_fdstat_get" => "kind, flags and rights",
+        "fd_prestat_get" | "fd_prestat_dir_name" => "the name of a granted folder",
+        "fd_readdir" => "the list of its files",
+        "path_open" => "the number of the opened file",
+        "path_readlink" => "where a link leads",
+        "poll_oneoff" => "what happened",
+        "sock_accept" => "the number of a connection",
+        "sock_recv" => "what came from a connection",
+        _ => return None,
+    })
+}

@@ -1,0 +1,64 @@
+//! Why a value is what it is: the way back through a run to where it came from, one execution at a time.
+//!
+//! [`Walk`] goes back one link at a time: a value was moved, computed, or came from nowhere further back. [`Chain`] makes steps of links, and of several operands
+//! follows one: a chain, not a slice. What is followed are values, not the addresses that they were read from (Sridharan, Fink and Bodik 2007, Thin slicing), but for constant
+//! tables. [`Folder`] folds what repeats.
+//!
+//! Everything is answered from the stored trace, in a fraction of a millisecond a link; the run is not followed.
+//!
+//! ```no_run
+//! use afterimage_ids::{FuncId, OpId};
+//! use afterimage_program::Program;
+//! use afterimage_replay::paths::recorded_path;
+//! use afterimage_replay::values::{Controllers, Executions, recorded_epochs, recorded_values};
+//! use afterimage_analyses::why::{Chain, Walk};
+//! use afterimage_trace::TraceFile;
+//!
+//! let file = TraceFile::open("app.aft".as_ref())?;
+//! let module = file.module()?;
+//! let program = Program::parse(&module)?;
+//! let path = recorded_path(&file, &program)?.ok_or("the recording has no path yet")?;
+//! let epochs = recorded_epochs(&file, &path)?.ok_or("the recording has no values yet")?;
+//! let values = recorded_values(&program, &module, &path, &epochs)?;
+//!
+//! // Where the value of the third execution of an operator came from.
+//! let all = Executions::of(&values, &program, FuncId::from_u32(7), OpId::from_u32(12))?;
+//! let third = all.get(&values, 3)?.ok_or("it was not executed so often")?;
+//! let statement = third.statement.ok_or("it only moves a value")?;
+//! let walk = Walk { values: &values, program: &program };
+//! let start = walk.start(third.instance, statement)?.ok_or("it has no value")?;
+//! let controllers = Controllers::new(&program);
+//! let mut chain = Chain::new(walk, &controllers, start);
+//! while let Some(step) = chain.next()? {
+//!     println!("{:?}", step.link);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod absent;
+mod bits;
+mod chain;
+mod data;
+mod error;
+mod files;
+mod fold;
+mod given;
+mod lanes;
+mod link;
+mod nearest;
+mod operands;
+mod printed;
+mod start;
+mod walk;
+
+pub use absent::{Absence, Absent, Cause, Hop, Place, Turned};
+pub use afterimage_machine::{Code, Register, State};
+pub use chain::{Chain, Link, Made, Moved, Operand, Spot, Step};
+pub use data::{DataPart, data_in, data_of};
+pub use error::WhyError;
+pub use fold::{Entry, Folder};
+pub use given::{Given, Stream};
+pub use link::{At, Bytes, Computed, End, Found, Move};
+pub use printed::{Printed, Put, PutBytes, written_before, written_until};
+pub use walk::Walk;
+pub use wasmparser::ValType;

@@ -1,0 +1,268 @@
+//! What the program put out: which call of the host put out a byte, and from where in memory.
+
+use afterimage_machine::Range;
+use afterimage_program::Import;
+use afterimage_trace::TraceFile;
+
+use super::files::Calls;
+use super::given::Stream;
+use super::{At, End, Walk, WhyError};
+use afterimage_replay::values::{HostPart, HostReads, HostReadsError, Instance, Origin};
+
+/// A call that put something out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Put {
+    /// Which call of the host, from 1.
+    pub call: u64,
+    /// How many bytes were put out before.
+    pub before: u64,
+    /// How many it put out.
+    pub bytes: u64,
+    /// From where, in order: so many bytes in all, or more.
+    pub from: Vec<Range>,
+    /// How many bytes the host read before these: the list of them.
+    list: u64,
+    /// The CRC-32 of all that it read.
+    digest: u32,
+}
+
+/// What a call put out, as it was in memory.
+pub struct PutBytes {
+    call: u64,
+    /// When it was made and what the host read, if the file tells it.
+    read: Option<(u64, Vec<u8>)>,
+}
+
+impl PutBytes {
+    /// The execution that ends with the call. What was put out is known before: this opens a segment of the path.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn caller(&self, host: &HostReads<'_, '_>) -> Result<Instance, HostReadsError> {
+        match self.read {
+            Some((time, _)) => host.caller_at(time),
+            None => host.caller_of(self.call),
+        }
+    }
+}
+
+impl Put {
+    /// What it put out, as far as the file tells that.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn open(&self, host: &HostReads<'_, '_>) -> Result<PutBytes, HostReadsError> {
+        Ok(PutBytes {
+            call: self.call,
+            read: host.printed(self.call, self.digest)?,
+        })
+    }
+
+    /// The bytes from one on: so many, or as many as there are. Where the file does not tell them, the run is followed from the last checkpoint on.
+    ///
+    /// # Errors
+    /// If the recording is damaged, or the run cannot be followed.
+    pub fn bytes(
+        &self,
+        opened: &PutBytes,
+        host: &HostReads<'_, '_>,
+        first: u64,
+        most: u64,
+    ) -> Result<Vec<u8>, HostReadsError> {
+        if let Some((_, read)) = &opened.read {
+            let skip = first.saturating_sub(self.before).min(self.bytes);
+            let length = most.min(self.bytes - skip);
+            let place = |at: u64| usize::try_from(self.list.saturating_add(at)).ok();
+            let found = place(skip).zip(place(skip.saturating_add(length)));
+            let found = found.and_then(|(from, to)| read.get(from..to.min(read.len())));
+            return Ok(found.unwrap_or_default().to_vec());
+        }
+        let mut ranges: Vec<Range> = Vec::new();
+        let (mut at, mut left) = (first, most);
+        while let Some(range) = self.range(at, left) {
+            at += range.length;
+            left -= range.length;
+            ranges.push(range);
+        }
+        Ok(host.bytes(opened.caller(host)?, &ranges)?.concat())
+    }
+
+    /// Where the bytes from one on were in memory: at most `most` of them, and no more than one of the ranges.
+    pub fn range(&self, byte: u64, most: u64) -> Option<Range> {
+        let mut skip = byte.checked_sub(self.before)?;
+        let mut left = self.bytes.checked_sub(skip)?;
+        for range in &self.from {
+            if skip < range.length {
+                left = left.min(range.length - skip).min(most);
+                return (left > 0).then_some(Range {
+                    address: range.address + skip,
+                    length: left,
+                    ..*range
+                });
+            }
+            skip -= range.length;
+        }
+        None
+    }
+}
+
+/// Goes through what was put out, call by call, as the log tells it. O(events of the log) for all.
+pub struct Printed<'p>(Calls<'p>);
+
+impl<'p> Printed<'p> {
+    /// What a run put out.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn new(file: &TraceFile, imports: &'p [Import]) -> Result<Self, WhyError> {
+        Calls::new(file, imports).map(Self)
+    }
+
+    /// The next call that wrote to a stream.
+    ///
+    /// # Errors
+    /// If the log is damaged.
+    pub fn next(&mut self, stream: &Stream) -> Result<Option<Put>, WhyError> {
+        while let Some(call) = self.0.next()? {
+            let fd = call.argument(0) as u32;
+            if call.name != "fd_write" || !call.succeeded || !self.0.files.is(fd, stream) {
+                self.0.files.follow(&call);
+                continue;
+            }
+            let before = self.0.files.put;
+            let bytes = call.word(3).unwrap_or(0);
+            self.0.files.put = before.saturating_add(bytes);
+            self.0.files.follow(&call);
+            if bytes == 0 {
+                continue;
+            }
+            // The first range that it read tells where the others are.
+            let from = call.reads.iter().skip(1).map(|read| Range {
+                memory: read.memory,
+                address: read.address,
+                length: read.length,
+            });
+            return Ok(Some(Put {
+                call: call.number,
+                before,
+                bytes,
+                from: from.collect(),
+                list: call.reads.first().map_or(0, |list| list.length),
+                digest: call.digest,
+            }));
+        }
+        Ok(None)
+    }
+}
+
+/// Who wrote a byte of memory that the host read in the call that an execution ends with.
+///
+/// # Errors
+/// If the recording is damaged.
+pub fn written_before(
+    walk: &Walk<'_, '_>,
+    host: &HostReads<'_, '_>,
+    caller: Instance,
+    range: Range,
+) -> Result<At, WhyError> {
+    let parts = host.writers(caller, range)?;
+    written_in(walk, parts.first())
+}
+
+/// Who wrote some bytes of memory last, when an execution of a node had executed so many instructions: of several parts by different ones, the first that tells something, which is one with
+/// a byte other than zero; `held` is what the bytes are, as far as it is known. And whether there are several.
+///
+/// # Errors
+/// If the recording is damaged.
+pub fn written_until(
+    walk: &Walk<'_, '_>,
+    host: &HostReads<'_, '_>,
+    (instance, executed): (Instance, usize),
+    range: Range,
+    held: &[u8],
+) -> Result<(At, bool), WhyError> {
+    let (mut first, mut skipped) = (None, 0);
+    while skipped < range.length {
+        let rest = Range {
+            address: range.address.wrapping_add(skipped),
+            length: range.length - skipped,
+            ..range
+        };
+        let (at, length) = first_until(walk, host, (instance, executed), rest)?;
+        let several = skipped > 0 || length < rest.length;
+        let own = held.get(skipped as usize..).unwrap_or_default();
+        if own.iter().take(length as usize).any(|byte| *byte != 0) {
+            return Ok((at, several));
+        }
+        first.get_or_insert((at, several));
+        skipped += length.max(1);
+        if held.is_empty() {
+            break;
+        }
+    }
+    first.ok_or(WhyError::Damaged("bytes that nobody put there"))
+}
+
+/// Who wrote the first of some bytes, and how many of them in one go.
+fn first_until(
+    walk: &Walk<'_, '_>,
+    host: &HostReads<'_, '_>,
+    (instance, executed): (Instance, usize),
+    range: Range,
+) -> Result<(At, u64), WhyError> {
+    let compiled = walk.values.compiled(instance.node)?;
+    let mut length = range.length;
+    for write in compiled.model.writes.iter().rev() {
+        let inst = write.inst as usize;
+        if inst >= executed {
+            continue;
+        }
+        let Some(own) = walk.values.range_written(instance, inst)? else {
+            continue;
+        };
+        if own.memory != range.memory || own.length == 0 {
+            continue;
+        }
+        match range.address.checked_sub(own.address) {
+            Some(offset) if offset < own.length => {
+                let length = length.min(own.length - offset);
+                let range = Range { length, ..range };
+                let at = At::Written {
+                    instance,
+                    inst,
+                    range,
+                };
+                return Ok((at, length));
+            }
+            Some(_) => {}
+            // What was written behind the first byte since is of another.
+            None => length = length.min(own.address - range.address),
+        }
+    }
+    let parts = host.writers_before(instance, Range { length, ..range })?;
+    let part = parts.first();
+    let length = part.map_or(length, |part| part.range.length);
+    Ok((written_in(walk, part)?, length))
+}
+
+fn written_in(walk: &Walk<'_, '_>, part: Option<&HostPart>) -> Result<At, WhyError> {
+    let unknown = || WhyError::Damaged("bytes that nobody put there");
+    let part = part.ok_or_else(unknown)?;
+    Ok(match part.origin {
+        Origin::Host { call } => At::End(End::Host {
+            call,
+            range: part.range,
+        }),
+        Origin::Operator { instance, op } => {
+            let compiled = walk.values.compiled(instance.node)?;
+            // An atomic operator reads before it writes.
+            let mut insts = compiled.code.insts.iter();
+            At::Written {
+                instance,
+                inst: insts.rposition(|inst| inst.op == op).ok_or_else(unknown)?,
+                range: part.range,
+            }
+        }
+        _ => At::End(End::Memory(part.range)),
+    })
+}

@@ -1,0 +1,58 @@
+//! The operators of a body: where each is, and whether it executes.
+
+use afterimage_ids::OrigOffset;
+use afterimage_program::{Function, Program};
+use wasmparser::Operator;
+
+use crate::ProfileError;
+
+/// An operator of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// Where it is in the original module.
+    pub offset: OrigOffset,
+    /// Whether it is an instruction, and not a marker of the block structure.
+    pub instruction: bool,
+    /// Whether it is an unconditional jump.
+    pub jump: bool,
+}
+
+/// Reads the operators of a function into `into`, by ordinal. O(size of the body).
+pub fn decode(
+    program: &Program,
+    module: &[u8],
+    function: &Function,
+    into: &mut Vec<Decoded>,
+) -> Result<(), ProfileError> {
+    into.clear();
+    into.extend(
+        program
+            .operators(module, function)
+            .map(|(_, offset, operator)| Decoded {
+                offset,
+                instruction: !is_marker(&operator),
+                jump: matches!(operator, Operator::Br { .. }),
+            }),
+    );
+    if into.len() != function.operators as usize {
+        return Err(ProfileError::Body {
+            function: function.id,
+            expected: function.operators,
+            got: into.len(),
+        });
+    }
+    Ok(())
+}
+
+/// Whether an operator only marks the block structure: it costs nothing in any
+/// engine and is not counted as an instruction.
+fn is_marker(operator: &Operator<'_>) -> bool {
+    matches!(
+        operator,
+        Operator::Block { .. }
+            | Operator::Loop { .. }
+            | Operator::End
+            | Operator::Else
+            | Operator::TryTable { .. }
+    )
+}

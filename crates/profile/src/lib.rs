@@ -1,0 +1,36 @@
+//! Exact profiles, and places as people write them.
+//!
+//! [`Profile`] derives from the exact counts of edges ([`afterimage_ids::Counts`])
+//! those of blocks, instructions, source lines, branches and calls.
+//! [`Report`] is the answer to one question about it, for `present` to write.
+//! [`location`] and [`Resolver`] read places as people write them.
+
+pub mod body;
+mod collect;
+mod error;
+mod frequency;
+pub mod lines;
+pub mod location;
+mod profile;
+mod prologue;
+mod report;
+mod resolve;
+mod rows;
+mod source;
+mod stops;
+mod text;
+pub mod walk;
+
+pub use collect::Scope;
+pub use error::ProfileError;
+pub use frequency::block_counts;
+pub use lines::LineCount;
+pub use profile::{FunctionProfile, Profile, Stop, Totals};
+pub use prologue::{PrologueEnd, prologue_end};
+pub use report::{By, Options, Report, Sort};
+pub use resolve::Resolver;
+pub use rows::{BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows};
+pub use source::{Line, Source};
+pub use stops::stops;
+pub use text::{readable, texts as operator_texts};
+pub use walk::OperatorCount;

@@ -1,0 +1,223 @@
+//! The counts of source lines: the one definition that all commands share.
+//!
+//! A line's count is the number of *arrivals* at it. An execution of an
+//! instruction of line L is an arrival at L
+//! - if the instruction that the same activation executed before it is of another line or of none, or there is none;
+//! - if control came round a loop that can go round without leaving L: the edge is a back edge, and on a
+//!   cycle of blocks that are all of L;
+//! - or if control came through a vertex that executes nothing: the root of a function that begins with a
+//!   loop, or the dispatch of an exception to its handler.
+//!
+//! So `while (*p) p++;` on one line arrives once per iteration, and the `for (…; …; i++)` of a loop whose body stands below it once, and
+//! once more whenever the body is done. A loop that can do both arrives for both reasons.
+//!
+//! A jump (`br`) of a line that has other code in the function is nowhere: it is passed over. Compilers give the jump at the end of an arm the line of its
+//! `if`, and the jump at the end of a loop the line of its `while`, and nobody who reads the source arrives there a second time. (It
+//! is still an instruction of its line.) So control that passes a block of nothing but such a jump comes, at the block behind it, from
+//! where it was before. If jumps are all that a line has (`break;`, `continue;`, `goto end;`, `} else {`), they are its code, and executing one is an arrival.
+//! The exception is the head of a loop without a condition, `while (1) {` or `for (;;) {`: a line of nothing but jumps
+//! back to code of a later line has no code and no count. `OperatorCount::position` and `OperatorCount::passed` hold what these rules decide.
+//!
+//! What `gcov` counts is the same with four exceptions. It counts blocks, not arrivals: a line that a block comes back to
+//! (the arguments of a call on lines of their own) is counted once there. It counts jumps that lead to the next instruction, of which WebAssembly has none;
+//! so `do {` has a count there. It enters a line by any of its blocks, even one of whose jumps alone is of the line. And it counts a loop that stays on its line by
+//! what is left when all entries from outside are taken off.
+//!
+//! An edge that was taken leads to an arrival even if the run was stopped right before the
+//! instruction that it leads to, or in jumps on the way.
+//!
+//! Every arrival happens at a fixed place: between two neighbours in a block,
+//! or at a block's entry over a fixed edge. So the counts of operators and edges give
+//! the number exactly: the sum of the counts of these places. A call on a line
+//! and the rest of that line after it are one arrival; of a line's several copies (inlined, generic) all arrivals are added.
+
+use std::collections::HashMap;
+
+use afterimage_graph::{Adjacency, Components};
+use afterimage_ids::{BlockId, EdgeId, EntityRef, FunctionCounts, OpId, SecondaryMap};
+use afterimage_program::Function;
+
+use crate::walk::code_blocks;
+use crate::{Line, OperatorCount};
+
+/// What happened on a source line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineCount {
+    /// Arrivals at the line.
+    pub arrivals: u64,
+    /// Instructions executed that come from the line.
+    pub instructions: u64,
+}
+
+/// The lines of a block that executes something; each may be unknown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Ends {
+    first: Option<Line>,
+    last: Option<Line>,
+    /// Nothing between them is of another line.
+    is_one: bool,
+}
+
+/// A fixed place where somebody arrives at a line whenever control comes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// At an operator within a block.
+    At(OpId),
+    /// At the beginning of an activation.
+    Entry,
+    /// Over an edge.
+    Over(EdgeId),
+}
+
+/// Adds the lines of one function to `lines`, those that never ran included.
+/// `operators` is what [`Profile::operators`](crate::Profile::operators) gives for it.
+/// O(operators + edges). `None` if a sum does not fit into 64 bits.
+pub fn add_lines(
+    function: &Function,
+    counts: &FunctionCounts,
+    operators: &[OperatorCount],
+    lines: &mut HashMap<Line, LineCount>,
+) -> Option<()> {
+    for (line, arrival) in arrivals(function, operators) {
+        let count = match arrival {
+            Arrival::At(op) => operators[op.index()].count,
+            Arrival::Entry => counts.entries,
+            Arrival::Over(edge) => counts.edges[edge.index()],
+        };
+        let sum = &mut lines.entry(line).or_default().arrivals;
+        *sum = sum.checked_add(count)?;
+    }
+    for operator in operators {
+        let Some(line) = line_of(operator) else {
+            continue;
+        };
+        let sum = &mut lines.entry(line).or_default().instructions;
+        *sum = sum.checked_add(operator.count)?;
+    }
+    Some(())
+}
+
+/// All places of a function where somebody arrives at a line; within a block in the order of its operators. Of the operators,
+/// their counts do not matter. O(operators + edges).
+pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, Arrival)> {
+    let mut arrivals = Vec::new();
+    let mut arrive = |line: Option<Line>, arrival| {
+        arrivals.extend(line.map(|line| (line, arrival)));
+    };
+    let mut ends = SecondaryMap::<BlockId, Option<Ends>>::with_capacity(function.cfg.blocks.len());
+    for (id, block) in code_blocks(function) {
+        let operators = &operators[block.ops.start.index()..block.ops.end.index()];
+        let mut steps = operators.iter().filter(|operator| operator.is_step());
+        let Some(first) = steps.next().map(line_of) else {
+            continue;
+        };
+        let (mut last, mut is_one) = (first, true);
+        for operator in steps {
+            let line = line_of(operator);
+            if line != last {
+                arrive(line, Arrival::At(operator.op));
+                is_one = false;
+            }
+            last = line;
+        }
+        ends[id] = Some(Ends {
+            first,
+            last,
+            is_one,
+        });
+    }
+    let jumps = Jumps::of(function, operators);
+    let (first_block, _) = jumps.behind(function.cfg.graph.root(), false);
+    if let Some(ends) = first_block.and_then(|block| ends[block]) {
+        arrive(ends.first, Arrival::Entry);
+    }
+    // Edges that lead from a line to itself.
+    let mut staying = Vec::new();
+    for (edge, transfer) in function.cfg.edges.iter() {
+        // What passes a block of nothing but a jump is counted where it comes from.
+        if jumps.0[transfer.from].is_some() {
+            continue;
+        }
+        let (Some(target), back) = jumps.behind(transfer.to, transfer.back) else {
+            continue;
+        };
+        let Some(to) = ends[target] else {
+            continue;
+        };
+        match ends[transfer.from].filter(|from| from.last == to.first) {
+            Some(from) if from.is_one && to.is_one => {
+                staying.push((edge, transfer.from, target, back));
+            }
+            Some(_) => {}
+            None => arrive(to.first, Arrival::Over(edge)),
+        }
+    }
+    if staying.iter().any(|(.., back)| *back) {
+        let pairs = staying
+            .iter()
+            .map(|(_, from, to, _)| (from.index(), to.index()));
+        let rounds = Components::compute(&Adjacency::new(function.cfg.blocks.len(), pairs));
+        for (edge, from, to, back) in staying {
+            if back && rounds.of(from.index()) == rounds.of(to.index()) {
+                arrive(ends[to].and_then(|to| to.first), Arrival::Over(edge));
+            }
+        }
+    }
+    arrivals
+}
+
+/// For each block of nothing but a jump that is passed over: the first block behind it that is none, and whether a back edge leads
+/// there. No block: jumps lead round in a circle.
+struct Jumps(SecondaryMap<BlockId, Option<(Option<BlockId>, bool)>>);
+
+impl Jumps {
+    /// O(operators + blocks): each block is followed once.
+    fn of(function: &Function, operators: &[OperatorCount]) -> Self {
+        let cfg = &function.cfg;
+        let mut alone = SecondaryMap::<BlockId, bool>::with_capacity(cfg.blocks.len());
+        for (id, block) in code_blocks(function) {
+            let own = &operators[block.ops.start.index()..block.ops.end.index()];
+            let mut instructions = own.iter().filter(|operator| operator.instruction);
+            alone[id] = instructions.next().is_some_and(|first| first.passed)
+                && instructions.next().is_none();
+        }
+        let mut behind = SecondaryMap::with_capacity(cfg.blocks.len());
+        let mut path = Vec::new();
+        let mut on_path = SecondaryMap::<BlockId, bool>::with_capacity(cfg.blocks.len());
+        for (id, _) in code_blocks(function) {
+            let mut at = id;
+            let mut found = loop {
+                if !alone[at] {
+                    break (Some(at), false);
+                }
+                if let Some(known) = behind[at] {
+                    break known;
+                }
+                let Some(&edge) = cfg.graph.out_edges(at).first().filter(|_| !on_path[at]) else {
+                    break (None, false);
+                };
+                on_path[at] = true;
+                path.push((at, cfg.edges[edge].back));
+                at = cfg.graph.to(edge);
+            };
+            while let Some((block, back)) = path.pop() {
+                found = (found.0, found.1 || back);
+                behind[block] = Some(found);
+            }
+        }
+        Self(behind)
+    }
+
+    /// Where control comes to from an edge into this block, and whether over a back edge.
+    fn behind(&self, block: BlockId, back: bool) -> (Option<BlockId>, bool) {
+        match self.0[block] {
+            None => (Some(block), back),
+            Some((target, more)) => (target, back || more),
+        }
+    }
+}
+
+/// The line that an operator stands in.
+pub fn line_of(operator: &OperatorCount) -> Option<Line> {
+    operator.position.map(Line::from)
+}

@@ -1,0 +1,243 @@
+//! The executions of single operators, and the line of each.
+
+use std::collections::HashSet;
+
+use afterimage_ids::{BlockId, EntityRef, OpId, OrigOffset, SecondaryMap};
+use afterimage_program::{Block, BlockKind, Function, Location};
+
+use crate::body::Decoded;
+use crate::{FunctionProfile, Line, ProfileError, Source};
+
+/// An operator of a body, with its executions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperatorCount {
+    /// Its ordinal in the body.
+    pub op: OpId,
+    /// Where it is in the original module.
+    pub offset: OrigOffset,
+    /// Whether it is an instruction; the markers of the block structure are not.
+    pub instruction: bool,
+    /// Whether control passes it over: a jump (`br`) of a line that has other code, or of no line.
+    pub passed: bool,
+    /// The block that it belongs to; `None` in code that cannot be reached.
+    pub block: Option<BlockId>,
+    /// How often it was executed, a trap in it included; for a marker, how often control passed it.
+    pub count: u64,
+    /// Where it comes from. An instruction of which the debug information says nothing, as compilers do of code that they merged or made up, is taken to come from where control comes from: the
+    /// last instruction before it that has a position, if that is the same line whichever way control comes; otherwise it has none. Markers have none.
+    /// The jump back of a loop without a condition (`while (1) {`) counts as such code.
+    pub position: Option<Location>,
+}
+
+impl OperatorCount {
+    /// Whether control arrives at its line with it, as [`lines`](crate::lines) defines.
+    pub fn is_step(&self) -> bool {
+        self.instruction && !self.passed
+    }
+}
+
+/// How many instructions a function executed: each block's executions times its
+/// instructions, less those that open activations did not reach.
+pub fn instructions(
+    function: &Function,
+    body: &[Decoded],
+    blocks: &SecondaryMap<BlockId, u64>,
+    stops: &[(BlockId, OpId)],
+) -> Result<u64, ProfileError> {
+    let overflow = || ProfileError::Overflow {
+        function: function.id,
+    };
+    let in_range = |from: usize, to: usize| -> u64 {
+        let ops = body.get(from..to).unwrap_or_default();
+        ops.iter().filter(|op| op.instruction).count() as u64
+    };
+    let mut sum = 0u64;
+    for (id, block) in code_blocks(function) {
+        let length = in_range(block.ops.start.index(), block.ops.end.index());
+        sum = blocks[id]
+            .checked_mul(length)
+            .and_then(|n| sum.checked_add(n))
+            .ok_or_else(overflow)?;
+    }
+    let mut known = None;
+    for &stop in stops {
+        // Deep recursion lists the same stop over and over.
+        let missed = match known {
+            Some((same, missed)) if same == stop => missed,
+            _ => in_range(stop.1.index(), function.cfg.blocks[stop.0].ops.end.index()),
+        };
+        known = Some((stop, missed));
+        sum = sum.checked_sub(missed).ok_or_else(overflow)?;
+    }
+    Ok(sum)
+}
+
+/// All operators of a body in order.
+pub fn operators(
+    function: &Function,
+    body: &[Decoded],
+    profile: &FunctionProfile,
+    source: &dyn Source,
+    into: &mut Vec<OperatorCount>,
+) {
+    positions(function, body, source, into);
+    let mut stops = profile.stops.as_slice();
+    for (id, block) in code_blocks(function) {
+        let here = stops.partition_point(|stop| stop.0 <= id);
+        let (mut own, rest) = stops.split_at(here);
+        stops = rest;
+        let mut count = profile.blocks[id];
+        for operator in &mut into[block.ops.start.index()..block.ops.end.index()] {
+            let ended = own.partition_point(|stop| stop.1 <= operator.op);
+            count -= ended as u64;
+            own = &own[ended..];
+            operator.block = Some(id);
+            operator.count = count;
+        }
+    }
+}
+
+/// All operators of a body in order, with their positions only. O(operators + edges).
+pub fn positions(
+    function: &Function,
+    body: &[Decoded],
+    source: &dyn Source,
+    into: &mut Vec<OperatorCount>,
+) {
+    into.clear();
+    into.extend(body.iter().enumerate().map(|(i, op)| OperatorCount {
+        op: OpId::new(i),
+        offset: op.offset,
+        instruction: op.instruction,
+        passed: op.jump,
+        block: None,
+        count: 0,
+        position: source.locate(op.offset).filter(|_| op.instruction),
+    }));
+    settle_jumps(function, into);
+    let before = before_blocks(function, into);
+    let mut blocks = code_blocks(function)
+        .filter(|(_, block)| !block.ops.is_empty())
+        .peekable();
+    let mut known = None;
+    for (at, operator) in into.iter_mut().enumerate() {
+        if let Some((id, _)) = blocks.next_if(|(_, block)| block.ops.start.index() == at) {
+            known = match before[id] {
+                Before::At(location) => Some(location),
+                Before::Unknown | Before::Apart => None,
+            };
+        }
+        if operator.instruction {
+            known = operator.position.or(known);
+            operator.position = known;
+        }
+    }
+}
+
+/// Decides which jumps control passes over; so far these are all. A jump that is all its line has in the function
+/// (`break;`, `goto end;`) is a step like any other instruction. If all jumps of such a line lead back to code of a later line, the line is
+/// the head of a loop without a condition: nothing is executed there, and the jumps lose their position. O(operators).
+fn settle_jumps(function: &Function, operators: &mut [OperatorCount]) {
+    let cfg = &function.cfg;
+    let (mut jumps, mut with_code, mut last) = (Vec::new(), HashSet::new(), None);
+    for (id, block) in code_blocks(function) {
+        for operator in &operators[block.ops.start.index()..block.ops.end.index()] {
+            let Some(line) = operator.position.map(Line::from) else {
+                continue;
+            };
+            if operator.passed {
+                jumps.push((id, operator.op, line));
+            } else if last.replace(line) != Some(line) {
+                with_code.insert(line);
+            }
+        }
+    }
+    jumps.retain(|(_, _, line)| !with_code.contains(line));
+    let heads_loop = |block: BlockId, line: Line| {
+        let [edge] = *cfg.graph.out_edges(block) else {
+            return false;
+        };
+        let target = &cfg.blocks[cfg.graph.to(edge)].ops;
+        let mut target = operators[target.start.index()..target.end.index()].iter();
+        let first = target
+            .find_map(|operator| operator.position)
+            .map(Line::from);
+        let is_later =
+            first.is_some_and(|first| first.file == line.file && first.number > line.number);
+        cfg.edges[edge].back && is_later
+    };
+    let others = jumps
+        .iter()
+        .filter(|(block, _, line)| !heads_loop(*block, *line));
+    let lone: HashSet<Line> = others.map(|(_, _, line)| *line).collect();
+    for (_, op, line) in jumps {
+        let operator = &mut operators[op.index()];
+        match lone.contains(&line) {
+            true => operator.passed = false,
+            false => operator.position = None,
+        }
+    }
+}
+
+/// Where the last instruction with a position came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Before {
+    /// Control was not seen to come.
+    #[default]
+    Unknown,
+    At(Location),
+    /// There is none, or it depends on the way.
+    Apart,
+}
+
+impl Before {
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unknown, one) | (one, Self::Unknown) => one,
+            (Self::At(a), Self::At(b)) if a == b => self,
+            // Of the line alone nothing but the column is lost.
+            (Self::At(a), Self::At(b)) if (a.file, a.line) == (b.file, b.line) => {
+                Self::At(Location { column: 0, ..a })
+            }
+            _ => Self::Apart,
+        }
+    }
+}
+
+/// For each block, where the last instruction before it came from. Each changes three times at most.
+fn before_blocks(
+    function: &Function,
+    operators: &[OperatorCount],
+) -> SecondaryMap<BlockId, Before> {
+    let cfg = &function.cfg;
+    let mut before: SecondaryMap<BlockId, Before> = SecondaryMap::new();
+    before[cfg.graph.root()] = Before::Apart;
+    let last = |block: &Block| {
+        let own = &operators[block.ops.start.index()..block.ops.end.index()];
+        own.iter().rev().find_map(|operator| operator.position)
+    };
+    let mut open = vec![cfg.graph.root()];
+    while let Some(id) = open.pop() {
+        let behind = match last(&cfg.blocks[id]) {
+            Some(location) => Before::At(location),
+            None => before[id],
+        };
+        for next in cfg.graph.successors(id) {
+            let all = before[next].or(behind);
+            if all != before[next] {
+                before[next] = all;
+                open.push(next);
+            }
+        }
+    }
+    before
+}
+
+/// The basic blocks of a function, in layout order.
+pub fn code_blocks(function: &Function) -> impl Iterator<Item = (BlockId, &Block)> {
+    function
+        .cfg
+        .blocks
+        .iter()
+        .filter(|(_, block)| block.kind == BlockKind::Code)
+}

@@ -1,0 +1,5 @@
+//! Tests of profiles from outside.
+
+mod locations;
+mod oracle;
+mod report;

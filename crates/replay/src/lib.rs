@@ -1,0 +1,6 @@
+//! A recorded execution, followed again without the engine: its path, its steps, its values, and the state at any moment.
+
+pub mod paths;
+pub mod state;
+pub mod steps;
+pub mod values;

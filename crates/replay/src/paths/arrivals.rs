@@ -1,0 +1,637 @@
+//! The arrivals at a source line, as marks of a path.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
+use afterimage_program::{BlockEnd, BlockKind, Cfg, Function, Program};
+use afterimage_wpp::{
+    Marking, Marks, Node, Occurrences as WppOccurrences, PathError, Segments, Visit, WholePath,
+};
+
+use super::own::OwnVisits;
+use afterimage_profile::body::decode;
+use afterimage_profile::lines::{Arrival, arrivals, line_of};
+use afterimage_profile::walk::{code_blocks, positions};
+use afterimage_profile::{Line, OperatorCount, ProfileError, Source, Stop};
+
+/// Where somebody arrives at a line in a function, as long as no exception leads there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineArrivals {
+    /// The function.
+    pub function: FuncId,
+    /// In which blocks, and how often in each.
+    pub inside: Vec<(BlockId, u64)>,
+    /// Where an activation begins.
+    pub entry: bool,
+    /// Between two blocks, executed one after the other.
+    pub over: Vec<(BlockId, BlockId)>,
+}
+
+/// Where somebody arrives at a line in a function. `None` if which blocks are executed does not tell that alone: where exceptions arrive, and
+/// where two edges join the same blocks. Linear in the function's body.
+///
+/// # Errors
+/// If the module's bytes are not those of the program.
+pub fn line_arrivals(
+    program: &Program,
+    module: &[u8],
+    source: &dyn Source,
+    function: &Function,
+    line: Line,
+) -> Result<Option<LineArrivals>, ProfileError> {
+    let (mut body, mut operators) = (Vec::new(), Vec::new());
+    decode(program, module, function, &mut body)?;
+    positions(function, &body, source, &mut operators);
+    let found = arrivals(function, &operators);
+    let here = found.iter().filter(|(other, _)| *other == line);
+    let places = Places::new(
+        function,
+        &operators,
+        line,
+        here.map(|(_, arrival)| *arrival),
+    );
+    let is_code = |&block: &BlockId| places.cfg.blocks[block].kind == BlockKind::Code;
+    let told = places.over.iter().all(|pair @ (from, to)| {
+        let is_caught = places.throws(*from) && places.caught(*to) == Some(false);
+        is_code(from) && is_code(to) && !places.not_over.contains(pair) && !is_caught
+    });
+    if !told {
+        return Ok(None);
+    }
+    let inside = places.inside.iter();
+    let mut inside: Vec<_> = inside
+        .map(|(&block, ops)| (block, ops.len() as u64))
+        .collect();
+    inside.sort_unstable();
+    let mut over: Vec<_> = places.over.iter().copied().collect();
+    over.sort_unstable();
+    Ok(Some(LineArrivals {
+        function: function.id,
+        inside,
+        entry: places.entry,
+        over,
+    }))
+}
+
+/// Where somebody arrives at a line in a function.
+struct Places<'a> {
+    cfg: &'a Cfg,
+    /// The operators in each block where that happens, ascending.
+    inside: HashMap<BlockId, Vec<OpId>>,
+    /// It happens where an activation begins.
+    entry: bool,
+    /// The pairs of vertices that an edge leads between on which that happens, and those with one where it does not.
+    over: HashSet<(BlockId, BlockId)>,
+    not_over: HashSet<(BlockId, BlockId)>,
+    /// The first operator of each block that is somewhere; a block of nothing but a jump that is passed over has none.
+    first: HashMap<BlockId, OpId>,
+    /// The operators of blocks that have some of the line, jumps left out, and whether they are of the line.
+    steps: HashMap<BlockId, Vec<(OpId, bool)>>,
+}
+
+/// The arrivals at a line, as marks of a path's nodes.
+pub(super) struct Arrivals<'a, S> {
+    path: &'a WholePath<S>,
+    places: HashMap<FuncId, Places<'a>>,
+    /// The positions in nodes, of those that have any.
+    inside: HashMap<NodeId, Vec<u64>>,
+    /// Something depended on more than what a path says.
+    ambiguous: Cell<bool>,
+}
+
+impl<'a, S: Segments> Arrivals<'a, S> {
+    /// None yet.
+    pub(super) fn new(path: &'a WholePath<S>) -> Self {
+        Self {
+            path,
+            places: HashMap::new(),
+            inside: HashMap::new(),
+            ambiguous: Cell::new(false),
+        }
+    }
+
+    /// Adds those of a function. Linear in its body and in the blocks of all nodes.
+    pub(super) fn add(
+        &mut self,
+        program: &'a Program,
+        module: &[u8],
+        source: &dyn Source,
+        function: FuncId,
+        line: Line,
+    ) -> Result<(), ProfileError> {
+        let Some(code) = program.function(function) else {
+            return Ok(());
+        };
+        if self.places.contains_key(&function) {
+            return Ok(());
+        }
+        let (mut body, mut operators) = (Vec::new(), Vec::new());
+        decode(program, module, code, &mut body)?;
+        positions(code, &body, source, &mut operators);
+        let found = arrivals(code, &operators);
+        let here = found.iter().filter(|(other, _)| *other == line);
+        let places = Places::new(code, &operators, line, here.map(|(_, arrival)| *arrival));
+        for (id, node) in self.path.nodes().iter() {
+            if node.function != function {
+                continue;
+            }
+            let mut marks = Vec::new();
+            let mut before = None;
+            for (at, &block) in node.blocks.iter().enumerate() {
+                let over = before.map(|before| self.over(&places, before, block));
+                let count = over.unwrap_or(0) + places.inside_of(block).len() as u64;
+                marks.extend((0..count).map(|_| at as u64));
+                before = Some(block);
+            }
+            if !marks.is_empty() {
+                self.inside.insert(id, marks);
+            }
+        }
+        self.places.insert(function, places);
+        Ok(())
+    }
+
+    /// The positions of all marks in nodes, those of joinings included, if which nodes are executed tells them: a joining that depends on what was executed before it
+    /// stands behind the node before, if that always leads there. `None` if that is not so. Linear in the blocks of all nodes and the edges at their ends.
+    pub(super) fn by_nodes(&self) -> Option<ByNodes> {
+        let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::new();
+        for (id, node) in self.path.nodes().iter() {
+            if let (true, [first, ..]) = (self.places.contains_key(&node.function), &*node.blocks) {
+                let ends = ends.entry(node.function).or_default();
+                ends.nodes.push((id, node));
+                ends.firsts.insert(*first);
+                ends.lasts.extend(node.blocks.last());
+            }
+        }
+        let mut all = Vec::new();
+        for (function, ends) in &ends {
+            let places = &self.places[function];
+            let (mut at, mut behind) = (HashSet::new(), HashSet::new());
+            for &first in &ends.firsts {
+                match places.joins(first, &ends.lasts)? {
+                    Joins::Never => {}
+                    Joins::Always => drop(at.insert(first)),
+                    Joins::After(blocks) => {
+                        if !blocks
+                            .iter()
+                            .all(|&last| places.only_leads(last, first, &ends.firsts))
+                        {
+                            return None;
+                        }
+                        behind.extend(blocks);
+                    }
+                }
+            }
+            for &(id, node) in &ends.nodes {
+                let (Some(first), Some(last)) = (node.blocks.first(), node.blocks.last()) else {
+                    continue;
+                };
+                let inside = self.inside.get(&id).map_or(&[][..], Vec::as_slice);
+                let at = at.contains(first).then_some(0);
+                let behind = behind.contains(last).then_some(node.length());
+                let own = at.into_iter().chain(inside.iter().copied()).chain(behind);
+                all.push((id, own.collect()));
+            }
+        }
+        let nodes = self.path.nodes();
+        let is_behind = |(node, positions): &(NodeId, Vec<u64>)| {
+            positions.last() == Some(&nodes[*node].length())
+        };
+        Some(ByNodes {
+            behind: all.iter().any(is_behind),
+            positions: all,
+        })
+    }
+
+    /// Whether nodes of these functions were left out of the recording.
+    pub(super) fn leaves_out(&self) -> bool {
+        let mut nodes = self.path.nodes().values();
+        nodes.any(|node| node.left_out > 0 && self.places.contains_key(&node.function))
+    }
+
+    /// Whether something that was asked depended on more than what a path says.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.ambiguous.get()
+    }
+
+    /// How many arrivals in the last block were not come to when the run ended.
+    pub(super) fn unreached(&self, stops: &[Stop]) -> u64 {
+        let mut sum = 0;
+        for stop in stops {
+            let inside = self.places.get(&stop.function);
+            let inside = inside.map_or(&[][..], |places| places.inside_of(stop.block));
+            sum += inside.iter().filter(|&&op| op >= stop.next).count() as u64;
+        }
+        sum
+    }
+
+    /// How many arrivals there are between two blocks of which one follows the other in an activation.
+    fn over(&self, places: &Places<'_>, from: BlockId, to: BlockId) -> u64 {
+        let over = places.over.contains(&(from, to));
+        let not_over = places.not_over.contains(&(from, to));
+        // An exception goes from the block to a dispatch vertex first.
+        let thrown = places.throws(from).then(|| places.caught(to)).flatten();
+        let ways = [over.then_some(true), not_over.then_some(false), thrown];
+        let mut ways = ways.into_iter().flatten();
+        let first = ways.next();
+        if ways.any(|way| Some(way) != first) {
+            self.ambiguous.set(true);
+        }
+        u64::from(first == Some(true))
+    }
+}
+
+/// The positions of marks in nodes.
+pub(super) struct ByNodes {
+    pub(super) positions: Vec<(NodeId, Vec<u64>)>,
+    /// Some stand behind their node's last block.
+    pub(super) behind: bool,
+}
+
+/// With what the executed nodes of a function begin and end.
+#[derive(Default)]
+struct Ends<'a> {
+    nodes: Vec<(NodeId, &'a Node)>,
+    firsts: HashSet<BlockId>,
+    lasts: HashSet<BlockId>,
+}
+
+/// When somebody arrives at a line where a node begins.
+enum Joins {
+    Never,
+    Always,
+    /// If the node before ends with one of these blocks.
+    After(Vec<BlockId>),
+}
+
+impl<'a> Places<'a> {
+    /// When somebody arrives at the line where a node begins with this block; what is executed before it in an activation ends with one of `lasts`. `None` if that does
+    /// not tell.
+    fn joins(&self, first: BlockId, lasts: &HashSet<BlockId>) -> Option<Joins> {
+        let graph = &self.cfg.graph;
+        // The beginning of an activation, and the dispatch of an exception.
+        let entered = (first == graph.root()).then_some(self.entry);
+        let mut others = entered.into_iter().chain(self.caught(first));
+        let (mut yes, mut no) = (Vec::new(), false);
+        for &edge in graph.in_edges(first) {
+            let pair = (graph.from(edge), first);
+            match (self.over.contains(&pair), self.not_over.contains(&pair)) {
+                _ if !lasts.contains(&pair.0) => {}
+                (true, true) => return None,
+                (true, false) => yes.push(pair.0),
+                (false, _) => no = true,
+            }
+        }
+        let mut others_all = others.clone();
+        if !no && others_all.all(|other| other) {
+            let is_any = others.next().is_some() || !yes.is_empty();
+            return is_any.then_some(Joins::Always);
+        }
+        match others.any(|other| other) {
+            true => None,
+            false if yes.is_empty() => Some(Joins::Never),
+            false => Some(Joins::After(yes)),
+        }
+    }
+
+    /// Whether control that comes to the end of a node that ends with `last` goes on right away with a node that begins with `first`.
+    fn only_leads(&self, last: BlockId, first: BlockId, firsts: &HashSet<BlockId>) -> bool {
+        let graph = &self.cfg.graph;
+        let is_plain = matches!(
+            self.cfg.blocks[last].end,
+            BlockEnd::Fall | BlockEnd::Jump | BlockEnd::Branch | BlockEnd::Table
+        );
+        let mut ways = graph.out_edges(last).iter().map(|&edge| graph.to(edge));
+        is_plain
+            && ways.all(|to| {
+                let is_code = self.cfg.blocks[to].kind == BlockKind::Code;
+                to == first || is_code && !firsts.contains(&to)
+            })
+    }
+
+    fn new(
+        function: &'a Function,
+        operators: &[OperatorCount],
+        line: Line,
+        arrivals: impl Iterator<Item = Arrival>,
+    ) -> Self {
+        let cfg = &function.cfg;
+        let (mut first, mut steps) = (HashMap::new(), HashMap::new());
+        for (id, block) in code_blocks(function) {
+            let all = operators[block.ops.start.index()..block.ops.end.index()].iter();
+            let all = all.filter(|operator| operator.is_step());
+            let is_own = |operator: &OperatorCount| line_of(operator) == Some(line);
+            if let Some(operator) = all.clone().next() {
+                first.insert(id, operator.op);
+            }
+            if all.clone().any(is_own) {
+                let all = all.map(|operator| (operator.op, is_own(operator)));
+                steps.insert(id, Vec::from_iter(all));
+            }
+        }
+        let mut places = Self {
+            cfg,
+            inside: HashMap::new(),
+            entry: false,
+            over: HashSet::new(),
+            not_over: HashSet::new(),
+            first,
+            steps,
+        };
+        let mut edges = HashSet::new();
+        for arrival in arrivals {
+            match arrival {
+                Arrival::Entry => places.entry = true,
+                Arrival::Over(edge) => drop(edges.insert(edge)),
+                Arrival::At(op) => {
+                    if let Some(block) = function.block_of(op) {
+                        places.inside.entry(block).or_default().push(op);
+                    }
+                }
+            }
+        }
+        for (id, edge) in cfg.edges.iter() {
+            let pairs = if edges.contains(&id) {
+                &mut places.over
+            } else {
+                &mut places.not_over
+            };
+            pairs.insert((edge.from, edge.to));
+        }
+        places
+    }
+
+    fn inside_of(&self, block: BlockId) -> &[OpId] {
+        self.inside.get(&block).map_or(&[], Vec::as_slice)
+    }
+
+    fn is_dispatch(&self, block: BlockId) -> bool {
+        matches!(self.cfg.blocks[block].kind, BlockKind::Dispatch(_))
+    }
+
+    /// Whether an exception may leave a block for a dispatch vertex.
+    fn throws(&self, block: BlockId) -> bool {
+        let graph = &self.cfg.graph;
+        let mut edges = graph.out_edges(block).iter();
+        edges.any(|&edge| self.is_dispatch(graph.to(edge)))
+    }
+
+    /// Whether somebody arrives where an exception is caught by this block; `None` if none is.
+    fn caught(&self, block: BlockId) -> Option<bool> {
+        let graph = &self.cfg.graph;
+        let edges = graph.in_edges(block).iter().copied();
+        let mut catching = edges.filter(|&edge| self.is_dispatch(graph.from(edge)));
+        let edge = catching.next()?;
+        Some(self.over.contains(&(graph.from(edge), block)))
+    }
+}
+
+/// Arrivals as marks that look at them where they are.
+pub(super) struct Shared<'a, S>(pub Rc<Arrivals<'a, S>>);
+
+impl<S: Segments> Marking for Shared<'_, S> {
+    fn inside(&self, node: NodeId) -> &[u64] {
+        self.0.inside.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64 {
+        let arrivals = &*self.0;
+        let nodes = arrivals.path.nodes();
+        let places = arrivals.places.get(&nodes[node].function);
+        let (Some(places), Some(&block)) = (places, nodes[node].blocks.first()) else {
+            return 0;
+        };
+        match before.map(|before| nodes[before].blocks.last()) {
+            None => u64::from(places.entry),
+            Some(Some(&before)) => arrivals.over(places, before, block),
+            Some(None) => 0,
+        }
+    }
+}
+
+/// All arrivals at a line, in the order of time.
+pub struct ArrivalTimes<'a, S> {
+    path: &'a WholePath<S>,
+    arrivals: Rc<Arrivals<'a, S>>,
+    times: Times<'a, S>,
+    count: u64,
+}
+
+/// How arrivals are found.
+pub(super) enum Times<'a, S> {
+    /// Nodes alone tell where they are, and only segments that hold what is asked for are opened.
+    Nodes {
+        all: WppOccurrences<'a, S>,
+        /// Some are behind nodes: of these, what would follow the last node of all is not executed.
+        behind: bool,
+    },
+    /// All segments were looked at.
+    Marks(Marks<'a, S, Shared<'a, S>>),
+}
+
+impl<S: Segments> Times<'_, S> {
+    /// How many there are.
+    pub(super) fn count(&self) -> Result<u64, PathError<S::Error>> {
+        Ok(match self {
+            Self::Nodes { all, behind } => {
+                let count = all.count();
+                let last = if *behind { all.select(count)? } else { None };
+                let beyond = last.is_some_and(|last| last.time > all.path().length());
+                count - u64::from(beyond)
+            }
+            Self::Marks(marks) => marks.count(),
+        })
+    }
+
+    fn select(&self, number: u64) -> Result<Option<u64>, PathError<S::Error>> {
+        match self {
+            Self::Nodes { all, .. } => Ok(all.select(number)?.map(|found| found.time)),
+            Self::Marks(marks) => marks.select(number),
+        }
+    }
+}
+
+/// An arrival at a line: right before its first operator is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrivedAt {
+    /// The time of the operator's block, which comes after the arrival's where jumps lead to the line.
+    pub time: u64,
+    /// The operator; `None` if the run ended on the way to it, and the time is that of the arrival.
+    pub op: Option<OpId>,
+}
+
+/// An operator that was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The time of its block.
+    pub time: u64,
+    /// The function that it is in.
+    pub function: FuncId,
+    /// The operator.
+    pub op: OpId,
+}
+
+impl<'a, S: Segments> ArrivalTimes<'a, S> {
+    /// Of these, the first `count`.
+    pub(super) fn new(
+        path: &'a WholePath<S>,
+        arrivals: Rc<Arrivals<'a, S>>,
+        times: Times<'a, S>,
+        count: u64,
+    ) -> Self {
+        Self {
+            path,
+            arrivals,
+            times,
+            count,
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The positions of the blocks of a node in which there are arrivals, ascending, one for each; those where the node begins are not among them.
+    pub fn inside(&self, node: NodeId) -> &[u64] {
+        let inside = self.arrivals.inside.get(&node);
+        inside.map_or(&[], Vec::as_slice)
+    }
+
+    /// How many there are where a node begins, which follows another one in its activation, or begins it.
+    pub fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64 {
+        Shared(Rc::clone(&self.arrivals)).joining(before, node)
+    }
+
+    /// The operators in a block with an arrival right before them, ascending.
+    pub fn operators(&self, function: FuncId, block: BlockId) -> &[OpId] {
+        let places = self.arrivals.places.get(&function);
+        places.map_or(&[], |places| places.inside_of(block))
+    }
+
+    /// When the k-th is, from 1; `None` if there are not so many. Linear in the grammar of its segment.
+    ///
+    /// # Errors
+    /// If the segment cannot be read.
+    pub fn time(&self, number: u64) -> Result<Option<u64>, PathError<S::Error>> {
+        match number <= self.count {
+            true => self.times.select(number),
+            false => Ok(None),
+        }
+    }
+
+    /// How many there are at block T and before. O(log arrivals) times what [`time`](Self::time) takes.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn by(&self, time: u64) -> Result<u64, PathError<S::Error>> {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = high - (high - low) / 2;
+            match self.time(middle)? {
+                Some(found) if found <= time => low = middle,
+                _ => high = middle - 1,
+            }
+        }
+        Ok(low)
+    }
+
+    /// The k-th, from 1; `None` if there are not so many.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn get(&self, number: u64) -> Result<Option<ArrivedAt>, PathError<S::Error>> {
+        let Some(time) = self.time(number)? else {
+            return Ok(None);
+        };
+        let mut cursor = self.path.cursor();
+        let Some(mut visit) = cursor.seek(time)? else {
+            return Ok(None);
+        };
+        let nodes = self.path.nodes();
+        let function = nodes[visit.node].function;
+        let places = self.arrivals.places.get(&function);
+        let block = |visit: &Visit, time: u64| {
+            let at = (time - visit.start) as usize;
+            nodes[visit.node].blocks.get(at).copied()
+        };
+        let inside = match (block(&visit, time), places) {
+            (Some(block), Some(places)) => places.inside_of(block),
+            _ => &[],
+        };
+        // Of a block's arrivals that at its start is the first one, and those inside follow in the order of its operators.
+        let mut later = 0;
+        while self.times.select(number + later + 1)? == Some(time) {
+            later += 1;
+        }
+        let position = (inside.len() as u64).checked_sub(later + 1);
+        if let Some(&op) = position.and_then(|position| inside.get(position as usize)) {
+            let op = Some(op);
+            return Ok(Some(ArrivedAt { time, op }));
+        }
+        // Jumps lead on in the same activation.
+        let mut at = time;
+        while let (Some(block), Some(places)) = (block(&visit, at), places) {
+            if let Some(&op) = places.first.get(&block) {
+                let op = Some(op);
+                return Ok(Some(ArrivedAt { time: at, op }));
+            }
+            at += 1;
+            if at > visit.last() {
+                match cursor.next()? {
+                    Some(next) if nodes[next.node].function == function => visit = next,
+                    _ => break,
+                }
+            }
+        }
+        Ok(Some(ArrivedAt { time, op: None }))
+    }
+
+    /// The line's operators that the k-th executes, from 1, in the order of time: those up to where its activation leaves the line or arrives there
+    /// again, whatever it calls on the way. No operator twice. Where the run ended in the last block, the operators behind that are among them. None
+    /// if there are not so many arrivals, or the run ended on the way to the line. Takes what [`get`](Self::get) takes, and O(1) for each node of the activation.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn executed(&self, number: u64) -> Result<Vec<Step>, PathError<S::Error>> {
+        let mut found = Vec::new();
+        let Some(ArrivedAt { time, op: Some(op) }) = self.get(number)? else {
+            return Ok(found);
+        };
+        let mut visits = OwnVisits::from(self.path, time)?;
+        let nodes = self.path.nodes();
+        let (from, mut before) = ((time, op), None);
+        while let Some(visit) = visits.next()? {
+            let Node {
+                function, blocks, ..
+            } = &nodes[visit.node];
+            let Some(places) = self.arrivals.places.get(function) else {
+                break;
+            };
+            let timed = (visit.start..).zip(blocks);
+            for (time, &block) in timed.filter(|(time, _)| *time >= from.0) {
+                if before.is_some_and(|before| self.arrivals.over(places, before, block) > 0) {
+                    return Ok(found);
+                }
+                before = Some(block);
+                let Some(steps) = places.steps.get(&block) else {
+                    // A jump leads on.
+                    match places.first.contains_key(&block) {
+                        true => return Ok(found),
+                        false => continue,
+                    }
+                };
+                for &(op, is_own) in steps.iter().filter(|(op, _)| (time, *op) >= from) {
+                    if !is_own {
+                        return Ok(found);
+                    }
+                    let function = *function;
+                    found.push(Step { time, function, op });
+                }
+            }
+        }
+        Ok(found)
+    }
+}

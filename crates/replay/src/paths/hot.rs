@@ -1,0 +1,221 @@
+//! Hot paths: the Ball–Larus paths that were executed, and how often.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, SecondaryMap};
+use afterimage_program::Program;
+use afterimage_wpp::{Continuation, PathError, Segments, WholePath};
+
+use afterimage_profile::body::decode;
+use afterimage_profile::{Line, ProfileError, Source, Stop, walk};
+
+/// A path that was executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HotPath {
+    /// The node of the whole path.
+    pub node: NodeId,
+    /// The function.
+    pub function: FuncId,
+    /// Its blocks.
+    pub blocks: Box<[BlockId]>,
+    /// Where its activation goes on.
+    pub then: Continuation,
+    /// How often it was executed.
+    pub count: u64,
+    /// How many executions of blocks that makes.
+    pub executed: u64,
+    /// How many instructions were executed in it.
+    pub instructions: u64,
+    /// The source lines that it comes from, ascending.
+    pub lines: Vec<Line>,
+}
+
+/// The hot paths of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HotPaths {
+    /// The hottest first.
+    pub rows: Vec<HotPath>,
+    /// How many different paths were executed.
+    pub paths: u64,
+    /// How many times a path was executed.
+    pub executions: u64,
+    /// How many blocks were executed.
+    pub blocks: u64,
+    /// How many instructions were executed.
+    pub instructions: u64,
+}
+
+/// Why hot paths cannot be had. `E` is why a segment cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum HotError<E> {
+    /// The path.
+    #[error(transparent)]
+    Path(#[from] PathError<E>),
+    /// The program's bodies.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// A path is of a function that the program does not have.
+    #[error("the path names {0}, which the program does not define")]
+    NoFunction(FuncId),
+    /// The numbers of a damaged file.
+    #[error("the path is longer than any run can be")]
+    TooMany,
+}
+
+fn add<E>(a: u64, b: u64) -> Result<u64, HotError<E>> {
+    a.checked_add(b).ok_or(HotError::TooMany)
+}
+
+/// A program: its graphs, the bytes that it was parsed from, and where these come from.
+#[derive(Clone, Copy)]
+pub struct Code<'a> {
+    /// The graphs.
+    pub program: &'a Program,
+    /// The bytes.
+    pub module: &'a [u8],
+    /// Where they come from.
+    pub source: &'a dyn Source,
+}
+
+impl HotPaths {
+    /// The `top` paths in which most instructions were executed, of one function or of all. `stops` say where the activations stood that were open at
+    /// the end of the run: what follows there was not executed. `continuations` say of each node where its activation goes on. The sums are over all paths of the functions asked for.
+    ///
+    /// Linear in the number of nodes and segments, and in the bodies of functions that were executed; one segment is opened.
+    ///
+    /// # Errors
+    /// If the path or a body cannot be read, or these do not go together.
+    pub fn of<S: Segments>(
+        path: &WholePath<S>,
+        continuations: &[Continuation],
+        code: Code<'_>,
+        stops: &[Stop],
+        function: Option<FuncId>,
+        top: Option<usize>,
+    ) -> Result<Self, HotError<S::Error>> {
+        let Code {
+            program, module, ..
+        } = code;
+        let mut counts: SecondaryMap<NodeId, u64> = SecondaryMap::new();
+        for summary in path.segments().summaries() {
+            for &(node, count) in &summary.node_counts {
+                counts[node] = add(counts[node], count)?;
+            }
+        }
+        let wanted = |of: FuncId| function.is_none_or(|function| function == of);
+        let executed = path
+            .nodes()
+            .iter()
+            .filter(|&(id, node)| counts[id] > 0 && node.left_out == 0 && wanted(node.function));
+        let mut order: Vec<_> = executed.map(|(id, node)| (node.function, id)).collect();
+        order.sort_unstable();
+        let mut hot = Self::default();
+        let mut body = Vec::new();
+        let missed = missed(path, program, module, stops)?;
+        // How many instructions the blocks have of the function at hand.
+        let mut lengths: (Option<FuncId>, SecondaryMap<BlockId, u64>) = Default::default();
+        for (function, id) in order {
+            if lengths.0 != Some(function) {
+                let defined = program.function(function);
+                let defined = defined.ok_or(HotError::NoFunction(function))?;
+                decode(program, module, defined, &mut body)?;
+                lengths = (Some(function), SecondaryMap::new());
+                for (block, code) in walk::code_blocks(defined) {
+                    let ops = body.get(code.ops.start.index()..code.ops.end.index());
+                    let ops = ops.unwrap_or_default().iter();
+                    lengths.1[block] = ops.filter(|op| op.instruction).count() as u64;
+                }
+            }
+            let node = &path.nodes()[id];
+            let once: u64 = node.blocks.iter().map(|&block| lengths.1[block]).sum();
+            let cut = missed.filter(|&(at, _)| at == id).map_or(0, |(_, ops)| ops);
+            let times = |length| counts[id].checked_mul(length).ok_or(HotError::TooMany);
+            let row = HotPath {
+                node: id,
+                function,
+                blocks: node.blocks.clone(),
+                then: continuations.get(id.index()).copied().unwrap_or_default(),
+                count: counts[id],
+                executed: times(node.length())?,
+                // The last block is one of the path's.
+                instructions: times(once)? - cut,
+                lines: Vec::new(),
+            };
+            hot.paths += 1;
+            hot.executions = add(hot.executions, row.count)?;
+            hot.blocks = add(hot.blocks, row.executed)?;
+            hot.instructions = add(hot.instructions, row.instructions)?;
+            hot.rows.push(row);
+        }
+        hot.rows
+            .sort_by_key(|row| Reverse((row.instructions, row.executed)));
+        hot.rows.truncate(top.unwrap_or(usize::MAX));
+        hot.add_lines(code)?;
+        Ok(hot)
+    }
+
+    fn add_lines(&mut self, code: Code<'_>) -> Result<(), ProfileError> {
+        let Code {
+            program,
+            module,
+            source,
+        } = code;
+        if source.files().is_empty() {
+            return Ok(());
+        }
+        let mut order: Vec<_> = (0..self.rows.len()).collect();
+        order.sort_by_key(|&row| self.rows[row].function);
+        let (mut body, mut operators, mut known) = (Vec::new(), Vec::new(), None);
+        for row in order {
+            let row = &mut self.rows[row];
+            let Some(function) = program.function(row.function) else {
+                continue;
+            };
+            if known != Some(row.function) {
+                decode(program, module, function, &mut body)?;
+                walk::positions(function, &body, source, &mut operators);
+                known = Some(row.function);
+            }
+            let ops = row.blocks.iter().flat_map(|&block| {
+                let ops = &function.cfg.blocks[block].ops;
+                &operators[ops.start.index()..ops.end.index()]
+            });
+            let lines: BTreeSet<Line> = ops.filter_map(|op| op.position.map(Line::from)).collect();
+            row.lines = lines.into_iter().collect();
+        }
+        Ok(())
+    }
+}
+
+/// The path that was executed last, and how many instructions of its last block were not, if the run ended in the block.
+///
+/// The activations below it stand at calls, behind which their blocks end.
+fn missed<S: Segments>(
+    path: &WholePath<S>,
+    program: &Program,
+    module: &[u8],
+    stops: &[Stop],
+) -> Result<Option<(NodeId, u64)>, HotError<S::Error>> {
+    if stops.is_empty() {
+        return Ok(None);
+    }
+    let Some(visit) = path.cursor().seek(path.length())? else {
+        return Ok(None);
+    };
+    let node = &path.nodes()[visit.node];
+    let own =
+        |stop: &&Stop| stop.function == node.function && node.blocks.last() == Some(&stop.block);
+    // Of several stops in the block the innermost activation's is the one that is not behind a call.
+    let Some(stop) = stops.iter().filter(own).min_by_key(|stop| stop.next) else {
+        return Ok(None);
+    };
+    let function = program.function(stop.function);
+    let function = function.ok_or(HotError::NoFunction(stop.function))?;
+    let mut body = Vec::new();
+    decode(program, module, function, &mut body)?;
+    let end = function.cfg.blocks[stop.block].ops.end;
+    let left = body.get(stop.next.index()..end.index()).unwrap_or_default();
+    let left = left.iter().filter(|op| op.instruction).count() as u64;
+    Ok(Some((visit.node, left)))
+}

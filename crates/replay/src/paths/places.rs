@@ -1,0 +1,101 @@
+//! Where blocks come from.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, OrigOffset};
+use afterimage_program::{Location, Program};
+
+use afterimage_profile::body::decode;
+use afterimage_profile::walk::{code_blocks, positions};
+use afterimage_profile::{ProfileError, Source};
+
+/// Where a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockPlace {
+    /// Its first operator, in the original module.
+    pub offset: OrigOffset,
+    /// Where its first instruction with a position comes from.
+    pub position: Option<Location>,
+    /// Where its last instruction comes from: the call, if it ends with one.
+    pub end: Option<Location>,
+}
+
+/// Finds where blocks come from. A function is looked at when it is first asked about, in time linear in its body; after that a
+/// question takes O(1).
+pub struct Places<'a> {
+    program: &'a Program,
+    module: &'a [u8],
+    source: &'a dyn Source,
+    known: RefCell<HashMap<FuncId, Rc<[BlockPlace]>>>,
+}
+
+impl<'a> Places<'a> {
+    /// The blocks of a program; `module` is what it was parsed from.
+    pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
+        Self {
+            program,
+            module,
+            source,
+            known: RefCell::default(),
+        }
+    }
+
+    /// Whether lines of source files are known at all.
+    pub fn has_files(&self) -> bool {
+        !self.source.files().is_empty()
+    }
+
+    /// The path of a source file.
+    pub fn file(&self, location: Location) -> &str {
+        let files = self.source.files();
+        let path = files.get(location.file.0 as usize);
+        path.map_or("", String::as_str)
+    }
+
+    /// As much of the path of a source file as is shown.
+    pub fn shown(&self, location: Location) -> &str {
+        self.source.shown_path(location.file)
+    }
+
+    /// Where a basic block is; `None` if there is no such block.
+    ///
+    /// # Errors
+    /// If the module's bytes are not those of the program.
+    pub fn block(
+        &self,
+        function: FuncId,
+        block: BlockId,
+    ) -> Result<Option<BlockPlace>, ProfileError> {
+        let known = self.known.borrow().get(&function).map(Rc::clone);
+        let blocks = match known {
+            Some(blocks) => blocks,
+            None => {
+                let blocks = self.of(function)?;
+                self.known.borrow_mut().insert(function, Rc::clone(&blocks));
+                blocks
+            }
+        };
+        Ok(blocks.get(block.index()).copied())
+    }
+
+    fn of(&self, function: FuncId) -> Result<Rc<[BlockPlace]>, ProfileError> {
+        let Some(function) = self.program.function(function) else {
+            return Ok(Rc::default());
+        };
+        let (mut body, mut operators) = (Vec::new(), Vec::new());
+        decode(self.program, self.module, function, &mut body)?;
+        positions(function, &body, self.source, &mut operators);
+        let places = code_blocks(function).map(|(_, block)| {
+            let own = &operators[block.ops.start.index()..block.ops.end.index()];
+            let mut instructions = own.iter().rev().filter(|operator| operator.instruction);
+            BlockPlace {
+                offset: block.offsets.start,
+                position: own.iter().find_map(|operator| operator.position),
+                end: instructions.next().and_then(|last| last.position),
+            }
+        });
+        Ok(places.collect())
+    }
+}

@@ -1,0 +1,645 @@
+//! Positions in a run, as people write them.
+//!
+//! ```text
+//! 123456, t=123,456  the block that is executed as the 123456th
+//! start, end         the first block, the last
+//! -1, -1000          the last block, the 1000th from the end
+//! 50%, 99.9%         so much of the run; rounded down, but not below the first block
+//! func#3             the first block of the 3rd call of a function
+//! file.c:42#3        the block in which line 42 is arrived at for the 3rd time
+//! @0x1f3#3, f+0x2a#3 the block with this operator, executed for the 3rd time
+//! ```
+//! `#last` is the last time; a place without `#` is its first time. Places are written as [`afterimage_profile::location`] describes.
+//!
+//! *Arrivals at a line* are those that a profile counts as the line's executions, so `#K` counts
+//! up to that number. An arrival within a block is at the time of the block. An arrival over an edge is at the time of the first
+//! block after the edge, even if that is an unconditional jump on the way to the line.
+//!
+//! Where it matters what there is *at* a place, a position is a [moment](Positions::moment) within a block: right before the first operator of
+//! the line, before the operator, or behind the function's prologue. `func+0` is a function's very first operator.
+
+use std::collections::HashSet;
+use std::error::Error;
+use std::rc::Rc;
+
+use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
+use afterimage_program::{Names, Program, SourceMap};
+use afterimage_wpp::{MarksError, Occurrences, PathError, Segments, TargetError, WholePath};
+use thiserror::Error as ThisError;
+
+use super::arrivals::{ArrivalTimes, Arrivals, ByNodes, Shared, Step, Times};
+use super::numbering::{NumberError, Numbering};
+use super::own::OwnVisits;
+use crate::values::{Types, block_at};
+use afterimage_profile::location::{
+    self, Form, Occurrence, Place, ResolveError, form, split_occurrence,
+};
+use afterimage_profile::{Line, ProfileError, PrologueEnd, Resolver, Stop, prologue_end};
+
+/// A moment of a run: right before something is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// The time of the block.
+    pub time: u64,
+    /// Which of the block's operators; `None` for its start.
+    pub op: Option<OpId>,
+}
+
+impl At {
+    fn block(time: u64) -> Self {
+        Self { time, op: None }
+    }
+}
+
+/// Where the prologue of a function's activations ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prologue {
+    end: Option<PrologueEnd>,
+    /// The last block in which its end may have been come to.
+    until: u64,
+}
+
+impl Prologue {
+    /// The moment behind it in an activation that begins at a time; where the activation begins, if it has none that is known, or the run ended
+    /// in it.
+    pub fn behind(&self, entered: u64) -> At {
+        let end = self.end.filter(|end| entered + end.blocks <= self.until);
+        end.map_or(At::block(entered), |end| At {
+            time: entered + end.blocks,
+            op: Some(end.op),
+        })
+    }
+}
+
+/// Finds positions in a run.
+pub struct Positions<'a, S> {
+    path: &'a WholePath<S>,
+    program: &'a Program,
+    module: &'a [u8],
+    names: &'a Names,
+    source: &'a SourceMap<'a>,
+    stops: &'a [Stop],
+    numbering: Numbering,
+}
+
+/// Why a text is no position of a run. `E` is why a segment of its path cannot be loaded.
+#[derive(Debug, ThisError)]
+pub enum PositionError<E: Error + 'static> {
+    /// It is no place of the program.
+    #[error(transparent)]
+    Place(#[from] ResolveError),
+    /// The run executed nothing.
+    #[error("the run executed no block, so it has no positions")]
+    Empty,
+    /// No such block was executed.
+    #[error(
+        "the run has {length} blocks, from t=1 to t={length}; there is no {text}; the nearest is t={nearest}"
+    )]
+    Outside {
+        /// What was written.
+        text: String,
+        /// How many blocks were executed.
+        length: u64,
+        /// The nearest time that there is.
+        nearest: u64,
+    },
+    /// After `t=` stands no number.
+    #[error("\"{0}\" is no time: write a number of executed blocks, from t=1 to t={1}")]
+    Time(String, u64),
+    /// It is no part of a whole.
+    #[error("\"{0}\" is no part of the run: write 0% to 100%, with at most nine decimals")]
+    Percent(String),
+    /// It was never there.
+    #[error("{what} was never {happened}")]
+    Never {
+        /// The place.
+        what: String,
+        /// Called, executed, or reached.
+        happened: &'static str,
+    },
+    /// It was not there so often.
+    #[error(
+        "{what} was {happened} {}, so there is no #{number}; the last is #{count}",
+        times(*count)
+    )]
+    Fewer {
+        /// The place.
+        what: String,
+        /// Called, executed, or reached.
+        happened: &'static str,
+        /// How often.
+        count: u64,
+        /// Which time was asked for.
+        number: u64,
+    },
+    /// Functions of the host are not part of a path.
+    #[error("{0} is imported: its calls are not part of the path; see its callers")]
+    Imported(String),
+    /// The operator is in no block.
+    #[error(
+        "the operator at {0} is in no block: it cannot be reached, or is a marker like `block` and `end`"
+    )]
+    Unreachable(OrigOffset),
+    /// Arrivals are counted by line.
+    #[error("\"{0}\" names a column, but arrivals are counted by line: leave the column out")]
+    Column(String),
+    /// It cannot be told from the path.
+    #[error(
+        "the arrivals at {0} cannot be told apart: a call there may return or throw to the same block; write another line, or a time"
+    )]
+    Ambiguous(String),
+    /// Something was left out of the path.
+    #[error(
+        "the path lacks code of functions with {0}, so executions of it cannot be counted; write a time, or build the whole path with `afterimage build --lens paths --again`"
+    )]
+    LeftOut(String),
+    /// The call was left out of the path.
+    #[error("{0}: {1}")]
+    Call(String, NumberError),
+    /// The path cannot be read.
+    #[error(transparent)]
+    Path(#[from] PathError<E>),
+    /// There is too much of it.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// There are too many arrivals.
+    #[error(transparent)]
+    Marks(#[from] MarksError<E>),
+    /// The module's bytes are not those of the program.
+    #[error(transparent)]
+    Module(#[from] ProfileError),
+}
+
+/// The time of a position that is written as a number or a part of the run, `None` if it names a place. O(1).
+///
+/// # Errors
+/// If a run of so many blocks has no such time.
+pub fn time_of<E: Error + 'static>(
+    text: &str,
+    length: u64,
+) -> Result<Option<u64>, PositionError<E>> {
+    if length == 0 {
+        return Err(PositionError::Empty);
+    }
+    let outside = |nearest| PositionError::Outside {
+        text: text.to_owned(),
+        length,
+        nearest,
+    };
+    let text = text.trim();
+    match text {
+        "start" => return Ok(Some(1)),
+        "end" => return Ok(Some(length)),
+        _ => {}
+    }
+    if let Some(percent) = text.strip_suffix('%') {
+        let time = part(percent, length).ok_or_else(|| PositionError::Percent(text.to_owned()));
+        return time.map(|time| Some(time.max(1)));
+    }
+    let (from_end, digits) = match (text.strip_prefix("t="), text.strip_prefix('-')) {
+        (Some(digits), _) => (false, digits),
+        (None, Some(digits)) => (true, digits),
+        (None, None) => (false, text),
+    };
+    let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits
+            .chars()
+            .all(|c| c.is_ascii_digit() || ",_".contains(c));
+    // What is too large for a number is too late.
+    let time = match location::number(digits) {
+        None if is_number && digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(u64::MAX),
+        time => time,
+    };
+    match time {
+        Some(time) if (1..=length).contains(&time) && from_end => Ok(Some(length + 1 - time)),
+        Some(time) if (1..=length).contains(&time) => Ok(Some(time)),
+        Some(time) if (time == 0) == from_end => Err(outside(length)),
+        Some(_) => Err(outside(1)),
+        None if is_number || text.starts_with("t=") => {
+            Err(PositionError::Time(text.to_owned(), length))
+        }
+        None => Ok(None),
+    }
+}
+
+impl<'a, S: Segments> Positions<'a, S> {
+    /// Positions of a path of this program; `module` is what that was parsed from, and `stops` is where the run ended.
+    pub fn new(
+        path: &'a WholePath<S>,
+        program: &'a Program,
+        module: &'a [u8],
+        names: &'a Names,
+        source: &'a SourceMap<'a>,
+        stops: &'a [Stop],
+    ) -> Self {
+        Self {
+            path,
+            program,
+            module,
+            names,
+            source,
+            stops,
+            numbering: Numbering::default(),
+        }
+    }
+
+    /// Of a path of which something was left out: calls have the numbers that they have in the whole run.
+    #[must_use]
+    pub fn numbered(self, numbering: Numbering) -> Self {
+        Self { numbering, ..self }
+    }
+
+    /// The time of a position. A number is found in O(1); the k-th call or execution in O(log n) for each rule on the way down, after a
+    /// look at the grammar of one segment; an arrival at a line in time linear in all grammars.
+    ///
+    /// # Errors
+    /// If it is none of this run; the error says what is nearest.
+    pub fn time(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
+        match time_of(text, self.path.length())? {
+            Some(time) => Ok(time),
+            None => Ok(self.place(text.trim(), false)?.time),
+        }
+    }
+
+    /// The moment of a position, to look at what there is then: where a place is written, right before its first operator is executed; of a
+    /// function, [behind its prologue](afterimage_profile::prologue_end), as debuggers break there. The block of the moment may come after that of the
+    /// [time](Self::time): behind jumps to a line, and behind a prologue.
+    ///
+    /// # Errors
+    /// As [`time`](Self::time).
+    pub fn moment(&self, text: &str) -> Result<At, PositionError<S::Error>> {
+        match time_of(text, self.path.length())? {
+            Some(time) => Ok(At::block(time)),
+            None => self.place(text.trim(), true),
+        }
+    }
+
+    /// The exact statement of a position, to begin or to end with: of a line, the first one that the arrival executes; of an operator, that one. A number, and the call
+    /// of a function, name a whole block. Where the line has no statement, the moment right before its first operator.
+    ///
+    /// # Errors
+    /// As [`time`](Self::time).
+    pub fn statement(&self, text: &str) -> Result<At, PositionError<S::Error>> {
+        if let Some(time) = time_of(text, self.path.length())? {
+            return Ok(At::block(time));
+        }
+        let text = text.trim();
+        match self.resolved(text)?.0 {
+            Place::Function(_) => self.place(text, false),
+            Place::Operator(..) => self.place(text, true),
+            Place::Line(..) => {
+                let types = Types::new(self.program, self.module);
+                let is_statement = |step: &Step| {
+                    // A function's last operator is told as its return.
+                    let code = self.program.function(step.function);
+                    let is_end = code.is_some_and(|code| step.op.as_u32() + 1 == code.operators);
+                    let ssa = types.statements(step.function);
+                    is_end || ssa.is_some_and(|ssa| ssa.statement_at(step.op).is_some())
+                };
+                let executed = self.executed(text)?;
+                match executed.into_iter().find(is_statement) {
+                    Some(Step { time, op, .. }) => Ok(At { time, op: Some(op) }),
+                    None => self.place(text, true),
+                }
+            }
+        }
+    }
+
+    /// A place, and which time somebody is there: the first, unless the text says another.
+    fn resolved(&self, text: &str) -> Result<(Place, Occurrence), ResolveError> {
+        let resolver = Resolver::new(self.program, self.module, self.names, self.source);
+        let resolved = resolver.location(text)?;
+        let which = resolved.occurrence.unwrap_or(Occurrence::Kth(1));
+        Ok((resolved.place, which))
+    }
+
+    /// Within its block only if that is wanted.
+    fn place(&self, text: &str, within: bool) -> Result<At, PositionError<S::Error>> {
+        let (place, which) = self.resolved(text)?;
+        match place {
+            Place::Function(function) => {
+                let time = self.call(function, which)?;
+                match within {
+                    true => Ok(self.prologue(function)?.behind(time)),
+                    false => Ok(At::block(time)),
+                }
+            }
+            Place::Operator(function, op) => {
+                let offset = self.offset(function, op);
+                let block = self.block(function, op);
+                let block = block.ok_or(PositionError::Unreachable(offset))?;
+                let what = || format!("the operator at {offset}");
+                if self.numbering.lacks(function) {
+                    return Err(PositionError::LeftOut(what()));
+                }
+                let executions = self.executions(function, block)?;
+                let count = executions.count() - self.unreached(function, block, op);
+                let number = number(which, count, "executed", what)?;
+                let found = executions.select(number)?;
+                let time = found.map_or(0, |found| found.time);
+                let op = within.then_some(op);
+                Ok(At { time, op })
+            }
+            Place::Line(line, operators) => {
+                refuse_column(text)?;
+                let functions = operators.iter().map(|(function, _)| *function);
+                self.arrival(line, functions, which, within)
+            }
+        }
+    }
+
+    /// The position of the execution of an operator in block T, as [`statement`](Self::statement) takes it: `@0x1f3#3`. `None` if the operator is in
+    /// no block, or its block was not executed then.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn written(
+        &self,
+        function: FuncId,
+        op: OpId,
+        time: u64,
+    ) -> Result<Option<String>, PositionError<S::Error>> {
+        let Some(block) = self.block(function, op) else {
+            return Ok(None);
+        };
+        let executions = self.executions(function, block)?;
+        let number = executions.rank(time)?;
+        // A function may return without executing another block.
+        let found = executions.select(number)?;
+        let is_here = found.is_some_and(|found| found.time == time);
+        Ok(is_here.then(|| format!("@{}#{number}", self.offset(function, op))))
+    }
+
+    fn block(&self, function: FuncId, op: OpId) -> Option<BlockId> {
+        block_at(self.program.function(function)?, op)
+    }
+
+    /// All executions of a block.
+    fn executions(
+        &self,
+        function: FuncId,
+        block: BlockId,
+    ) -> Result<Occurrences<'a, S>, PositionError<S::Error>> {
+        let nodes = self.path.nodes().iter();
+        let own = nodes.filter(|(_, node)| node.function == function);
+        let targets = own.filter_map(|(id, node)| {
+            let at = node.blocks.iter().position(|&other| other == block)?;
+            Some((id, at as u64))
+        });
+        Ok(self.path.executions(targets)?)
+    }
+
+    /// How many executions of a block ended before an operator of it, by the end of the run.
+    fn unreached(&self, function: FuncId, block: BlockId, op: OpId) -> u64 {
+        let stops = self.stops.iter();
+        let here = stops.filter(|stop| stop.function == function && stop.block == block);
+        here.filter(|stop| stop.next <= op).count() as u64
+    }
+
+    /// The prologue of a function. O(log rows of the line table + size of the body).
+    ///
+    /// # Errors
+    /// If the module's bytes are not those of the program.
+    pub fn prologue(&self, function: FuncId) -> Result<Prologue, ProfileError> {
+        let code = self.program.function(function);
+        let end = match code {
+            Some(code) => prologue_end(self.program, self.module, self.source, code)?,
+            None => None,
+        };
+        // The last block may have been left before the operator.
+        let unreached = end.is_some_and(|end| {
+            let block = code.and_then(|code| code.block_of(end.op));
+            block.is_none_or(|block| self.unreached(function, block, end.op) > 0)
+        });
+        let until = self.path.length() - u64::from(unreached);
+        Ok(Prologue { end, until })
+    }
+
+    fn offset(&self, function: FuncId, op: OpId) -> OrigOffset {
+        let code = self.program.function(function);
+        let operators = code.map(|code| self.program.operators(self.module, code));
+        let found = operators.and_then(|mut all| all.nth(op.as_u32() as usize));
+        found.map_or(OrigOffset(0), |(_, offset, _)| offset)
+    }
+
+    fn call(&self, function: FuncId, which: Occurrence) -> Result<u64, PositionError<S::Error>> {
+        let name = || self.names.function(function).to_owned();
+        if self.program.function(function).is_none() {
+            return Err(PositionError::Imported(name()));
+        }
+        let calls = self.path.activations(function)?;
+        if !self.numbering.lacks(function) {
+            let number = number(which, calls.count(), "called", name)?;
+            return Ok(calls.select(number)?.map_or(0, |found| found.time));
+        }
+        let count = calls.count();
+        let kept = match which {
+            Occurrence::Kth(number) => self.numbering.kept(function, number, count),
+            Occurrence::Last => self.numbering.last(function, count),
+        };
+        let number = kept.map_err(|error| PositionError::Call(name(), error))?;
+        Ok(calls.select(number)?.map_or(0, |found| found.time))
+    }
+
+    fn arrival(
+        &self,
+        line: Line,
+        functions: impl Iterator<Item = FuncId>,
+        which: Occurrence,
+        within: bool,
+    ) -> Result<At, PositionError<S::Error>> {
+        let what = || format!("{}:{}", self.source.path(line.file), line.number);
+        let arrivals = self.arrivals(line, functions)?;
+        let number = number(which, arrivals.count(), "reached", what)?;
+        if !within {
+            return Ok(At::block(arrivals.time(number)?.unwrap_or(0)));
+        }
+        let found = arrivals.get(number)?;
+        Ok(found.map_or(At::block(0), |found| At {
+            time: found.time,
+            op: found.op,
+        }))
+    }
+
+    /// The operators that were executed when the run was at a place, in the order of time: of a line, those of the k-th
+    /// [arrival](ArrivalTimes::executed); of a function, the first execution of each in the k-th call; of an operator, that one. Takes what finding the
+    /// place takes; of a function besides, a step for each node of the call up to where all that is ever executed of it was seen.
+    ///
+    /// # Errors
+    /// As [`time`](Self::time). A number or part of the run is no place.
+    pub fn executed(&self, text: &str) -> Result<Vec<Step>, PositionError<S::Error>> {
+        let text = text.trim();
+        let (place, which) = self.resolved(text)?;
+        match place {
+            Place::Function(function) => {
+                let time = self.call(function, which)?;
+                self.in_call(function, time)
+            }
+            Place::Operator(function, op) => {
+                let At { time, .. } = self.place(text, false)?;
+                Ok(vec![Step { time, function, op }])
+            }
+            Place::Line(line, operators) => {
+                refuse_column(text)?;
+                let what = || format!("{}:{}", self.source.path(line.file), line.number);
+                let functions = operators.iter().map(|(function, _)| *function);
+                let arrivals = self.arrivals(line, functions)?;
+                let number = number(which, arrivals.count(), "reached", what)?;
+                Ok(arrivals.executed(number)?)
+            }
+        }
+    }
+
+    /// The first execution of each operator of a function in the call that begins at a time.
+    fn in_call(&self, function: FuncId, time: u64) -> Result<Vec<Step>, PositionError<S::Error>> {
+        let mut found = Vec::new();
+        let Some(code) = self.program.function(function) else {
+            return Ok(found);
+        };
+        let nodes = self.path.nodes();
+        let own = nodes.values().filter(|node| node.function == function);
+        let mut unseen: HashSet<BlockId> =
+            own.flat_map(|node| node.blocks.iter().copied()).collect();
+        let mut visits = OwnVisits::from(self.path, time)?;
+        while !unseen.is_empty()
+            && let Some(visit) = visits.next()?
+        {
+            for (time, block) in (visit.start..).zip(&nodes[visit.node].blocks) {
+                if unseen.remove(block) {
+                    let ops = &code.cfg.blocks[*block].ops;
+                    let ops = ops.start.as_u32()..ops.end.as_u32();
+                    let ops = ops.map(OpId::from_u32);
+                    found.extend(ops.map(|op| Step { time, function, op }));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// All arrivals at a line that is in these functions. Linear in the nodes, and in all grammars where it depends on what was executed before a node whether somebody
+    /// arrives with it.
+    ///
+    /// # Errors
+    /// If the path does not tell them.
+    pub fn arrivals(
+        &self,
+        line: Line,
+        functions: impl Iterator<Item = FuncId>,
+    ) -> Result<ArrivalTimes<'a, S>, PositionError<S::Error>> {
+        let what = || format!("{}:{}", self.source.path(line.file), line.number);
+        let mut arrivals = Arrivals::new(self.path);
+        for function in functions {
+            if self.numbering.lacks(function) {
+                return Err(PositionError::LeftOut(what()));
+            }
+            arrivals.add(self.program, self.module, self.source, function, line)?;
+        }
+        if arrivals.leaves_out() {
+            return Err(PositionError::LeftOut(what()));
+        }
+        let unreached = arrivals.unreached(self.stops);
+        let arrivals = Rc::new(arrivals);
+        let times = match arrivals.by_nodes() {
+            Some(ByNodes { positions, behind }) => Times::Nodes {
+                all: self.path.executions_of_each(positions)?,
+                behind,
+            },
+            None => Times::Marks(self.path.marks(Shared(Rc::clone(&arrivals)))?),
+        };
+        if arrivals.is_ambiguous() {
+            return Err(PositionError::Ambiguous(what()));
+        }
+        // What the last block did not come to any more would have been the last.
+        let count = times.count()? - unreached;
+        Ok(ArrivalTimes::new(self.path, arrivals, times, count))
+    }
+}
+
+/// Arrivals are told by line.
+fn refuse_column<E: Error + 'static>(text: &str) -> Result<(), PositionError<E>> {
+    let place = split_occurrence(text).map_or(text, |split| split.0);
+    match form(place) {
+        Form::Line {
+            column: Some(_), ..
+        } => Err(PositionError::Column(place.to_owned())),
+        _ => Ok(()),
+    }
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
+/// Which of so many it is.
+fn number<E: Error + 'static>(
+    which: Occurrence,
+    count: u64,
+    happened: &'static str,
+    what: impl Fn() -> String,
+) -> Result<u64, PositionError<E>> {
+    match which {
+        _ if count == 0 => Err(PositionError::Never {
+            what: what(),
+            happened,
+        }),
+        Occurrence::Last => Ok(count),
+        Occurrence::Kth(number) if number <= count => Ok(number),
+        Occurrence::Kth(number) => Err(PositionError::Fewer {
+            what: what(),
+            happened,
+            count,
+            number,
+        }),
+    }
+}
+
+/// So many percent of a whole, rounded down. Exact: no floating-point number has 64 bits of precision.
+fn part(percent: &str, whole: u64) -> Option<u64> {
+    const DECIMALS: usize = 9;
+    let (integer, decimals) = percent.split_once('.').unwrap_or((percent, "0"));
+    let number = |digits: &str| {
+        let digits_only = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits_only.then(|| digits.parse::<u64>().ok()).flatten()
+    };
+    let integer = number(integer).filter(|&integer| integer <= 100)?;
+    if decimals.len() > DECIMALS {
+        return None;
+    }
+    let scale = 10u128.pow(DECIMALS as u32);
+    let fraction = number(decimals)? * 10u64.pow((DECIMALS - decimals.len()) as u32);
+    let share = u128::from(integer) * scale + u128::from(fraction);
+    let exact = share <= 100 * scale;
+    exact.then(|| u64::try_from(u128::from(whole) * share / (100 * scale)).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part;
+
+    #[test]
+    fn percentages_are_exact() {
+        assert_eq!(part("50", 7), Some(3));
+        assert_eq!(part("100", u64::MAX), Some(u64::MAX));
+        assert_eq!(
+            part("99.999999999", 1_000_000_000_000),
+            Some(999_999_999_990)
+        );
+        assert_eq!(part("0.5", 1000), Some(5));
+        for none in [
+            "",
+            "101",
+            "100.1",
+            "-1",
+            "+5",
+            "1e2",
+            "5.",
+            "1.0000000001",
+            "x",
+        ] {
+            assert_eq!(part(none, 10), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Whether the path in a file can be the path of its run: every rule that the program, the counts and the recorded end impose.
+//!
+//! Nothing is expanded. A rule of a segment's grammar is looked at once, however often it is executed, so that the time is
+//! linear in the grammars, the nodes and the program.
+
+mod counts;
+mod flow;
+mod landing;
+mod nodes;
+mod span;
+
+use std::fmt;
+
+use afterimage_program::{OperatorIndex, Program};
+use afterimage_trace::{Kind, SectionReader, TraceFile};
+use afterimage_wpp::Segments;
+
+use self::counts::Totals;
+use self::flow::Flow;
+use self::nodes::Nodes;
+use super::{FileSegments, PathFileError, recorded_path};
+use afterimage_profile::stops;
+
+/// Of each rule no more findings than this are listed.
+const MAX_FINDINGS: usize = 10;
+
+/// What must hold for the path in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathRule {
+    /// The directory can be read, and names only functions and blocks that the program has.
+    Index,
+    /// There are as many segments as the directory says, each stands in its place, and an empty chunk ends them.
+    Place,
+    /// Every segment can be read and is sound in itself.
+    Segment,
+    /// Every opened grammar stands in its place and is what its segment makes, and an empty chunk ends them.
+    Grammar,
+    /// Every segment holds what the directory says of it.
+    Summary,
+    /// Every segment begins where, and with the activations with which, the one before ends.
+    Continuity,
+    /// The blocks of a node are joined by edges, and only the last one ends with a call.
+    Edges,
+    /// A node goes on where an edge leads from its last block, and says that it calls if that ends with a call.
+    Continuation,
+    /// Every activation begins at its function's root.
+    Entry,
+    /// What an activation executes next begins where the node before goes on, or where an exception is handled.
+    Sequel,
+    /// A call is followed by whom it names, or somebody of its type; nobody is called by a node that calls nobody; and the host calls
+    /// what is exported.
+    Callee,
+    /// An activation ends where its function is left.
+    Return,
+    /// A function is entered as often as it has activations in COUNTS.
+    CallCounts,
+    /// Every block is executed as often as COUNTS says.
+    BlockCounts,
+    /// Every edge out of a block is taken as often as COUNTS says. Edges with the same ends count together, and so do
+    /// return and exception where the path does not tell which it was.
+    EdgeCounts,
+    /// The path ends in the activations, and in the blocks, in which END says that the run did.
+    Stack,
+}
+
+/// Where a rule does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathFinding {
+    /// The rule.
+    pub rule: PathRule,
+    /// What is wrong, and where.
+    pub text: String,
+}
+
+impl fmt::Display for PathFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Path{:?}: {}", self.rule, self.text)
+    }
+}
+
+/// What checking a path came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathReport {
+    /// Where rules do not hold: at most ten places for each.
+    pub findings: Vec<PathFinding>,
+    /// Segments that were read.
+    pub segments: u64,
+    /// Different paths.
+    pub nodes: u64,
+    /// Executed blocks.
+    pub blocks: u64,
+    /// What the path lacks, in words; empty for nothing.
+    pub left_out: String,
+    /// The counts were compared with those of the file.
+    pub counts: bool,
+    /// The end was compared with that of the file.
+    pub end: bool,
+}
+
+impl PathReport {
+    fn find(&mut self, rule: PathRule, text: impl Into<String>) {
+        let same = self.findings.iter().filter(|finding| finding.rule == rule);
+        if same.count() < MAX_FINDINGS {
+            self.findings.push(PathFinding {
+                rule,
+                text: text.into(),
+            });
+        }
+    }
+}
+
+/// Checks everything about the path in a file, `None` if it has none. `module` is what the program was parsed from. What other
+/// sections say is believed: whether it holds is for others to check.
+///
+/// Linear in the size of the grammars, of the nodes and of the program; memory for one segment, and for each node and
+/// each activation that is open between segments.
+pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option<PathReport> {
+    let mut report = PathReport::default();
+    let path = match recorded_path(file, program) {
+        Ok(path) => path?,
+        Err(error) => {
+            let rule = match error {
+                PathFileError::Segments { .. } => PathRule::Place,
+                PathFileError::Follow(_) => PathRule::Continuity,
+                PathFileError::Grammars { .. } => PathRule::Grammar,
+                _ => PathRule::Index,
+            };
+            report.find(rule, error.to_string());
+            return Some(report);
+        }
+    };
+    let segments = path.segments();
+    let directory = segments.directory();
+    report.nodes = directory.nodes.len() as u64;
+    report.blocks = path.length();
+    report.left_out.clone_from(&directory.left_out);
+    places(
+        file.last(Kind::PATHS),
+        segments,
+        PathRule::Place,
+        &mut report,
+    );
+    let grammars = segments
+        .grammars()
+        .and_then(|section| file.section(section));
+    places(grammars, segments, PathRule::Grammar, &mut report);
+    let nodes = Nodes::new(program, directory, &mut report);
+    let mut flow = Flow::new(&nodes);
+    let mut open = Vec::new();
+    for at in 0..segments.summaries().len() {
+        // What follows a segment that cannot be read is not judged.
+        let Some(segment) = segment(segments, at, &open, &mut report) else {
+            return Some(report);
+        };
+        flow.segment(at, &segment, &mut report);
+        open = segment.open_after();
+        report.segments += 1;
+    }
+    if let Ok(Some(end)) = file.end()
+        && let Ok(stops) = stops(program, &OperatorIndex::new(program, module), &end)
+    {
+        flow.end(&stops, &mut report);
+        report.end = true;
+    }
+    let flows = report.findings.is_empty();
+    if let Ok(Some(lens)) = file.counts()
+        && lens.counts.functions.len() == program.functions.len()
+        && flows
+    {
+        Totals::new(&nodes, segments.summaries(), &flow).compare(&lens.counts, &mut report);
+        report.counts = true;
+    }
+    Some(report)
+}
+
+/// The chunks say where in the run they begin.
+fn places(
+    section: Option<SectionReader>,
+    segments: &FileSegments,
+    rule: PathRule,
+    report: &mut PathReport,
+) {
+    let Some(mut reader) = section else {
+        return;
+    };
+    let mut end = 0;
+    for (at, summary) in segments.summaries().iter().enumerate() {
+        reader.go(at + 1);
+        if reader.first() != summary.before {
+            let (found, said) = (reader.first(), summary.before);
+            let text =
+                format!("segment {at} stands behind {found} blocks, the directory says {said}");
+            report.find(rule, text);
+        }
+        end = summary.before + summary.length;
+    }
+    reader.go(segments.summaries().len());
+    match reader.advance() {
+        Ok(true) if reader.bytes().is_empty() && reader.first() == end => {}
+        _ => report.find(
+            rule,
+            format!("no empty chunk after {end} blocks ends the segments"),
+        ),
+    }
+}
+
+/// Reads a segment and checks it.
+fn segment(
+    segments: &FileSegments,
+    at: usize,
+    open: &[afterimage_ids::FuncId],
+    report: &mut PathReport,
+) -> Option<std::sync::Arc<afterimage_wpp::Segment>> {
+    let segment = match segments.coded(at) {
+        Ok(segment) => segment,
+        Err(error) => {
+            report.find(PathRule::Segment, format!("segment {at}: {error}"));
+            return None;
+        }
+    };
+    if let Err(error) = segment.check(&segments.directory().nodes) {
+        report.find(PathRule::Segment, format!("segment {at}: {error}"));
+        return None;
+    }
+    if segment.summary() != segments.summaries()[at] {
+        let text = format!("segment {at} is not what the directory says of it");
+        report.find(PathRule::Summary, text);
+        return None;
+    }
+    if segment.open != open {
+        let text = format!("segment {at} begins in other activations than the one before ends");
+        report.find(PathRule::Continuity, text);
+        return None;
+    }
+    if segments.grammars().is_some() {
+        match segments.load(at) {
+            Ok(opened) if opened == segment => {}
+            Ok(_) => report.find(
+                PathRule::Grammar,
+                format!("the opened grammar of segment {at} is another one"),
+            ),
+            Err(error) => report.find(PathRule::Grammar, format!("segment {at}: {error}")),
+        }
+    }
+    Some(segment)
+}

@@ -1,0 +1,187 @@
+//! Whether the sums over the path are the counts.
+
+use std::collections::{HashMap, HashSet};
+
+use afterimage_ids::{BlockId, Counts, EntityRef, FuncId, FunctionCounts, NodeId};
+use afterimage_program::{BlockKind, Function};
+use afterimage_wpp::Summary;
+
+use super::flow::Flow;
+use super::nodes::{NodeEnd, Nodes};
+use super::{PathReport, PathRule};
+use afterimage_profile::block_counts;
+
+/// What the path adds up to in one function.
+#[derive(Default)]
+struct Sums {
+    entries: u64,
+    blocks: HashMap<BlockId, u64>,
+    /// By the blocks that they join.
+    edges: HashMap<(BlockId, BlockId), u64>,
+    /// Blocks of whose call it is not known how often it returned.
+    unclear: HashSet<BlockId>,
+}
+
+/// What the path adds up to, by defined function.
+pub(super) struct Totals<'n, 'a> {
+    nodes: &'n Nodes<'a>,
+    functions: Vec<Sums>,
+}
+
+impl<'n, 'a> Totals<'n, 'a> {
+    /// Adds up. Linear in the nodes and summaries.
+    pub fn new(nodes: &'n Nodes<'a>, summaries: &[Summary], flow: &Flow<'_, '_>) -> Self {
+        let imports = nodes.program.imports.len();
+        let mut functions: Vec<Sums> = Vec::new();
+        functions.resize_with(nodes.program.functions.len(), Sums::default);
+        let mut counts: Vec<u64> = vec![0; nodes.nodes.len()];
+        for summary in summaries {
+            for &(node, count) in &summary.node_counts {
+                counts[node.index()] = counts[node.index()].saturating_add(count);
+            }
+            for &(function, count) in &summary.call_counts {
+                if let Some(sums) = defined(&mut functions, imports, function) {
+                    sums.entries = sums.entries.saturating_add(count);
+                }
+            }
+        }
+        let mut standing: HashMap<NodeId, u64> = HashMap::new();
+        for node in flow.standing() {
+            *standing.entry(node).or_default() += 1;
+        }
+        for (id, node) in nodes.nodes.iter() {
+            let count = counts[id.index()];
+            let Some(sums) = defined(&mut functions, imports, node.function) else {
+                continue;
+            };
+            for &block in &node.blocks {
+                add(sums.blocks.entry(block).or_default(), count);
+            }
+            for pair in node.blocks.windows(2) {
+                add(sums.edges.entry((pair[0], pair[1])).or_default(), count);
+            }
+            let Some(&last) = node.blocks.last() else {
+                continue;
+            };
+            let left = count.saturating_sub(standing.get(&id).copied().unwrap_or(0));
+            let cfg = nodes.program.function(node.function).map(|f| &f.cfg);
+            let Some(exit) = cfg.map(|cfg| cfg.graph.exit()) else {
+                continue;
+            };
+            let mut take =
+                |to: BlockId, times| add(sums.edges.entry((last, to)).or_default(), times);
+            match nodes.ends[id] {
+                NodeEnd::Goes(to) => take(to, left),
+                NodeEnd::Ends(_) => take(exit, left),
+                // The callee may be what was left out, and the run may end in it.
+                NodeEnd::Calls { .. } if nodes.partial => {}
+                NodeEnd::Calls {
+                    returns, throws, ..
+                } => {
+                    let thrown = flow.thrown.get(&id).copied().unwrap_or(0).min(left);
+                    take(returns.unwrap_or(exit), left - thrown);
+                    if let Some(throws) = throws {
+                        take(throws, thrown);
+                    }
+                    if flow.unclear.contains(&id) {
+                        sums.unclear.insert(last);
+                    }
+                }
+                NodeEnd::Cut | NodeEnd::Unknown => {}
+            }
+        }
+        Self { nodes, functions }
+    }
+
+    /// Compares with the counts of a file, which must have as many functions.
+    pub fn compare(&self, counts: &Counts, report: &mut PathReport) {
+        let functions = self.nodes.program.functions.iter();
+        for ((function, sums), counts) in functions.zip(&self.functions).zip(&counts.functions) {
+            let partial = self.nodes.partial;
+            if is_wrong(sums.entries, counts.entries, partial) {
+                let (id, found, said) = (function.id, sums.entries, counts.entries);
+                let text = format!("{id} has {found} activations, and by COUNTS {said}");
+                report.find(PathRule::CallCounts, text);
+            }
+            if counts.edges.len() == function.cfg.edges.len() {
+                sums.compare_blocks(function, counts, partial, report);
+                sums.compare_edges(function, counts, partial, report);
+            }
+        }
+    }
+}
+
+impl Sums {
+    fn compare_blocks(
+        &self,
+        function: &Function,
+        counts: &FunctionCounts,
+        partial: bool,
+        report: &mut PathReport,
+    ) {
+        // Counts that contradict themselves are not for this rule to find.
+        let Ok(expected) = block_counts(function, counts) else {
+            return;
+        };
+        for (block, kind) in &function.cfg.blocks {
+            let found = self.blocks.get(&block).copied().unwrap_or(0);
+            if kind.kind == BlockKind::Code && is_wrong(found, expected[block], partial) {
+                let text = format!(
+                    "{}, {block} is executed {found} times, and by COUNTS {}",
+                    function.id, expected[block]
+                );
+                report.find(PathRule::BlockCounts, text);
+            }
+        }
+    }
+
+    fn compare_edges(
+        &self,
+        function: &Function,
+        counts: &FunctionCounts,
+        partial: bool,
+        report: &mut PathReport,
+    ) {
+        // All ways from a block of which the path does not tell more.
+        let group = |from: BlockId, to: BlockId| {
+            let to = (!self.unclear.contains(&from)).then_some(to);
+            (from, to)
+        };
+        let mut sums: HashMap<(BlockId, Option<BlockId>), (u64, u64)> = HashMap::new();
+        for (&(from, to), &count) in &self.edges {
+            add(&mut sums.entry(group(from, to)).or_default().0, count);
+        }
+        for (id, edge) in function.cfg.edges.iter() {
+            if function.cfg.blocks[edge.from].kind == BlockKind::Code {
+                let sum = sums.entry(group(edge.from, edge.to)).or_default();
+                add(&mut sum.1, counts.edges[id.index()]);
+            }
+        }
+        let mut wrong: Vec<_> = sums
+            .into_iter()
+            .filter(|(_, sum)| is_wrong(sum.0, sum.1, partial))
+            .collect();
+        wrong.sort_unstable();
+        for ((from, to), (found, said)) in wrong {
+            let to = to.map_or_else(|| "what follows its call".to_owned(), |to| to.to_string());
+            let text = format!(
+                "{}: control goes from {from} to {to} {found} times, and by COUNTS {said}",
+                function.id
+            );
+            report.find(PathRule::EdgeCounts, text);
+        }
+    }
+}
+
+fn defined(functions: &mut [Sums], imports: usize, function: FuncId) -> Option<&mut Sums> {
+    functions.get_mut(function.index().checked_sub(imports)?)
+}
+
+/// Whether a sum contradicts a count. Of a path of which something was left out, it may be less.
+fn is_wrong(found: u64, said: u64, partial: bool) -> bool {
+    found > said || found < said && !partial
+}
+
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}

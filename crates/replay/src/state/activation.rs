@@ -1,0 +1,295 @@
+//! One activation at a moment: which register each of its variables is.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_machine::{Body, NodeCode, Operand, Register, Taker, compile_before};
+use afterimage_program::{Function, NO_HEIGHT, Program, Slots};
+use wasmparser::ValType;
+
+use super::StateError;
+use super::written::Sets;
+use crate::values::{Bits, Instance, RecordedValues};
+
+/// The bodies of functions that were asked about.
+pub struct Bodies<'a> {
+    pub(super) program: &'a Program,
+    pub(super) module: &'a [u8],
+    known: RefCell<HashMap<FuncId, Rc<Body<'a>>>>,
+    offsets: RefCell<HashMap<(FuncId, OpId), OrigOffset>>,
+    /// By function and local.
+    pub(super) sets: RefCell<HashMap<(FuncId, u32), Sets>>,
+}
+
+impl<'a> Bodies<'a> {
+    /// Those of a program; `module` is what it was parsed from.
+    pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
+        Self {
+            program,
+            module,
+            known: RefCell::default(),
+            offsets: RefCell::default(),
+            sets: RefCell::default(),
+        }
+    }
+
+    /// Where an operator is; O(operators) when it is first asked for.
+    fn offset(&self, function: &Function, op: OpId) -> Option<OrigOffset> {
+        let key = (function.id, op);
+        if let Some(known) = self.offsets.borrow().get(&key) {
+            return Some(*known);
+        }
+        let mut operators = self.program.operators(self.module, function);
+        let (_, offset, _) = operators.nth(op.as_u32() as usize)?;
+        self.offsets.borrow_mut().insert(key, offset);
+        Some(offset)
+    }
+
+    fn get(&self, function: FuncId) -> Result<Rc<Body<'a>>, StateError> {
+        if let Some(known) = self.known.borrow().get(&function) {
+            return Ok(Rc::clone(known));
+        }
+        let unknown = StateError::Program("a function that is not there");
+        let found = self.program.function(function).ok_or(unknown)?;
+        let body = Rc::new(Body::read(self.program, self.module, found)?);
+        let mut known = self.known.borrow_mut();
+        known.insert(function, Rc::clone(&body));
+        Ok(body)
+    }
+}
+
+/// An activation at a moment: before an operator of a block.
+pub struct Activation<'a> {
+    /// Whose.
+    pub function: FuncId,
+    /// The time of the block.
+    pub time: u64,
+    /// The operator.
+    pub op: OpId,
+    /// Where the operator is in the module.
+    pub offset: OrigOffset,
+    /// The execution of the node that it is in.
+    pub instance: Instance,
+    body: Rc<Body<'a>>,
+    /// The node up to there.
+    code: NodeCode,
+    pub(super) program: &'a Program,
+    module: &'a [u8],
+    /// The types of the slots of the operand stack that are in use.
+    stack: OnceCell<Box<[ValType]>>,
+}
+
+/// Which of a block's operators a moment is before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Before {
+    /// The first one: the block's start.
+    First,
+    /// The last one: of a call, the call.
+    Last,
+    /// This one.
+    Op(OpId),
+}
+
+impl<'a> Activation<'a> {
+    /// The one that executes block T, before the block.
+    ///
+    /// # Errors
+    /// If there is no such block, or the path is of another program.
+    pub fn at_block(
+        values: &RecordedValues<'a>,
+        bodies: &Bodies<'a>,
+        time: u64,
+    ) -> Result<Self, StateError> {
+        Self::new(values, bodies, time, Before::First)
+    }
+
+    /// The one that executes block T, before the block's last operator: before a call, if it makes one.
+    ///
+    /// # Errors
+    /// As [`at_block`](Self::at_block).
+    pub fn at_call(
+        values: &RecordedValues<'a>,
+        bodies: &Bodies<'a>,
+        time: u64,
+    ) -> Result<Self, StateError> {
+        Self::new(values, bodies, time, Before::Last)
+    }
+
+    /// The one that executes block T, before an operator of it.
+    ///
+    /// # Errors
+    /// As [`at_block`](Self::at_block); and if the block does not have the operator.
+    pub fn at_operator(
+        values: &RecordedValues<'a>,
+        bodies: &Bodies<'a>,
+        time: u64,
+        op: OpId,
+    ) -> Result<Self, StateError> {
+        Self::new(values, bodies, time, Before::Op(op))
+    }
+
+    /// The one that executes block T, before an operator of it, or before the block.
+    ///
+    /// # Errors
+    /// As [`at_operator`](Self::at_operator).
+    pub fn at(
+        values: &RecordedValues<'a>,
+        bodies: &Bodies<'a>,
+        time: u64,
+        op: Option<OpId>,
+    ) -> Result<Self, StateError> {
+        Self::new(values, bodies, time, op.map_or(Before::First, Before::Op))
+    }
+
+    fn new(
+        values: &RecordedValues<'a>,
+        bodies: &Bodies<'a>,
+        time: u64,
+        before: Before,
+    ) -> Result<Self, StateError> {
+        let instance = values.at(time)?.ok_or(StateError::NoMoment(time))?;
+        let node = &values.path().nodes()[instance.node];
+        let position = (time - instance.time) as usize;
+        let foreign = || StateError::Program("a block that is not there");
+        let blocks = node.blocks.get(..=position).ok_or_else(foreign)?;
+        let body = bodies.get(node.function)?;
+        let known = body.function.cfg.blocks.get(blocks[position]);
+        let known = known.ok_or_else(foreign)?;
+        // Markers execute nothing, so the state before what follows them is the same.
+        let executed = |op: &OpId| {
+            let height = body.slots.heights.get(*op);
+            height.is_some_and(|height| *height != NO_HEIGHT)
+        };
+        let mut ops = (known.ops.start.as_u32()..known.ops.end.as_u32()).map(OpId::from_u32);
+        let op = match before {
+            Before::First => ops.find(executed).unwrap_or(known.ops.start),
+            Before::Last => ops.rev().find(executed).unwrap_or(known.ops.start),
+            Before::Op(op) => op,
+        };
+        let code = compile_before(bodies.program, &body, blocks, op)?;
+        let offset = bodies.offset(body.function, op);
+        Ok(Self {
+            function: node.function,
+            time,
+            op,
+            offset: offset.unwrap_or(known.offsets.start),
+            instance,
+            body,
+            code,
+            program: bodies.program,
+            module: bodies.module,
+            stack: OnceCell::new(),
+        })
+    }
+
+    /// How many instructions of its node are executed before the moment.
+    pub fn instructions(&self) -> usize {
+        self.code.insts.len()
+    }
+
+    /// The types of the function's locals, parameters first.
+    pub fn locals(&self) -> &[ValType] {
+        &self.body.slots.locals
+    }
+
+    /// How many of the locals are parameters.
+    pub fn parameters(&self, program: &Program) -> usize {
+        let ty = program.types.get(self.body.function.ty);
+        ty.map_or(0, |ty| ty.params.len())
+    }
+
+    /// A slot of the operand stack as a variable, with its type. `None` if it is not in use. O(operators of the function) when it is first asked for.
+    pub fn slot(&self, slot: u32) -> Option<(u32, ValType)> {
+        let types = self.stack.get_or_init(|| {
+            let found = Slots::before(self.program, self.module, self.body.function, self.op);
+            found.unwrap_or_default()
+        });
+        let ty = *types.get(slot as usize)?;
+        Some((self.body.slots.of_slot(slot), ty))
+    }
+
+    /// Where a variable's value comes from in the node.
+    pub fn source(&self, variable: u32) -> Operand {
+        self.operand(variable).1
+    }
+
+    /// The positions of the node's blocks in which a variable's value was moved there.
+    pub fn moved(&self, variable: u32) -> impl Iterator<Item = usize> + use<'_, 'a> {
+        let all = self.code.moved(Taker::Output(variable)).iter();
+        all.map(|moved| moved.block as usize)
+    }
+
+    /// Where a variable's value is.
+    fn operand(&self, variable: u32) -> (Register, Operand) {
+        let outputs = &self.code.outputs;
+        let register = match outputs.binary_search_by_key(&variable, |output| output.0) {
+            Ok(found) => outputs[found].1,
+            Err(_) => variable,
+        };
+        (register, self.code.source(register))
+    }
+
+    fn constant(&self, register: Register, low: u64) -> Bits {
+        let mut wide = self.code.wide_constants.iter();
+        let high = wide.find(|(constant, _)| *constant == register);
+        (low, high.map_or(0, |(_, high)| *high))
+    }
+
+    /// What a variable holds, by the whole execution trace. A variable is a local or a slot of the operand stack, as
+    /// [`Slots`](afterimage_program::Slots) numbers them.
+    ///
+    /// # Errors
+    /// If the trace is damaged, or does not have it.
+    pub fn recorded(&self, values: &RecordedValues<'_>, variable: u32) -> Result<Bits, StateError> {
+        Ok(values.value(self.instance, self.register(values, variable)?)?)
+    }
+
+    /// Where a variable's value is: a register of the whole node. A variable is as in [`recorded`](Self::recorded).
+    ///
+    /// # Errors
+    /// If the node cannot be compiled.
+    pub fn register(
+        &self,
+        values: &RecordedValues<'_>,
+        variable: u32,
+    ) -> Result<Register, StateError> {
+        Ok(match self.operand(variable) {
+            // Constants and instructions have the same positions in the whole node.
+            (register, Operand::Constant(_)) => register,
+            (_, Operand::Variable(variable)) => variable,
+            (_, Operand::Result(position)) => {
+                let whole = values.compiled(self.instance.node)?;
+                whole.code.first_result() + position as u32
+            }
+        })
+    }
+
+    /// What a variable holds, by the registers of its whole node, whose first result is `first_result`. `None` if they are of another node.
+    pub fn followed(
+        &self,
+        low: &[u64],
+        high: &[u64],
+        first_result: u32,
+        variable: u32,
+    ) -> Option<Bits> {
+        let register = match self.operand(variable) {
+            (register, Operand::Constant(low)) => return Some(self.constant(register, low)),
+            (_, Operand::Variable(variable)) => variable,
+            (_, Operand::Result(position)) => first_result + position as u32,
+        };
+        let high = high.get(register as usize).copied().unwrap_or(0);
+        Some((*low.get(register as usize)?, high))
+    }
+}
+
+impl std::fmt::Debug for Activation<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Activation")
+            .field("function", &self.function)
+            .field("time", &self.time)
+            .field("op", &self.op)
+            .finish_non_exhaustive()
+    }
+}

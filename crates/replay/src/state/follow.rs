@@ -1,0 +1,65 @@
+//! Following the run up to moments.
+
+use std::error::Error;
+
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+
+use crate::steps::{Follower, Paused, Run, StepsError};
+
+/// A moment to stop at: inside an execution of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Halt {
+    /// The time of the execution's first block.
+    pub start: u64,
+    /// How many of the node's instructions are executed before the moment.
+    pub instructions: usize,
+}
+
+/// Follows a run once, up to the last of these moments, which are ascending, and shows what there is at each: the halt's position, the first
+/// register of a result in its node, and the state. A moment that the run did not come to, because it ended just before, is not shown.
+///
+/// Time is linear in the blocks from the last checkpoint before a moment, or the moment before it, to the moment, and in what is read of memories; memory is
+/// the guest's, the nodes' code and what stays of checkpoints.
+///
+/// # Errors
+/// If the path, the log and the program disagree, or the path lacks something.
+pub fn follow_to<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    halts: &[Halt],
+    mut show: impl FnMut(usize, u32, &Paused<'_>),
+) -> Result<(), StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let mut follower = Follower::new(run, log)?;
+    let mut done = 0;
+    let mut pauses = Vec::new();
+    let mut skipped = None;
+    while let Some(next) = halts.get(done) {
+        if skipped != Some(done) {
+            follower.skip_to(next.start)?;
+            skipped = Some(done);
+        }
+        let Some(visit) = follower.advance()? else {
+            break;
+        };
+        if next.start != visit.start {
+            follower.execute(visit, &mut ())?;
+            continue;
+        }
+        let here = halts[done..].iter();
+        let here = here.take_while(|halt| halt.start == visit.start);
+        pauses.clear();
+        pauses.extend(here.map(|halt| halt.instructions));
+        let first_result = follower.machine.codes()[visit.node].first_result();
+        let mut shown = done;
+        follower.execute_pausing(visit, &mut (), &pauses, |_, paused| {
+            show(shown, first_result, paused);
+            shown += 1;
+        })?;
+        done += pauses.len();
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! What variables hold at a moment of a run: those of the source language, and the locals, globals and memories that they are in.
+//!
+//! Locals are computed from the whole execution trace. Globals and memory are known once the run was followed up to the moment
+//! ([`follow_to`]), so this is done only when something that is asked about is in them; and of memory only what is asked about is
+//! brought in from a checkpoint.
+//!
+//! ```no_run
+//! use afterimage_program::{Names, Program, SourceMap};
+//! use afterimage_replay::paths::recorded_path;
+//! use afterimage_replay::state::{Activation, Bodies, Limits, Moment, Recorded, Variables, calls, variables};
+//! use afterimage_replay::values::{recorded_epochs, recorded_values};
+//! use afterimage_trace::TraceFile;
+//!
+//! let file = TraceFile::open("app.aft".as_ref())?;
+//! let module = file.module()?;
+//! let program = Program::parse(&module)?;
+//! let source = SourceMap::build(&module);
+//! let names = Names::build(&program, &module, &source);
+//! let path = recorded_path(&file, &program)?.ok_or("the recording has no path yet")?;
+//! let epochs = recorded_epochs(&file, &path)?.ok_or("the recording has no values yet")?;
+//! let values = recorded_values(&program, &module, &path, &epochs)?;
+//!
+//! // Who is open when block 4711 is executed, and what the variables of the innermost call hold, as far as they are in locals.
+//! let (open, _) = calls(&values, 4711, 10)?;
+//! for call in &open {
+//!     println!("{}, since t={}", names.function(call.function), call.entered);
+//! }
+//! let bodies = Bodies::new(&program, &module);
+//! let activation = Activation::at_block(&values, &bodies, 4711)?;
+//! let contents = Recorded::new(&values);
+//! let moment = Moment {
+//!     activation: &activation,
+//!     contents: &contents,
+//!     entry: None,
+//!     program: &program,
+//!     name: &|function| names.function(function).to_owned(),
+//! };
+//! for variable in variables(&Variables::open(&module)?, &moment, &Limits::default(), |_| Ok(None))?? {
+//!     println!("{} = {:?}", variable.name, variable.value);
+//! }
+//! // If memory was asked for, too, follow the run to there with `follow_to`, and ask again.
+//! println!("that is all: {}", contents.is_enough());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod activation;
+mod error;
+mod follow;
+mod frames;
+mod moment;
+mod occasions;
+mod report;
+mod shown;
+mod watch;
+mod written;
+
+pub use activation::{Activation, Bodies};
+pub use afterimage_variables::{
+    BitField, DebugError, FunctionScopes, Limits, Machine, Nothing, Number, Object, Path,
+    PathError, Piece, Place, Rank, Rendered, Shape, Unavailable, VariableKind, Variables, Word,
+    quoted,
+};
+pub use error::StateError;
+pub use follow::{Halt, follow_to};
+pub use frames::{Call, calls};
+pub use moment::{Contents, Ended, Followed, Moment, Recorded};
+pub use occasions::{Occasion, Occasions};
+pub use report::{Frame, Globals, Local, StateReport};
+pub use shown::{Shown, globals, locals, variables, wasm_globals};
+pub use watch::{Evaluated, Watch, WatchError, Watched, Worth};
+pub use written::{Writer, Written};

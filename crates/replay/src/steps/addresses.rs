@@ -1,0 +1,543 @@
+//! Addresses of loads and stores, execution by execution and summed up.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use afterimage_machine::{NodeCode, Observer, Range, Trap};
+use afterimage_trace::LogReader;
+use afterimage_wpp::{Segments, Visit};
+
+use super::accesses::{NodeSites, SiteTable, is_access};
+use super::follow::{Follower, Run};
+use super::stream::Plans;
+use super::tally::Tally;
+use super::{AccessSite, Distinct, Frequent, StepsError};
+use crate::values::block_executions;
+
+/// An execution of a load or a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Which of the sites that were asked about.
+    pub site: usize,
+    /// Which execution of it, from 1.
+    pub number: u64,
+    /// When: the time of the block.
+    pub time: u64,
+    /// What was read or written, or would have been.
+    pub range: Range,
+    /// Why it was not: the run ended with it.
+    pub trap: Option<Trap>,
+}
+
+/// The executions of some loads and stores, in order.
+pub struct Addresses<'a, S: Segments> {
+    walk: Walk<'a, S>,
+    listed: Listed,
+}
+
+/// The machine on its way past sites.
+struct Walk<'a, S: Segments> {
+    run: Run<'a, S>,
+    follower: Follower<'a, S>,
+    plans: Plans<'a, S>,
+    table: SiteTable,
+}
+
+impl<'a, S: Segments> Walk<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    fn new(
+        run: Run<'a, S>,
+        log: LogReader,
+        table: SiteTable,
+    ) -> Result<Self, StepsError<S::Error>> {
+        Ok(Self {
+            run,
+            follower: Follower::new(run, log)?,
+            plans: Plans::new(run),
+            table,
+        })
+    }
+
+    /// Executes a node. What it would have accessed besides, if it traps there.
+    fn execute<O: Observer>(
+        &mut self,
+        visit: Visit,
+        observer: &mut O,
+    ) -> Result<Option<Tried>, StepsError<S::Error>> {
+        if visit.last() < self.run.path.length() {
+            self.follower.execute(visit, observer)?;
+            return Ok(None);
+        }
+        let mut last = Last {
+            observer,
+            tried: None,
+        };
+        self.follower.execute(visit, &mut last)?;
+        let trap = self.follower.machine.trap();
+        let tried = last.tried.zip(trap);
+        Ok(tried.map(|((inst, range), trap)| Tried { inst, range, trap }))
+    }
+
+    fn sites(&mut self, visit: Visit) -> Result<Rc<NodeSites>, StepsError<S::Error>> {
+        if let Some(known) = self.table.known(visit.node) {
+            return Ok(known);
+        }
+        let plan = self.plans.of(visit.node, &self.follower)?;
+        let code = &self.follower.machine.codes()[visit.node];
+        Ok(self.table.add(visit.node, code, &plan))
+    }
+}
+
+/// What a run ended with, by trapping.
+struct Tried {
+    inst: usize,
+    range: Range,
+    trap: Trap,
+}
+
+/// Looks at the last node of a run, which may not come to its end.
+struct Last<'o, O> {
+    observer: &'o mut O,
+    /// The instruction that it did not come beyond, and what that accesses.
+    tried: Option<(usize, Range)>,
+}
+
+impl<O: Observer> Observer for Last<'_, O> {
+    fn read(&mut self, inst: usize, range: Range) {
+        self.observer.read(inst, range);
+    }
+
+    fn write(&mut self, inst: usize, range: Range) {
+        self.observer.write(inst, range);
+    }
+
+    fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], _: &[u64]) {
+        let Some(inst) = code.insts.get(executed) else {
+            return;
+        };
+        let operand = |register: u32| low.get(register as usize).copied().unwrap_or(0);
+        let accesses = inst.accesses([inst.a, inst.b, inst.c].map(operand));
+        let range = accesses.read.or(accesses.written);
+        self.tried = range.map(|range| (executed, range));
+    }
+}
+
+#[derive(Default)]
+struct Listed {
+    sites: Rc<NodeSites>,
+    start: u64,
+    counts: Vec<u64>,
+    found: VecDeque<Access>,
+}
+
+impl Listed {
+    #[inline]
+    fn access(&mut self, inst: usize, range: Range, trap: Option<Trap>) {
+        if let Some((site, block)) = self.sites.get(inst) {
+            self.counts[site] += 1;
+            self.found.push_back(Access {
+                site,
+                number: self.counts[site],
+                time: self.start + u64::from(block),
+                range,
+                trap,
+            });
+        }
+    }
+}
+
+impl Observer for Listed {
+    const REGISTERS: bool = false;
+
+    #[inline]
+    fn read(&mut self, inst: usize, range: Range) {
+        self.access(inst, range, None);
+    }
+
+    #[inline]
+    fn write(&mut self, inst: usize, range: Range) {
+        self.access(inst, range, None);
+    }
+}
+
+impl<'a, S: Segments> Addresses<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// The executions of these loads and stores in a run, of which `log` is the log.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub fn new(
+        run: Run<'a, S>,
+        log: LogReader,
+        sites: &[AccessSite],
+    ) -> Result<Self, StepsError<S::Error>> {
+        let table = SiteTable::of(sites, run.path.nodes().len());
+        Ok(Self {
+            walk: Walk::new(run, log, table)?,
+            listed: Listed {
+                counts: vec![0; sites.len()],
+                ..Listed::default()
+            },
+        })
+    }
+
+    /// Leaves out what comes before a block, as far as that need not be followed: goes forward to the last checkpoint before it. What lies between is
+    /// listed. O(1) without checkpoints, otherwise one look into the path for each block with a site.
+    ///
+    /// # Errors
+    /// If the checkpoints or the path cannot be read.
+    pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
+        let Walk {
+            run,
+            follower,
+            table,
+            ..
+        } = &mut self.walk;
+        let before = follower.machine.time();
+        follower.skip_to(time)?;
+        let now = follower.machine.time();
+        if now == before {
+            return Ok(());
+        }
+        // Sites of a block are executed equally often.
+        let mut counted = HashMap::new();
+        for (site, count) in table.sites.iter().zip(&mut self.listed.counts) {
+            let block = run.program.function(site.function);
+            let block = block.and_then(|function| function.block_of(site.op));
+            let key = (site.function, block);
+            if let Some(&known) = counted.get(&key) {
+                *count = known;
+                continue;
+            }
+            let all = block_executions(run.path, run.program, site.function, site.op);
+            *count = all.map_err(|_| StepsError::TooLong)?.rank(now)?;
+            counted.insert(key, *count);
+        }
+        Ok(())
+    }
+
+    /// The next execution; `None` at the end.
+    ///
+    /// # Errors
+    /// If the run cannot be followed further.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail, and then has ended"
+    )]
+    pub fn next(&mut self) -> Result<Option<Access>, StepsError<S::Error>> {
+        loop {
+            if let Some(found) = self.listed.found.pop_front() {
+                return Ok(Some(found));
+            }
+            let Some(visit) = self.walk.follower.advance()? else {
+                return Ok(None);
+            };
+            let sites = self.walk.sites(visit)?;
+            if !sites.any {
+                self.walk.follower.execute(visit, &mut ())?;
+                continue;
+            }
+            self.listed.sites = sites;
+            self.listed.start = visit.start;
+            let tried = self.walk.execute(visit, &mut self.listed)?;
+            if let Some(Tried { inst, range, trap }) = tried {
+                self.listed.access(inst, range, Some(trap));
+            }
+        }
+    }
+}
+
+/// So many addresses of a load or a store are handed on at once.
+const STRETCH: usize = 256;
+
+/// Addresses that one load or store accessed, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessedAddresses {
+    /// The load or store.
+    pub site: AccessSite,
+    /// Which memory.
+    pub memory: u32,
+    /// How many bytes it accesses.
+    pub bytes: u64,
+    /// Which execution of it the first one is, from 1.
+    pub first: u64,
+    /// The addresses; 256, or fewer at the end of the run.
+    pub addresses: Vec<u64>,
+}
+
+/// All addresses that the loads and stores of a run accessed, in stretches of one of them each. What trapped is not among them.
+///
+/// The stretches of a load or a store are in order. Those of different ones come as they get full, and at the end what is left, in the order of
+/// the program. Holds one stretch of each that was executed.
+pub struct AccessedStretches<'a, S: Segments> {
+    walk: Walk<'a, S>,
+    collected: Collected,
+    ended: bool,
+}
+
+#[derive(Default)]
+struct Collected {
+    sites: Rc<NodeSites>,
+    /// By the site's number: how many of its addresses were handed on, what it accessed last, and addresses.
+    open: Vec<(u64, Range, Vec<u64>)>,
+    /// What is full: of which site, the number of the first execution, what was accessed last, and addresses.
+    full: VecDeque<(usize, u64, Range, Vec<u64>)>,
+}
+
+impl Collected {
+    #[inline]
+    fn access(&mut self, inst: usize, range: Range) {
+        let Some((site, _)) = self.sites.get(inst) else {
+            return;
+        };
+        let (_, known, addresses) = &mut self.open[site];
+        *known = range;
+        addresses.push(range.address);
+        if addresses.len() == STRETCH {
+            self.hand_on(site);
+        }
+    }
+
+    fn hand_on(&mut self, site: usize) {
+        let (before, range, addresses) = &mut self.open[site];
+        let addresses = std::mem::take(addresses);
+        let first = *before + 1;
+        *before += addresses.len() as u64;
+        if !addresses.is_empty() {
+            self.full.push_back((site, first, *range, addresses));
+        }
+    }
+}
+
+impl Observer for Collected {
+    const REGISTERS: bool = false;
+
+    #[inline]
+    fn read(&mut self, inst: usize, range: Range) {
+        self.access(inst, range);
+    }
+
+    #[inline]
+    fn write(&mut self, inst: usize, range: Range) {
+        self.access(inst, range);
+    }
+}
+
+impl<'a, S: Segments> AccessedStretches<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// Those of a run, of which `log` is the log.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub fn new(run: Run<'a, S>, log: LogReader) -> Result<Self, StepsError<S::Error>> {
+        let table = SiteTable::of_all(is_access, run.path.nodes().len());
+        Ok(Self {
+            walk: Walk::new(run, log, table)?,
+            collected: Collected::default(),
+            ended: false,
+        })
+    }
+
+    /// The next one; `None` at the end.
+    ///
+    /// # Errors
+    /// If the run cannot be followed further.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail, and then has ended"
+    )]
+    pub fn next(&mut self) -> Result<Option<AccessedAddresses>, StepsError<S::Error>> {
+        loop {
+            if let Some((site, first, range, addresses)) = self.collected.full.pop_front() {
+                return Ok(Some(AccessedAddresses {
+                    site: self.walk.table.sites[site],
+                    memory: range.memory,
+                    bytes: range.length,
+                    first,
+                    addresses,
+                }));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            self.go_on()?;
+        }
+    }
+
+    /// Executes the next node, or takes what is left at the end.
+    fn go_on(&mut self) -> Result<(), StepsError<S::Error>> {
+        let Some(visit) = self.walk.follower.advance()? else {
+            self.ended = true;
+            let mut left = Vec::from_iter(0..self.collected.open.len());
+            left.sort_by_key(|&site| self.walk.table.sites[site]);
+            for site in left {
+                self.collected.hand_on(site);
+            }
+            return Ok(());
+        };
+        let sites = self.walk.sites(visit)?;
+        if !sites.any {
+            return self.walk.follower.execute(visit, &mut ());
+        }
+        let none = (
+            0,
+            Range {
+                memory: 0,
+                address: 0,
+                length: 0,
+            },
+            Vec::new(),
+        );
+        self.collected
+            .open
+            .resize(self.walk.table.sites.len(), none);
+        self.collected.sites = sites;
+        self.walk.follower.execute(visit, &mut self.collected)
+    }
+}
+
+/// The addresses of loads and stores, summed up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AddressStats {
+    /// Of each that was executed, in the order of the program.
+    pub sites: Vec<(AccessSite, AccessStats)>,
+    /// The one with which the run ended, what it would have accessed, and why it did not. It is not counted in the others.
+    pub trapped: Option<(AccessSite, Range, Trap)>,
+}
+
+/// The addresses of a load or a store, summed up. A stride is the difference of the addresses of two executions after each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessStats {
+    /// How often it was executed without trapping. Once at least.
+    pub count: u64,
+    /// How many different addresses there were.
+    pub addresses: Distinct,
+    /// The smallest address.
+    pub smallest: u64,
+    /// The largest.
+    pub largest: u64,
+    /// How many different strides there were.
+    pub strides: Distinct,
+    /// The most frequent one; `None` if there was none, or too many different ones.
+    pub stride: Option<Frequent<i64>>,
+    /// Which memory.
+    pub memory: u32,
+    /// How many bytes it accesses.
+    pub bytes: u64,
+}
+
+#[derive(Default)]
+struct Sums {
+    sites: Rc<NodeSites>,
+    sums: Vec<Sum>,
+}
+
+#[derive(Default)]
+struct Sum {
+    count: u64,
+    smallest: u64,
+    largest: u64,
+    last: u64,
+    memory: u32,
+    bytes: u64,
+    addresses: Tally<u64>,
+    strides: Tally<i64>,
+}
+
+impl Sums {
+    #[inline]
+    fn access(&mut self, inst: usize, range: Range) {
+        let Some((site, _)) = self.sites.get(inst) else {
+            return;
+        };
+        let sum = &mut self.sums[site];
+        let address = range.address;
+        if sum.count == 0 {
+            (sum.smallest, sum.largest) = (address, address);
+            (sum.memory, sum.bytes) = (range.memory, range.length);
+        } else {
+            sum.strides.add(address.wrapping_sub(sum.last) as i64);
+            sum.smallest = sum.smallest.min(address);
+            sum.largest = sum.largest.max(address);
+        }
+        sum.count += 1;
+        sum.last = address;
+        sum.addresses.add(address);
+    }
+}
+
+impl Observer for Sums {
+    const REGISTERS: bool = false;
+
+    #[inline]
+    fn read(&mut self, inst: usize, range: Range) {
+        self.access(inst, range);
+    }
+
+    #[inline]
+    fn write(&mut self, inst: usize, range: Range) {
+        self.access(inst, range);
+    }
+}
+
+/// The addresses of all loads and stores that a run executed, summed up: all, or those that are given.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn address_stats<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    sites: Option<&[AccessSite]>,
+) -> Result<AddressStats, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let nodes = run.path.nodes().len();
+    let table = match sites {
+        Some(sites) => SiteTable::of(sites, nodes),
+        None => SiteTable::of_all(is_access, nodes),
+    };
+    let mut walk = Walk::new(run, log, table)?;
+    let mut sums = Sums::default();
+    let mut trapped = None;
+    while let Some(visit) = walk.follower.advance()? {
+        let sites = walk.sites(visit)?;
+        if !sites.any {
+            walk.follower.execute(visit, &mut ())?;
+            continue;
+        }
+        sums.sums.resize_with(walk.table.sites.len(), Sum::default);
+        sums.sites = sites;
+        if let Some(tried) = walk.execute(visit, &mut sums)?
+            && let Some((site, _)) = sums.sites.get(tried.inst)
+        {
+            trapped = Some((walk.table.sites[site], tried.range, tried.trap));
+        }
+    }
+    let pairs = walk.table.sites.into_iter().zip(sums.sums);
+    let mut stats = Vec::new();
+    for (site, sum) in pairs.filter(|(_, sum)| sum.count > 0) {
+        let (addresses, _) = sum.addresses.finish();
+        let (strides, stride) = sum.strides.finish();
+        let found = AccessStats {
+            count: sum.count,
+            addresses,
+            smallest: sum.smallest,
+            largest: sum.largest,
+            strides,
+            stride,
+            memory: sum.memory,
+            bytes: sum.bytes,
+        };
+        stats.push((site, found));
+    }
+    stats.sort_unstable_by_key(|(site, _)| *site);
+    let sites = stats;
+    Ok(AddressStats { sites, trapped })
+}

@@ -1,0 +1,79 @@
+//! Why a run cannot be followed.
+
+use std::error::Error;
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_machine::MachineError;
+use afterimage_wet::checkpoint::{CheckpointError, RestoreError};
+use afterimage_wpp::PathError;
+
+use afterimage_profile::ProfileError;
+
+/// Why a run cannot be followed. `E` is why a segment of its path cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum StepsError<E: Error + 'static> {
+    /// The machine, the path and the log disagree.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The path cannot be read.
+    #[error(transparent)]
+    Path(#[from] PathError<E>),
+    /// The checkpoints cannot be read.
+    #[error(transparent)]
+    Checkpoints(#[from] CheckpointError),
+    /// Parts of the path were left out when it was built.
+    #[error(
+        "the path lacks code of some functions, so the run cannot be followed; build the whole path with `afterimage build --lens paths --again`"
+    )]
+    Partial,
+    /// The module's bytes are not those of the program.
+    #[error(transparent)]
+    Module(#[from] ProfileError),
+    /// A function without a body that can be read.
+    #[error("the module does not have the body of {0}")]
+    NoBody(FuncId),
+    /// A statement that the machine does not know.
+    #[error("{0}, {1} is a statement, but the machine has no instruction for it")]
+    Statement(FuncId, OpId),
+    /// More operators were executed, path by path, than can be told apart.
+    #[error(
+        "the run executed more than {0} different operators, path by path, of the kind that is asked about"
+    )]
+    Sites(u32),
+    /// Statements were sketched of one run, and another one is followed.
+    #[error("the run that is followed is not the one whose statements were sketched")]
+    OtherRun,
+    /// More nodes were executed than can be counted.
+    #[error("the run is too long to be counted")]
+    TooLong,
+    /// The range does not lie in the memory.
+    #[error(
+        "memory {memory} has {size} bytes at that time, from 0x0 to 0x{last:x}: there is nothing at 0x{address:x}",
+        last = size.saturating_sub(1)
+    )]
+    Outside {
+        /// Which memory.
+        memory: u32,
+        /// How many bytes it has.
+        size: u64,
+        /// The first address that is not there.
+        address: u64,
+    },
+    /// There is no such memory.
+    #[error("the program has no memory {memory}; it has {count}, counted from 0")]
+    NoMemory {
+        /// Which was asked for.
+        memory: u32,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+impl<E: Error + 'static> From<RestoreError> for StepsError<E> {
+    fn from(error: RestoreError) -> Self {
+        match error {
+            RestoreError::Checkpoints(error) => error.into(),
+            RestoreError::Machine(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Taking the machine along a run's path.
+
+use std::ops::Range;
+
+use afterimage_ids::{EntityRef, NodeId};
+use afterimage_machine::{
+    Checkpoint, Inside, Machine, MachineError, Observer, State, StoppedBefore,
+};
+use afterimage_program::Program;
+use afterimage_trace::{LogReader, TraceFile};
+use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints, Image};
+use afterimage_wet::fingerprint;
+use afterimage_wpp::{Continuation, Cursor, Segments, Visit, WholePath};
+
+use super::StepsError;
+use crate::paths::RecordedPath;
+
+/// After how many nodes it is told how far it has come.
+const TELL: u32 = 1 << 14;
+
+/// A run that can be followed.
+pub struct Run<'a, S: Segments> {
+    /// The program.
+    pub program: &'a Program,
+    /// The module that it was parsed from.
+    pub module: &'a [u8],
+    /// Its path.
+    pub path: &'a WholePath<S>,
+    /// Where its nodes go on.
+    pub continuations: &'a [Continuation],
+    /// Where it was stopped from outside, if it was.
+    pub stopped: Option<StoppedBefore>,
+    /// From where it can be followed besides its beginning, if anywhere.
+    pub checkpoints: Option<&'a FileCheckpoints>,
+    /// Is told now and then how many blocks were executed.
+    pub progress: &'a dyn Fn(u64),
+}
+
+// Derived, they would ask the same of `S`.
+impl<S: Segments> Clone for Run<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Segments> Copy for Run<'_, S> {}
+
+/// The places from which the run of a file can be followed besides its beginning; `None` if there are none.
+///
+/// # Errors
+/// If they are damaged.
+pub fn recorded_checkpoints(
+    file: &TraceFile,
+    path: &RecordedPath,
+) -> Result<Option<FileCheckpoints>, CheckpointError> {
+    let continuations = &path.segments().directory().continuations;
+    FileCheckpoints::open(file, fingerprint(path.nodes(), continuations))
+}
+
+/// What there is inside a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Paused<'p> {
+    /// Registers, globals, tables, and of memories what the run needs from here on.
+    pub inside: &'p Inside<'p>,
+    image: Option<&'p Image<'p>>,
+}
+
+impl Paused<'_> {
+    /// Reads some bytes of a memory; what the checkpoint has of them is looked up only now. `false` if the memory does not have them all.
+    ///
+    /// # Errors
+    /// If the checkpoints are damaged.
+    pub fn memory(
+        &self,
+        memory: u32,
+        address: u64,
+        into: &mut [u8],
+    ) -> Result<bool, CheckpointError> {
+        let state = self.inside.state;
+        if let Some(image) = self.image {
+            return image.read(memory, address, into, state);
+        }
+        let known = state.memories.get(memory as usize);
+        let range = known.and_then(|known| {
+            let range = known.range(address, into.len() as u64).ok()?;
+            known.bytes.get(range)
+        });
+        if let Some(bytes) = range {
+            into.copy_from_slice(bytes);
+        }
+        Ok(range.is_some())
+    }
+}
+
+/// How many bytes a memory has at a time: when the node that is executed then has been executed, since memories only grow. Follows the run from the last checkpoint before.
+///
+/// # Errors
+/// If there is no such memory, or the run cannot be followed.
+pub fn memory_size<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    memory: u32,
+    time: u64,
+) -> Result<u64, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut follower = Follower::new(run, log)?;
+    follower.skip_to(time)?;
+    while follower.machine.time() < time
+        && let Some(visit) = follower.advance()?
+    {
+        follower.execute(visit, &mut ())?;
+    }
+    let memories = &follower.machine.state.memories;
+    let count = memories.len();
+    let known = memories.get(memory as usize);
+    let known = known.ok_or(StepsError::NoMemory { memory, count })?;
+    Ok(known.bytes.len() as u64)
+}
+
+/// Follows a run to its end, from the last checkpoint if there are any, and shows what there is then: globals, tables and memories; there are no registers.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn follow_to_end<S: Segments, T>(
+    run: Run<'_, S>,
+    log: LogReader,
+    show: impl FnOnce(&Paused<'_>) -> T,
+) -> Result<T, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut follower = Follower::new(run, log)?;
+    follower.skip_to(run.path.length().saturating_add(1))?;
+    while let Some(visit) = follower.advance()? {
+        follower.execute(visit, &mut ())?;
+    }
+    let inside = Inside {
+        low: &[],
+        high: &[],
+        state: &follower.machine.state,
+    };
+    Ok(show(&Paused {
+        inside: &inside,
+        image: follower.image.as_ref(),
+    }))
+}
+
+/// The machine on its way.
+pub struct Follower<'a, S: Segments> {
+    /// The machine, after what was executed last.
+    pub machine: Machine<'a>,
+    run: Run<'a, S>,
+    cursor: Cursor<'a, S>,
+    lengths: Vec<u64>,
+    /// The beginning of the run.
+    start: Checkpoint,
+    /// What its memories get from checkpoints, if it began at one.
+    image: Option<Image<'a>>,
+    nodes: u32,
+}
+
+impl<'a, S: Segments> Follower<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// At the beginning of the run.
+    pub fn new(run: Run<'a, S>, log: LogReader) -> Result<Self, StepsError<S::Error>> {
+        let nodes = run.path.nodes();
+        if nodes.values().any(|node| node.left_out > 0) {
+            return Err(StepsError::Partial);
+        }
+        let mut machine = Machine::new(run.program, run.module, log)?;
+        machine.expect(nodes.len());
+        let start = machine.checkpoint();
+        Ok(Self {
+            start: start.ok_or(MachineError::Checkpoint)?,
+            machine,
+            cursor: run.path.cursor(),
+            lengths: nodes.values().map(|node| node.length()).collect(),
+            run,
+            image: None,
+            nodes: 0,
+        })
+    }
+
+    /// Goes forward to the last place from which the run can be followed before a block is executed, unless that is behind where it is. It
+    /// has executed nothing, or only what comes before.
+    pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
+        let Some(checkpoints) = self.run.checkpoints else {
+            return Ok(());
+        };
+        let interval = match checkpoints.interval_at(time)? {
+            Some(interval) => interval,
+            None => checkpoints.intervals().saturating_sub(1),
+        };
+        let (before, _) = checkpoints.times(interval)?;
+        if before > self.machine.time() {
+            self.go_to(checkpoints, interval)?;
+        }
+        Ok(())
+    }
+
+    /// Goes to the beginning of an interval.
+    pub fn go_to(
+        &mut self,
+        checkpoints: &'a FileCheckpoints,
+        interval: u64,
+    ) -> Result<(), StepsError<S::Error>> {
+        self.go_through(checkpoints, interval..interval + 1)
+    }
+
+    /// Goes to the beginning of the first of some intervals, to go through them all: what they need of memory is brought in at once.
+    pub fn go_through(
+        &mut self,
+        checkpoints: &'a FileCheckpoints,
+        intervals: Range<u64>,
+    ) -> Result<(), StepsError<S::Error>> {
+        let checkpoint = match checkpoints.checkpoint(intervals.start)? {
+            Some(checkpoint) => checkpoint,
+            None => self.start.clone(),
+        };
+        for node in checkpoint.nodes() {
+            self.compile(node)?;
+        }
+        let machine = &self.machine;
+        let image = match self.image.take() {
+            Some(image) => image,
+            None if machine.time() == 0 => {
+                Image::new(checkpoints, &machine.state.memories, machine.initial())
+            }
+            None => {
+                let (first, initial) = State::of_module(self.run.program, self.run.module)?;
+                Image::new(checkpoints, &first.memories, &initial)
+            }
+        };
+        let image = self.image.insert(image);
+        image.restore(&mut self.machine, &checkpoint, intervals)?;
+        self.seek(&checkpoint)
+    }
+
+    fn seek(&mut self, checkpoint: &Checkpoint) -> Result<(), StepsError<S::Error>> {
+        let time = checkpoint.time();
+        let visit = self.cursor.seek(time)?;
+        match visit.map(|visit| visit.last()) == (time > 0).then_some(time) {
+            true => Ok(()),
+            false => Err(CheckpointError::Damaged("a checkpoint inside a node").into()),
+        }
+    }
+
+    /// Compiles a node, if that is not done yet.
+    #[inline]
+    pub fn compile(&mut self, node: NodeId) -> Result<(), StepsError<S::Error>> {
+        if self.machine.is_compiled(node) {
+            return Ok(());
+        }
+        let nodes = self.run.path.nodes();
+        let known = nodes
+            .get(node)
+            .zip(self.run.continuations.get(node.index()));
+        let damaged = CheckpointError::Damaged("a node that the path does not have");
+        let (known, continuation) = known.ok_or(damaged)?;
+        let (function, blocks) = (known.function, &known.blocks);
+        self.machine
+            .compile(node, function, blocks, continuation.next)?;
+        Ok(())
+    }
+
+    /// The next node, which [`execute`](Self::execute) is then to be told; `None` at the end.
+    pub fn advance(&mut self) -> Result<Option<Visit>, StepsError<S::Error>> {
+        self.nodes += 1;
+        if self.nodes == TELL {
+            self.nodes = 0;
+            (self.run.progress)(self.machine.time());
+        }
+        let next = self.cursor.next()?;
+        if let Some(visit) = next {
+            self.compile(visit.node)?;
+        }
+        Ok(next)
+    }
+
+    /// Where the run was stopped from outside, if that was in this node.
+    pub fn stopped(&self, visit: Visit) -> Option<StoppedBefore> {
+        let last = visit.last() == self.run.path.length();
+        self.run.stopped.filter(|_| last)
+    }
+
+    /// Executes a node.
+    #[inline]
+    pub fn execute<O: Observer>(
+        &mut self,
+        visit: Visit,
+        observer: &mut O,
+    ) -> Result<(), StepsError<S::Error>> {
+        self.bring_in()?;
+        let length = self.lengths[visit.node.index()];
+        match self.stopped(visit) {
+            None => self.machine.step(visit.node, length, observer)?,
+            Some(stopped) => self
+                .machine
+                .step_before(visit.node, length, stopped, observer)?,
+        }
+        Ok(())
+    }
+
+    /// Executes a node, and shows what there is when so many of its instructions were executed: `pauses`, ascending.
+    pub fn execute_pausing<O: Observer>(
+        &mut self,
+        visit: Visit,
+        observer: &mut O,
+        pauses: &[usize],
+        mut show: impl FnMut(usize, &Paused<'_>),
+    ) -> Result<(), StepsError<S::Error>> {
+        self.bring_in()?;
+        let length = self.lengths[visit.node.index()];
+        let stopped = self.stopped(visit);
+        let (machine, image) = (&mut self.machine, self.image.as_ref());
+        let show = |at: usize, inside: &Inside<'_>| show(at, &Paused { inside, image });
+        machine.step_pausing(visit.node, length, stopped, observer, pauses, show)?;
+        Ok(())
+    }
+
+    /// Brings in what the next node needs.
+    #[inline]
+    fn bring_in(&mut self) -> Result<(), StepsError<S::Error>> {
+        if let Some(image) = &mut self.image {
+            image.advance(&mut self.machine)?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that some bytes of a memory, as far as it has them, are what they should be.
+    pub fn need(
+        &mut self,
+        memory: u32,
+        address: u64,
+        length: u64,
+    ) -> Result<(), StepsError<S::Error>> {
+        if let Some(image) = &mut self.image {
+            image.need(memory, address, length, &mut self.machine.state)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! How often statements gave which values, by following the run: of many executions that takes less than asking for one after the other.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use afterimage_ids::{EntityRef, FuncId, OpId};
+use afterimage_machine::{Code, GlobalBits, NodeCode, Observer};
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+use wasmparser::ValType;
+
+use super::follow::{Follower, Run};
+use super::plan::{Item, Kind, Plan};
+use super::stream::Plans;
+use super::{StepsError, Value};
+use crate::values::TypedValue;
+
+/// A statement, and which of its executions are wanted: from one to another, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenBy {
+    /// The function.
+    pub function: FuncId,
+    /// The operator.
+    pub op: OpId,
+    /// The first execution and the last one.
+    pub executions: (u64, u64),
+}
+
+/// What a statement takes its value from, in a node.
+struct Pick {
+    /// Which of the statements that were asked about.
+    site: usize,
+    /// The position of the instruction.
+    inst: usize,
+    register: u32,
+    role: &'static str,
+    ty: ValType,
+}
+
+/// The different values of a statement, in the order of their bits, with how often each occurred.
+pub type GivenCounts = Vec<(TypedValue, u64)>;
+
+/// Values by their bits, with how often they occurred.
+type Counts = HashMap<GlobalBits, (TypedValue, u64)>;
+
+struct Counted {
+    /// Those of the node at hand.
+    picks: Rc<[Pick]>,
+    sites: Vec<Site>,
+}
+
+struct Site {
+    wanted: (u64, u64),
+    executed: u64,
+    counts: Counts,
+}
+
+impl Counted {
+    fn count(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        for pick in self.picks.iter().filter(|pick| pick.inst < executed) {
+            let site = &mut self.sites[pick.site];
+            site.executed += 1;
+            let (first, last) = site.wanted;
+            if !(first..=last).contains(&site.executed) {
+                continue;
+            }
+            let of = |half: &[u64]| half.get(pick.register as usize).copied().unwrap_or(0);
+            let mut bits = (of(low), of(high));
+            let inst = &code.insts[pick.inst];
+            if is_store(inst.code) {
+                bits = inst.stored(bits);
+            }
+            let Value { ty, bits } = Value::new(pick.ty, bits);
+            let role = pick.role;
+            let counted = site.counts.entry(bits);
+            counted.or_insert((TypedValue { role, ty, bits }, 0)).1 += 1;
+        }
+    }
+}
+
+impl Observer for Counted {
+    fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        self.count(code, code.insts.len(), low, high);
+    }
+
+    fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        self.count(code, executed, low, high);
+    }
+}
+
+fn is_store(code: Code) -> bool {
+    matches!(code, Code::Store(_) | Code::StoreVector(_))
+}
+
+/// What [`Types::given`](crate::values::Types::given) tells of these executions, counted: for each statement the different values, with how often they occurred, in the order
+/// of their bits. Nothing for a statement of which instructions alone do not tell, as of a call.
+///
+/// Takes following the run once, whatever is asked, and memory for the different values.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn given_counts<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    asked: &[GivenBy],
+) -> Result<Vec<Option<GivenCounts>>, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut follower = Follower::new(run, log)?;
+    let mut plans = Plans::new(run);
+    let sites = asked.iter().map(|asked| Site {
+        wanted: asked.executions,
+        executed: 0,
+        counts: Counts::new(),
+    });
+    let mut counted = Counted {
+        picks: Rc::default(),
+        sites: sites.collect(),
+    };
+    let mut nodes: Vec<Option<Rc<[Pick]>>> = vec![None; run.path.nodes().len()];
+    let mut told = vec![true; asked.len()];
+    while let Some(visit) = follower.advance()? {
+        let at = visit.node.index();
+        if nodes[at].is_none() {
+            let plan = plans.of(visit.node, &follower)?;
+            let code = &follower.machine.codes()[visit.node];
+            nodes[at] = Some(picks(asked, code, &plan, &mut told).into());
+        }
+        let picks = nodes[at].as_ref().filter(|picks| !picks.is_empty());
+        match picks {
+            None => follower.execute(visit, &mut ())?,
+            Some(picks) => {
+                counted.picks = Rc::clone(picks);
+                follower.execute(visit, &mut counted)?;
+            }
+        }
+    }
+    let counts = counted.sites.into_iter().zip(told).map(|(site, told)| {
+        let mut counts = Vec::from_iter(site.counts.into_values());
+        counts.sort_unstable_by_key(|(value, _)| value.bits);
+        told.then_some(counts)
+    });
+    Ok(counts.collect())
+}
+
+/// Those of a node. What is no instruction is not told.
+fn picks(asked: &[GivenBy], code: &NodeCode, plan: &Plan, told: &mut [bool]) -> Vec<Pick> {
+    let mut picks = Vec::new();
+    for (site, asked) in asked.iter().enumerate() {
+        if asked.function != code.function {
+            continue;
+        }
+        for item in plan.items.iter().filter(|item| item.op == asked.op) {
+            match item.kind {
+                Kind::Inst(inst) => picks.extend(pick(site, inst, item, code)),
+                _ => told[site] = false,
+            }
+        }
+    }
+    picks
+}
+
+fn pick(site: usize, inst: usize, item: &Item, code: &NodeCode) -> Option<Pick> {
+    let known = &code.insts[inst];
+    let operands = item.operands();
+    let (register, role, ty) = match (item.result(), known.code) {
+        (Some(ty), _) => (code.first_result() + inst as u32, "", ty),
+        (None, code) if is_store(code) => (known.b, "stored", *operands.get(1)?),
+        (None, Code::GlobalSet) => (known.a, "set", *operands.first()?),
+        (None, Code::Branch(_)) => (known.a, "decided by", *operands.last()?),
+        (None, _) => return None,
+    };
+    Some(Pick {
+        site,
+        inst,
+        register,
+        role,
+        ty,
+    })
+}

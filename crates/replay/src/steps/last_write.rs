@@ -1,0 +1,601 @@
+//! Who wrote a byte last.
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, OpId};
+use afterimage_machine::{NodeEnd, Observer, Range};
+use afterimage_trace::LogReader;
+use afterimage_wet::checkpoint::CheckpointError;
+use afterimage_wet::checkpoint::{FileCheckpoints, Place, Site};
+use afterimage_wet::{
+    EpochFileError, FileEpochs, Known, TraceError, WholeTrace, WriteTo, write_to,
+};
+use afterimage_wpp::{Cursor, Segments, Visit};
+
+use super::step::overlap;
+use super::{Level, Run, Step, Steps, StepsError, Wanted, What, Within};
+use crate::paths::Window;
+
+/// A write to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastWrite {
+    /// The time of its block.
+    pub time: u64,
+    /// In which function's code.
+    pub function: FuncId,
+    /// Which operator wrote, or called the host that did; `None` if the host called itself.
+    pub op: Option<OpId>,
+    /// All bytes that it wrote.
+    pub range: Range,
+}
+
+/// Why the last write cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum LastWriteError<E: std::error::Error + 'static> {
+    /// The run cannot be followed, or its checkpoints not be read.
+    #[error(transparent)]
+    Steps(#[from] StepsError<E>),
+    /// The whole execution trace cannot be read.
+    #[error(transparent)]
+    Values(TraceError<E, EpochFileError>),
+}
+
+/// Finds who wrote bytes last, by the index of checkpoints.
+///
+/// The index tells the execution of the node, unless a later one in the same interval wrote the byte, too: then the path is gone back along, past the executions of those nodes that
+/// wrote the word at all in the interval. Many of them always write to the same address. Where others wrote is told by the whole execution trace, if values are given; where that does not
+/// tell, or it would take long, by following the interval. Time does not depend on the length of the run.
+pub struct LastWrites<'a, 'v, S: Segments> {
+    run: Run<'a, S>,
+    checkpoints: &'a FileCheckpoints,
+    values: Option<&'v WholeTrace<'v, S, FileEpochs>>,
+    cursor: Cursor<'a, S>,
+    steps: Steps<'a, S>,
+    /// The host may call imports that are exported: then it writes at other times, too.
+    host_calls_itself: bool,
+    /// Which nodes are looked for.
+    marked: Vec<bool>,
+}
+
+/// Most executions whose addresses are computed for one answer.
+const MOST: u32 = 32;
+
+/// What going back along the path has found.
+enum Search {
+    Found(LastWrite),
+    /// The byte was not written.
+    Nothing,
+    /// It does not tell.
+    Unknown,
+}
+
+impl<'a, 'v, S: Segments> LastWrites<'a, 'v, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// Of a run, of which `log` is the log.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub fn new(
+        run: Run<'a, S>,
+        log: LogReader,
+        checkpoints: &'a FileCheckpoints,
+        values: Option<&'v WholeTrace<'v, S, FileEpochs>>,
+    ) -> Result<Self, StepsError<S::Error>> {
+        let wanted = Wanted {
+            level: Level::Memory,
+            window: Window {
+                first: 1,
+                last: run.path.length(),
+            },
+            within: Within::default(),
+            function: None,
+            range: None,
+        };
+        let imported = |(_, function): &(String, FuncId)| run.program.function(*function).is_none();
+        Ok(Self {
+            steps: Steps::before(run, log, wanted)?,
+            cursor: run.path.cursor(),
+            host_calls_itself: run.program.exports.iter().any(imported),
+            marked: vec![false; run.path.nodes().len()],
+            run,
+            checkpoints,
+            values,
+        })
+    }
+
+    /// The last write of a byte before block T is executed; `None` if nothing has written it: it is as in the module, or zero.
+    ///
+    /// # Errors
+    /// If the run cannot be followed, or what is stored is damaged.
+    pub fn before(
+        &mut self,
+        memory: u32,
+        address: u64,
+        time: u64,
+    ) -> Result<Option<LastWrite>, LastWriteError<S::Error>> {
+        let checkpoints = self.checkpoints;
+        let byte = Range {
+            memory,
+            address,
+            length: 1,
+        };
+        let here = checkpoints.interval_at(time).map_err(StepsError::from)?;
+        let here = match here {
+            Some(here) => here,
+            None => {
+                // Behind the last checkpoint only following tells.
+                let last = checkpoints.intervals().saturating_sub(1);
+                if checkpoints.end() < self.run.path.length()
+                    && let Some(found) = self.follow(last, byte, time)?
+                {
+                    return Ok(Some(found));
+                }
+                last + 1
+            }
+        };
+        if here < checkpoints.intervals() {
+            let written = checkpoints.last_write_in(memory, address, here);
+            if let Some(start) = written.map_err(StepsError::from)? {
+                let visit = self.visit(start)?;
+                if visit.last() < time {
+                    return self.tell(here, byte, visit).map(Some);
+                }
+                let found = match self.search(here, byte, time)? {
+                    Search::Found(found) => Some(found),
+                    Search::Nothing => None,
+                    Search::Unknown => self.follow(here, byte, time)?,
+                };
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+        }
+        let found = checkpoints.last_write(memory, address, here);
+        match found.map_err(StepsError::from)? {
+            None => Ok(None),
+            Some((interval, start)) => {
+                let visit = self.visit(start)?;
+                self.tell(interval, byte, visit).map(Some)
+            }
+        }
+    }
+
+    /// A write that was found, with what it wrote, by the whole execution trace. `None` if that does not tell, or it is no store.
+    pub(super) fn step(
+        &mut self,
+        write: &LastWrite,
+    ) -> Result<Option<Step>, LastWriteError<S::Error>> {
+        let visit = self.cursor.seek(write.time).map_err(StepsError::from)?;
+        let (Some(values), Some(visit), Some(op)) = (self.values, visit, write.op) else {
+            return Ok(None);
+        };
+        let plan = self.steps.plan(visit.node)?;
+        let insts = &self.steps.follower.machine.codes()[visit.node].insts;
+        // An atomic operator reads before it writes.
+        let Some(inst) = insts.iter().rposition(|inst| inst.op == op) else {
+            return Ok(None);
+        };
+        let bits = || match values.at(visit.start)? {
+            Some(instance) => values.stored(instance, inst),
+            None => Ok(None),
+        };
+        let bits = match bits() {
+            Err(TraceError::Outside { .. }) => None,
+            found => found.map_err(LastWriteError::Values)?,
+        };
+        let value = bits.map(|bits| plan.items[plan.of_inst[inst] as usize].stored(bits));
+        Ok(value.map(|value| Step {
+            time: write.time,
+            function: write.function,
+            op: write.op,
+            what: What::Store(write.range, value),
+            bytes: None,
+        }))
+    }
+
+    /// The execution of a node that begins with a block.
+    fn visit(&mut self, start: u64) -> Result<Visit, StepsError<S::Error>> {
+        let visit = self.cursor.seek(start)?;
+        let damaged = CheckpointError::Damaged("when it was written");
+        Ok(visit.filter(|visit| visit.start == start).ok_or(damaged)?)
+    }
+
+    /// The last write of a byte in an interval, which is in this execution of a node.
+    fn tell(
+        &mut self,
+        interval: u64,
+        byte: Range,
+        visit: Visit,
+    ) -> Result<LastWrite, LastWriteError<S::Error>> {
+        let by_host = self.by_host(interval, byte, visit)?;
+        if let Some(found) = by_host {
+            return Ok(found);
+        }
+        if let Some(found) = self.by_site(interval, byte, visit)? {
+            return Ok(found);
+        }
+        if let Some(found) = self.by_values(byte, visit)? {
+            return Ok(found);
+        }
+        let found = self.follow(interval, byte, visit.last() + 1)?;
+        let damaged = CheckpointError::Damaged("a write that is none");
+        found.ok_or_else(|| StepsError::from(damaged).into())
+    }
+
+    /// If the host wrote it, where.
+    fn by_host(
+        &self,
+        interval: u64,
+        byte: Range,
+        visit: Visit,
+    ) -> Result<Option<LastWrite>, StepsError<S::Error>> {
+        if self.host_calls_itself {
+            return Ok(None);
+        }
+        let (memory, address) = (byte.memory, byte.address);
+        let found = self.checkpoints.host_write(memory, address, interval)?;
+        Ok(found.and_then(|(address, length)| {
+            let range = Range {
+                address,
+                length,
+                ..byte
+            };
+            written(self.run, visit, None, range)
+        }))
+    }
+
+    /// By the only site of the node that wrote the word in the interval. `None` if there are more, or it wrote here and there.
+    fn by_site(
+        &mut self,
+        interval: u64,
+        byte: Range,
+        visit: Visit,
+    ) -> Result<Option<LastWrite>, StepsError<S::Error>> {
+        // The last node may not have come to its end.
+        if self.host_calls_itself || visit.last() == self.run.path.length() {
+            return Ok(None);
+        }
+        let sites = self
+            .checkpoints
+            .sites(byte.memory, byte.address, interval)?;
+        let mut own = sites.iter().rev().filter(|site| site.node == visit.node);
+        let (Some(last), others) = (own.next(), own.count()) else {
+            return Ok(None);
+        };
+        let Some(write) = self.write(last)? else {
+            return Ok(None);
+        };
+        // It wrote the byte, or another one of the node did.
+        let address = match last.place {
+            Place::Always(address) => address,
+            Place::Aligned if others == 0 => byte.address - byte.address % write.length,
+            _ => return Ok(None),
+        };
+        let range = Range {
+            address,
+            length: write.length,
+            ..byte
+        };
+        let found = overlap(range, byte).then_some(write.op);
+        Ok(found.and_then(|op| written(self.run, visit, Some(op), range)))
+    }
+
+    /// The operator of a site, and how many bytes it writes. `None` if these are not always as many, or it is the host.
+    fn write(&mut self, site: &Site) -> Result<Option<SiteWrite>, StepsError<S::Error>> {
+        let damaged = || CheckpointError::Damaged("a site that does not write");
+        let Some(write) = site.write else {
+            return Ok(None);
+        };
+        self.steps.follower.compile(site.node)?;
+        let code = &self.steps.follower.machine.codes()[site.node];
+        let insts = code.insts.iter().enumerate();
+        let mut writes = insts.filter_map(|(at, inst)| Some((at, inst.op, write_to(inst.code)?)));
+        let (inst, op, to) = writes.nth(write as usize).ok_or_else(damaged)?;
+        Ok(match to {
+            WriteTo::Memory(length) => Some(SiteWrite {
+                op,
+                inst,
+                length: length.into(),
+            }),
+            _ => None,
+        })
+    }
+
+    /// Goes back along the path from a time to the beginning of its interval, which wrote the byte at that time or later.
+    fn search(
+        &mut self,
+        interval: u64,
+        byte: Range,
+        time: u64,
+    ) -> Result<Search, LastWriteError<S::Error>> {
+        if self.host_calls_itself || time > self.run.path.length() {
+            return Ok(Search::Unknown);
+        }
+        let sites = self.checkpoints.sites(byte.memory, byte.address, interval);
+        let sites = sites.map_err(StepsError::from)?;
+        if sites.is_empty() {
+            return Ok(Search::Unknown);
+        }
+        let mut candidates = Vec::with_capacity(sites.len());
+        for site in sites {
+            let write = self.write(&site)?;
+            candidates.push((site, write));
+        }
+        let mark = |marked: &mut Vec<bool>, to| {
+            for (site, _) in &candidates {
+                if let Some(mark) = marked.get_mut(site.node.index()) {
+                    *mark = to;
+                }
+            }
+        };
+        mark(&mut self.marked, true);
+        let found = self.go_back(interval, byte, time, &candidates);
+        mark(&mut self.marked, false);
+        found
+    }
+
+    fn go_back(
+        &mut self,
+        interval: u64,
+        byte: Range,
+        time: u64,
+        candidates: &[(Site, Option<SiteWrite>)],
+    ) -> Result<Search, LastWriteError<S::Error>> {
+        let (before, _) = self.checkpoints.times(interval).map_err(StepsError::from)?;
+        let (mut computed, mut known) = (0, Known::default());
+        let mut at = self.cursor.seek(time).map_err(StepsError::from)?;
+        while let Some(visit) = at.filter(|visit| visit.start > before) {
+            if visit.start < time && self.marked[visit.node.index()] {
+                let own = candidates.iter().rev();
+                for (site, write) in own.filter(|(site, _)| site.node == visit.node) {
+                    let Some(write) = write else {
+                        return Ok(Search::Unknown);
+                    };
+                    let address = match site.place {
+                        Place::Always(address) => address,
+                        _ if computed == MOST => return Ok(Search::Unknown),
+                        _ => match self.address(visit, write, &mut known)? {
+                            Some(address) => address,
+                            None => return Ok(Search::Unknown),
+                        },
+                    };
+                    computed += u32::from(!matches!(site.place, Place::Always(_)));
+                    let range = Range {
+                        address,
+                        length: write.length,
+                        ..byte
+                    };
+                    if !overlap(range, byte) {
+                        continue;
+                    }
+                    let found = written(self.run, visit, Some(write.op), range);
+                    if let Some(found) = found.filter(|found| found.time < time) {
+                        return Ok(Search::Found(found));
+                    }
+                }
+            }
+            at = self.cursor.previous().map_err(StepsError::from)?;
+        }
+        Ok(Search::Nothing)
+    }
+
+    /// Where an execution of a node wrote, by the whole execution trace. `None` if it does not tell.
+    fn address(
+        &self,
+        visit: Visit,
+        write: &SiteWrite,
+        known: &mut Known,
+    ) -> Result<Option<u64>, LastWriteError<S::Error>> {
+        let Some(values) = self.values else {
+            return Ok(None);
+        };
+        let mut value = || {
+            let Some(instance) = values.at(visit.start)? else {
+                return Ok(None);
+            };
+            let written = values.range_written_knowing(instance, write.inst, known)?;
+            Ok(written.map(|range| range.address))
+        };
+        match value() {
+            Err(TraceError::Outside { .. }) => Ok(None),
+            found => found.map_err(LastWriteError::Values),
+        }
+    }
+
+    /// By the whole execution trace. `None` if it does not tell.
+    fn by_values(
+        &self,
+        byte: Range,
+        visit: Visit,
+    ) -> Result<Option<LastWrite>, LastWriteError<S::Error>> {
+        let Some(values) = self.values else {
+            return Ok(None);
+        };
+        // The last node may not have come to its end.
+        if visit.last() == self.run.path.length() {
+            return Ok(None);
+        }
+        match self.ask(values, byte, visit) {
+            Ok(found) => Ok(found),
+            Err(TraceError::Outside { .. }) => Ok(None),
+            Err(error) => Err(LastWriteError::Values(error)),
+        }
+    }
+
+    fn ask(
+        &self,
+        values: &WholeTrace<'v, S, FileEpochs>,
+        byte: Range,
+        visit: Visit,
+    ) -> Result<Option<LastWrite>, TraceError<S::Error, EpochFileError>> {
+        let compiled = values.compiled(visit.node)?;
+        // What the host does follows the node's instructions.
+        if matches!(
+            compiled.code.end,
+            NodeEnd::Call { .. } | NodeEnd::TailCall { .. }
+        ) && self.host_calls_itself
+        {
+            return Ok(None);
+        }
+        let Some(instance) = values.at(visit.start)? else {
+            return Ok(None);
+        };
+        for write in compiled.model.writes.iter().rev() {
+            let inst = &compiled.code.insts[write.inst as usize];
+            if u32::from(inst.memory) != byte.memory {
+                continue;
+            }
+            let range = values.range_written(instance, write.inst as usize)?;
+            if let Some(range) = range.filter(|&range| overlap(range, byte)) {
+                return Ok(written(self.run, visit, Some(inst.op), range));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last write of a byte from the beginning of an interval on and before a time, by following the run there.
+    fn follow(
+        &mut self,
+        interval: u64,
+        byte: Range,
+        time: u64,
+    ) -> Result<Option<LastWrite>, StepsError<S::Error>> {
+        let follower = &mut self.steps.follower;
+        follower.go_to(self.checkpoints, interval)?;
+        if self.host_calls_itself {
+            return self.follow_steps(byte, time);
+        }
+        let mut watch = Watch {
+            byte,
+            writes: Vec::new(),
+        };
+        let mut last = None;
+        while let Some(visit) = follower.advance()?
+            && visit.start < time
+        {
+            follower.execute(visit, &mut watch)?;
+            if watch.writes.is_empty() {
+                continue;
+            }
+            let insts = &follower.machine.codes()[visit.node].insts;
+            let writes = watch.writes.drain(..).rev();
+            let mut writes = writes.filter_map(|(inst, range)| {
+                let op = inst.map(|inst| insts[inst].op);
+                written(self.run, visit, op, range)
+            });
+            last = writes.find(|write| write.time < time).or(last);
+        }
+        Ok(last)
+    }
+
+    /// The last write of a byte from where the run stands on and before a time, step by step.
+    fn follow_steps(
+        &mut self,
+        byte: Range,
+        time: u64,
+    ) -> Result<Option<LastWrite>, StepsError<S::Error>> {
+        let steps = &mut self.steps;
+        steps.want(Wanted {
+            level: Level::Memory,
+            window: Window {
+                first: 1,
+                last: time.saturating_sub(1),
+            },
+            within: Within::default(),
+            function: None,
+            range: Some(byte),
+        });
+        let mut last: Option<Step> = None;
+        while let Some(visit) = steps.follower.advance()?
+            && visit.start < time
+        {
+            steps.execute(visit)?;
+            let writes = |step: &Step| {
+                step.what
+                    .written()
+                    .is_some_and(|range| overlap(range, byte))
+            };
+            last = steps.taken().filter(writes).last().or(last);
+        }
+        Ok(last.and_then(|step| {
+            Some(LastWrite {
+                time: step.time,
+                function: step.function,
+                op: step.op,
+                range: step.what.written()?,
+            })
+        }))
+    }
+}
+
+/// What a site does that always writes as many bytes.
+#[derive(Clone, Copy)]
+struct SiteWrite {
+    op: OpId,
+    /// The position of its instruction in the node. (Its registers differ between the follower's code and the whole execution trace's.)
+    inst: usize,
+    length: u64,
+}
+
+/// What an operator of a node's execution wrote, or, without one, the host that the node called.
+fn written<S: Segments>(
+    run: Run<'_, S>,
+    visit: Visit,
+    op: Option<OpId>,
+    range: Range,
+) -> Option<LastWrite> {
+    let node = &run.path.nodes()[visit.node];
+    let cfg = &run.program.function(node.function)?.cfg;
+    let ops_of = |block: &BlockId| cfg.blocks.get(*block).map(|block| block.ops.clone());
+    let (time, op) = match op {
+        Some(op) => {
+            let mut blocks = (visit.start..).zip(&node.blocks);
+            let has_it = |block| ops_of(block).is_some_and(|ops| ops.contains(&op));
+            (blocks.find(|&(_, block)| has_it(block))?.0, op)
+        }
+        // The call is the last operator of its block.
+        None => {
+            let end = ops_of(node.blocks.last()?)?.end.as_u32();
+            (visit.last(), OpId::from_u32(end.checked_sub(1)?))
+        }
+    };
+    Some(LastWrite {
+        time,
+        function: node.function,
+        op: Some(op),
+        range,
+    })
+}
+
+/// Notes who writes a byte.
+struct Watch {
+    byte: Range,
+    /// The instructions, or `None` for the host, and what they wrote.
+    writes: Vec<(Option<usize>, Range)>,
+}
+
+impl Watch {
+    #[inline]
+    fn note(&mut self, inst: Option<usize>, range: Range) {
+        if overlap(range, self.byte) {
+            self.writes.push((inst, range));
+        }
+    }
+}
+
+impl Observer for Watch {
+    const REGISTERS: bool = false;
+
+    #[inline]
+    fn write(&mut self, inst: usize, range: Range) {
+        self.note(Some(inst), range);
+    }
+
+    fn copy(&mut self, inst: usize, _: Range, to: Range) {
+        self.note(Some(inst), to);
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.note(None, range);
+    }
+}

@@ -1,0 +1,45 @@
+//! The statements and memory references of a run in their order, by following it on the machine: exact, and without an engine.
+//!
+//! A run is followed from its beginning, or from the last checkpoint before the part of it that is asked about, if the file has checkpoints: then
+//! time does not depend on the length of the run. What is kept is the guest's memory, the code of the path's nodes, what one node did, and some of what was read of checkpoints.
+
+mod accesses;
+mod addresses;
+mod collect;
+mod error;
+mod follow;
+mod given;
+mod last_write;
+mod loads;
+mod memory;
+mod name;
+mod operators;
+mod plan;
+mod step;
+mod stream;
+mod tally;
+mod values;
+
+pub use accesses::is_access;
+pub use accesses::{AccessSite, access_sites, nearest_access};
+pub use addresses::{
+    Access, AccessStats, AccessedAddresses, AccessedStretches, AddressStats, Addresses,
+    address_stats,
+};
+pub use afterimage_machine::{MachineError, Range, Trap, stopped_before};
+pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
+pub use error::StepsError;
+pub use follow::Follower;
+pub use follow::{Paused, Run, follow_to_end, memory_size, recorded_checkpoints};
+pub use given::{GivenBy, GivenCounts, given_counts};
+pub use last_write::{LastWrite, LastWriteError, LastWrites};
+pub use loads::{LoadValues, load_values};
+pub use memory::{At, LARGEST_RANGE, MemoryAnswer, MemoryPart, memory_at};
+pub use name::name;
+pub use operators::{FunctionOperators, OperatorPlace, Operators};
+pub use plan::{Kind as PlanKind, Plan};
+pub use step::{Step, Tried, Value, What};
+pub use stream::Plans;
+pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, last_steps};
+pub use tally::{BOUND, Distinct, Frequent};
+pub use values::{LoadedStretches, LoadedValues};

@@ -1,0 +1,94 @@
+//! What operators are called and where they come from.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_program::{Location, Program};
+
+use super::name::name;
+use afterimage_profile::body::decode;
+use afterimage_profile::walk::positions;
+use afterimage_profile::{ProfileError, Source};
+
+/// An operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorPlace {
+    /// Its name in the text format, without what follows it.
+    pub name: Rc<str>,
+    /// Where it is in the original module.
+    pub offset: OrigOffset,
+    /// Where it comes from.
+    pub position: Option<Location>,
+}
+
+/// The operators of a function, by ordinal.
+pub type FunctionOperators = Rc<[OperatorPlace]>;
+
+/// Names and places of operators. Those of a function are found when it is first asked about, in time linear in its body.
+pub struct Operators<'a> {
+    program: &'a Program,
+    module: &'a [u8],
+    source: &'a dyn Source,
+    known: RefCell<HashMap<FuncId, FunctionOperators>>,
+}
+
+impl<'a> Operators<'a> {
+    /// Those of a program; `module` is what it was parsed from.
+    pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
+        Self {
+            program,
+            module,
+            source,
+            known: RefCell::default(),
+        }
+    }
+
+    /// An operator; `None` if there is no such operator.
+    ///
+    /// # Errors
+    /// If the module's bytes are not those of the program.
+    pub fn get(&self, function: FuncId, op: OpId) -> Result<Option<OperatorPlace>, ProfileError> {
+        let operators = self.of(function)?;
+        Ok(operators.get(op.as_u32() as usize).cloned())
+    }
+
+    /// The operators of a function; none of an import.
+    ///
+    /// # Errors
+    /// If the module's bytes are not those of the program.
+    pub fn of(&self, function: FuncId) -> Result<FunctionOperators, ProfileError> {
+        if let Some(known) = self.known.borrow().get(&function) {
+            return Ok(Rc::clone(known));
+        }
+        let found = self.read(function)?;
+        self.known.borrow_mut().insert(function, Rc::clone(&found));
+        Ok(found)
+    }
+
+    fn read(&self, function: FuncId) -> Result<FunctionOperators, ProfileError> {
+        let Some(function) = self.program.function(function) else {
+            return Ok(Rc::default());
+        };
+        let (mut body, mut counted) = (Vec::new(), Vec::new());
+        decode(self.program, self.module, function, &mut body)?;
+        positions(function, &body, self.source, &mut counted);
+        let mut names: HashMap<String, Rc<str>> = HashMap::new();
+        let operators = self.program.operators(self.module, function);
+        let places = operators
+            .zip(&counted)
+            .map(|((_, offset, operator), counted)| {
+                let name = name(&operator);
+                let name = names
+                    .entry(name)
+                    .or_insert_with_key(|name| name.as_str().into());
+                OperatorPlace {
+                    name: Rc::clone(name),
+                    offset,
+                    position: counted.position,
+                }
+            });
+        Ok(places.collect())
+    }
+}

@@ -1,0 +1,169 @@
+//! The statements of a node, in order.
+
+use std::error::Error;
+use std::ops::Range;
+
+use afterimage_ids::{EntityRef, OpId, ValueId};
+use afterimage_machine::{GlobalBits, NodeCode};
+use afterimage_program::{Effect, Program, Ssa};
+use afterimage_wpp::Node;
+use wasmparser::ValType;
+
+use super::{Level, StepsError, Value};
+
+/// A statement of a node.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The operator.
+    pub op: OpId,
+    /// In which of the node's blocks.
+    pub block: u32,
+    /// What it is for the machine.
+    pub kind: Kind,
+    /// It reads or writes memory.
+    pub memory: bool,
+    /// The types of its operands, the topmost last, and then of its results.
+    types: Box<[ValType]>,
+    /// How many are of operands.
+    operands: usize,
+}
+
+/// What a statement is for the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The instruction at this position.
+    Inst(usize),
+    /// An unconditional jump.
+    Jump,
+    /// The call with which the node ends.
+    Call,
+    /// The throw with which it ends.
+    Throw,
+    /// A trap.
+    Unreachable,
+}
+
+/// The statements of a node.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// How many blocks it has.
+    pub blocks: u32,
+    /// In order.
+    pub items: Box<[Item]>,
+    /// By the instruction's position, which item it is.
+    pub of_inst: Box<[u32]>,
+}
+
+impl Item {
+    pub fn operand(&self, index: usize) -> Option<ValType> {
+        self.types[..self.operands].get(index).copied()
+    }
+
+    pub fn operands(&self) -> &[ValType] {
+        &self.types[..self.operands]
+    }
+
+    pub fn result(&self) -> Option<ValType> {
+        self.types.get(self.operands).copied()
+    }
+
+    /// What a store wrote.
+    pub fn stored(&self, bits: GlobalBits) -> Value {
+        Value::new(self.operand(1).unwrap_or(ValType::I32), bits)
+    }
+}
+
+impl Plan {
+    /// The statements of a node, which `code` is. O(statements × log of those of the function).
+    pub fn new<E: Error + 'static>(
+        program: &Program,
+        ssa: &Ssa,
+        node: &Node,
+        code: &NodeCode,
+    ) -> Result<Self, StepsError<E>> {
+        let mut items = Vec::new();
+        let mut of_inst = vec![0; code.insts.len()];
+        let mut next = 0;
+        let cfg = program
+            .function(node.function)
+            .map(|function| &function.cfg);
+        let statements = ssa.statements.as_values_slice();
+        for (block, id) in (0..).zip(&node.blocks) {
+            let Some(known) = cfg.and_then(|cfg| cfg.blocks.get(*id)) else {
+                continue;
+            };
+            let first = statements.partition_point(|s| s.op < known.ops.start);
+            let own = statements[first..].iter().zip(first..);
+            for (statement, id) in own.take_while(|(s, _)| s.op < known.ops.end) {
+                let op = statement.op;
+                let kind = match statement.effect {
+                    _ if code.insts.get(next).is_some_and(|inst| inst.op == op) => {
+                        // An atomic operator has several.
+                        while code.insts.get(next).is_some_and(|inst| inst.op == op) {
+                            of_inst[next] = items.len() as u32;
+                            next += 1;
+                        }
+                        Kind::Inst(code.inst_of(op).unwrap_or(next - 1))
+                    }
+                    Effect::Control => Kind::Jump,
+                    Effect::Call(_) | Effect::TailCall(_) => Kind::Call,
+                    Effect::Throw => Kind::Throw,
+                    Effect::Trap => Kind::Unreachable,
+                    _ => return Err(StepsError::Statement(node.function, op)),
+                };
+                let operands = ssa.operands(afterimage_ids::StmtId::new(id));
+                let results = values(&statement.results);
+                let types = operands.iter().copied().chain(results);
+                let memory = matches!(
+                    statement.effect,
+                    Effect::MemoryRead(_)
+                        | Effect::MemoryWrite(_)
+                        | Effect::MemoryUpdate(_)
+                        | Effect::MemoryCopy { .. }
+                        | Effect::MemoryInit { .. }
+                );
+                items.push(Item {
+                    op,
+                    block,
+                    kind,
+                    memory,
+                    types: types.map(|value| ssa.values[value].ty).collect(),
+                    operands: operands.len(),
+                });
+            }
+        }
+        match code.insts.get(next) {
+            Some(inst) => Err(StepsError::Statement(node.function, inst.op)),
+            None => Ok(Self {
+                blocks: node.blocks.len() as u32,
+                items: items.into(),
+                of_inst: of_inst.into(),
+            }),
+        }
+    }
+
+    /// How many instructions are executed before one of its blocks, or before an operator of that.
+    pub fn instructions_before(&self, block: u64, op: Option<OpId>) -> usize {
+        let before = |&item: &u32| {
+            let item = &self.items[item as usize];
+            let here = u64::from(item.block);
+            here < block || here == block && op.is_some_and(|op| item.op < op)
+        };
+        self.of_inst.partition_point(before)
+    }
+
+    /// How many of its statements are in these blocks: all, or those that access memory.
+    pub fn count(&self, blocks: Range<u64>, level: Level) -> u64 {
+        let before = |block| {
+            self.items
+                .partition_point(|item| u64::from(item.block) < block)
+        };
+        let items = &self.items[before(blocks.start)..before(blocks.end)];
+        let is_wanted = |item: &&Item| level == Level::Statement || item.memory;
+        items.iter().filter(is_wanted).count() as u64
+    }
+}
+
+fn values(range: &Range<ValueId>) -> impl Iterator<Item = ValueId> {
+    (range.start.as_u32()..range.end.as_u32()).map(ValueId::from_u32)
+}

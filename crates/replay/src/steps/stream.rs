@@ -1,0 +1,411 @@
+//! Steps, one after the other.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use afterimage_ids::{EntityRef, FuncId, NodeId, OpId};
+use afterimage_machine::{Inside, Range};
+use afterimage_trace::LogReader;
+use afterimage_wpp::{Segments, Visit};
+
+use super::collect::{Collector, Passing};
+use super::follow::{Follower, Run};
+use super::plan::Plan;
+use super::{Step, StepsError};
+use crate::paths::{At, Visits, Window};
+use crate::values::Types;
+
+/// What is a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Every statement, calls by the host, and what the host did.
+    Statement,
+    /// What reads or writes memory.
+    Memory,
+}
+
+/// Which part of the first and of the last block of a window is wanted: by default all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Within {
+    /// In this block, only from this operator on.
+    pub from: Option<(u64, OpId)>,
+    /// In this block, only up to this operator, which belongs to it.
+    pub to: Option<(u64, OpId)>,
+}
+
+impl Within {
+    /// From one moment to another. Both belong to it: an operator, or all of a block.
+    pub fn between(from: At, to: At) -> Self {
+        let edge = |at: At| Some((at.time, at.op?));
+        Self {
+            from: edge(from),
+            to: edge(to),
+        }
+    }
+
+    /// Whether a step at a place of a block belongs to it: `None` is before all operators.
+    pub(super) fn has(&self, time: u64, place: Option<OpId>) -> bool {
+        let is_early = |from: (u64, OpId)| time == from.0 && place < Some(from.1);
+        let is_late = |to: (u64, OpId)| time == to.0 && place > Some(to.1);
+        !self.from.is_some_and(is_early) && !self.to.is_some_and(is_late)
+    }
+}
+
+/// Which steps are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// What is one.
+    pub level: Level,
+    /// From when to when.
+    pub window: Window,
+    /// Which part of its first and last block.
+    pub within: Within,
+    /// Only those in this function's code.
+    pub function: Option<FuncId>,
+    /// Only those that read or write some of these bytes; for [`Level::Memory`].
+    pub range: Option<Range>,
+}
+
+impl Wanted {
+    /// Every statement of the whole run.
+    pub const ALL: Self = Self {
+        level: Level::Statement,
+        window: Window {
+            first: 1,
+            last: u64::MAX,
+        },
+        within: Within {
+            from: None,
+            to: None,
+        },
+        function: None,
+        range: None,
+    };
+}
+
+/// The plans of nodes, made when a node is executed first.
+pub struct Plans<'a, S: Segments> {
+    run: Run<'a, S>,
+    types: Types<'a>,
+    plans: Vec<Option<Rc<Plan>>>,
+}
+
+impl<'a, S: Segments> Plans<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// No plans yet.
+    pub fn new(run: Run<'a, S>) -> Self {
+        Self {
+            types: Types::new(run.program, run.module),
+            plans: vec![None; run.path.nodes().len()],
+            run,
+        }
+    }
+
+    /// The plan of a node.
+    ///
+    /// # Errors
+    /// If the node's code cannot be read.
+    pub fn of(
+        &mut self,
+        node: NodeId,
+        follower: &Follower<'a, S>,
+    ) -> Result<Rc<Plan>, StepsError<S::Error>> {
+        if let Some(Some(plan)) = self.plans.get(node.index()) {
+            return Ok(Rc::clone(plan));
+        }
+        let known = &self.run.path.nodes()[node];
+        let ssa = self.types.statements(known.function);
+        let ssa = ssa.ok_or(StepsError::NoBody(known.function))?;
+        let code = &follower.machine.codes()[node];
+        let plan = Rc::new(Plan::new(self.run.program, &ssa, known, code)?);
+        self.plans[node.index()] = Some(Rc::clone(&plan));
+        Ok(plan)
+    }
+}
+
+/// The steps of a run, in order.
+///
+/// Up to the first one that is wanted, time is that of following the run from its beginning or from a checkpoint. A window is left at its end.
+pub struct Steps<'a, S: Segments> {
+    run: Run<'a, S>,
+    /// What follows the run.
+    pub follower: Follower<'a, S>,
+    plans: Plans<'a, S>,
+    collector: Collector<'a>,
+    ended: bool,
+}
+
+impl<'a, S: Segments> Steps<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// The steps that are wanted of a run, of which `log` is the log.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub fn new(
+        run: Run<'a, S>,
+        log: LogReader,
+        wanted: Wanted,
+    ) -> Result<Self, StepsError<S::Error>> {
+        let mut steps = Self::before(run, log, wanted)?;
+        steps.follower.skip_to(wanted.window.first)?;
+        Ok(steps)
+    }
+
+    /// At the beginning of the run.
+    pub fn before(
+        run: Run<'a, S>,
+        log: LogReader,
+        wanted: Wanted,
+    ) -> Result<Self, StepsError<S::Error>> {
+        Ok(Self {
+            follower: Follower::new(run, log)?,
+            plans: Plans::new(run),
+            collector: Collector::new(run.program, wanted),
+            run,
+            ended: false,
+        })
+    }
+
+    /// The next step; `None` at the end.
+    ///
+    /// # Errors
+    /// If the run cannot be followed further.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail, and then has ended"
+    )]
+    pub fn next(&mut self) -> Result<Option<Step>, StepsError<S::Error>> {
+        loop {
+            if let Some(step) = self.collector.steps.pop_front() {
+                return Ok(Some(step));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            let next = self.follower.advance()?;
+            let window = self.collector.wanted.window;
+            let Some(visit) = next.filter(|visit| visit.start <= window.last) else {
+                self.ended = true;
+                continue;
+            };
+            self.execute(visit)?;
+        }
+    }
+
+    /// Executes a node and collects its steps.
+    pub fn execute(&mut self, visit: Visit) -> Result<(), StepsError<S::Error>> {
+        let wanted = &self.collector.wanted;
+        let function = self.run.path.nodes()[visit.node].function;
+        let other = wanted.function.is_some_and(|wanted| wanted != function);
+        if visit.last() < wanted.window.first || other && wanted.level == Level::Memory {
+            return self.follower.execute(visit, &mut ());
+        }
+        if other {
+            let mut passing = Passing::new(&mut self.collector, visit.last());
+            return self.follower.execute(visit, &mut passing);
+        }
+        let plan = self.plans.of(visit.node, &self.follower)?;
+        let stopped = self.follower.stopped(visit);
+        self.collector.begin(plan, function, visit.start, stopped);
+        self.follower.execute(visit, &mut self.collector)?;
+        if let Some(trap) = self.follower.machine.trap() {
+            self.collector.trapped(trap);
+        }
+        Ok(())
+    }
+
+    /// Executes a node and collects its steps; shows what there is at a moment in it, if the run comes there.
+    pub(super) fn execute_until(
+        &mut self,
+        visit: Visit,
+        moment: At,
+        mut show: impl FnMut(&Inside<'_>),
+    ) -> Result<(), StepsError<S::Error>> {
+        let function = self.run.path.nodes()[visit.node].function;
+        let plan = self.plans.of(visit.node, &self.follower)?;
+        let block = moment.time.saturating_sub(visit.start);
+        let pause = plan.instructions_before(block, moment.op);
+        let stopped = self.follower.stopped(visit);
+        self.collector.begin(plan, function, visit.start, stopped);
+        let observer = &mut self.collector;
+        self.follower
+            .execute_pausing(visit, observer, &[pause], |_, paused| show(paused.inside))?;
+        if let Some(trap) = self.follower.machine.trap() {
+            self.collector.trapped(trap);
+        }
+        Ok(())
+    }
+
+    /// The steps that were collected so far and not taken.
+    pub fn taken(&mut self) -> impl Iterator<Item = Step> + use<'_, 'a, S> {
+        self.collector.steps.drain(..)
+    }
+
+    /// The statements of a node.
+    pub(super) fn plan(&mut self, node: NodeId) -> Result<Rc<Plan>, StepsError<S::Error>> {
+        self.follower.compile(node)?;
+        self.plans.of(node, &self.follower)
+    }
+
+    /// Changes what is wanted from here on.
+    pub(super) fn want(&mut self, wanted: Wanted) {
+        self.collector.wanted = wanted;
+    }
+}
+
+/// The last so many of the steps that are wanted, in order. They are all kept.
+///
+/// The stretch before them is only followed: how many statements nodes have is known without executing them. (What the host does
+/// and accesses of no bytes come on top.) A range of bytes is not wanted here.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn last_steps<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    wanted: Wanted,
+    count: usize,
+) -> Result<VecDeque<Step>, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut steps = Steps::before(run, log, wanted)?;
+    let first = begin_of_last(run, &mut steps, wanted, count)?;
+    steps.follower.skip_to(first)?;
+    let window = Window {
+        first,
+        ..wanted.window
+    };
+    steps.want(Wanted { window, ..wanted });
+    let mut kept = VecDeque::new();
+    while let Some(step) = steps.next()? {
+        if kept.len() == count {
+            kept.pop_front();
+        }
+        kept.push_back(step);
+    }
+    Ok(kept)
+}
+
+/// The steps of a run, backwards: of those that happen at the same time, the last one first.
+///
+/// Stretches of the run are followed from the last checkpoint before them, and their steps are kept and turned round: few at first, then up to 2¹⁸ statements at a time.
+/// Without checkpoints each stretch takes following the run from its beginning.
+pub struct ReverseSteps<'a, S: Segments, L> {
+    run: Run<'a, S>,
+    /// Opens the run's log anew.
+    log: L,
+    wanted: Wanted,
+    /// Finds where stretches begin.
+    planned: Steps<'a, S>,
+    /// How many steps are wanted of the next stretch.
+    size: usize,
+    /// The steps of a stretch that are left.
+    found: Vec<Step>,
+    /// The last time of the next stretch, if there is one.
+    last: Option<u64>,
+}
+
+/// How many steps of a stretch there should be, first and at most.
+const FIRST: usize = 1 << 8;
+const MOST: usize = 1 << 18;
+
+impl<'a, S: Segments, L> ReverseSteps<'a, S, L>
+where
+    S::Error: std::error::Error + 'static,
+    L: FnMut() -> Result<LogReader, StepsError<S::Error>>,
+{
+    /// The steps that are wanted of a run, of which `log` gives the log, from its beginning, each time that it is asked.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub fn new(run: Run<'a, S>, mut log: L, wanted: Wanted) -> Result<Self, StepsError<S::Error>> {
+        let window = wanted.window;
+        Ok(Self {
+            planned: Steps::before(run, log()?, wanted)?,
+            run,
+            log,
+            wanted,
+            size: FIRST,
+            found: Vec::new(),
+            last: (window.first <= window.last).then_some(window.last),
+        })
+    }
+
+    /// The step before; `None` at the beginning.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail, and then has ended"
+    )]
+    pub fn next(&mut self) -> Result<Option<Step>, StepsError<S::Error>> {
+        loop {
+            if let Some(step) = self.found.pop() {
+                return Ok(Some(step));
+            }
+            let Some(last) = self.last.take() else {
+                return Ok(None);
+            };
+            let window = Window {
+                last,
+                ..self.wanted.window
+            };
+            let wanted = Wanted {
+                window,
+                ..self.wanted
+            };
+            let first = begin_of_last(self.run, &mut self.planned, wanted, self.size)?;
+            self.size = (self.size * 2).min(MOST);
+            let window = Window { first, last };
+            let wanted = Wanted { window, ..wanted };
+            let mut steps = Steps::new(self.run, (self.log)()?, wanted)?;
+            while let Some(step) = steps.next()? {
+                self.found.push(step);
+            }
+            self.last = (first > self.wanted.window.first).then(|| first - 1);
+        }
+    }
+}
+
+/// A time from which on there are at least so many steps in the window, or its beginning.
+fn begin_of_last<'a, S: Segments>(
+    run: Run<'a, S>,
+    steps: &mut Steps<'a, S>,
+    wanted: Wanted,
+    count: usize,
+) -> Result<u64, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut visits =
+        Visits::new(run.path, wanted.window, true, None).map_err(|_| StepsError::TooLong)?;
+    let mut missing = count as u64;
+    while let Some(visit) = visits.next_visit()? {
+        let function = run.path.nodes()[visit.node].function;
+        if wanted.function.is_some_and(|wanted| wanted != function) {
+            continue;
+        }
+        // The last node may not have come to its end.
+        if visit.last() == run.path.length() {
+            continue;
+        }
+        steps.follower.compile(visit.node)?;
+        let plan = steps.plans.of(visit.node, &steps.follower)?;
+        let mut part = wanted.window.part(visit);
+        // Of the last block a part may be wanted: it counts nothing, so that there are enough.
+        let is_cut = |to: (u64, OpId)| visit.start + part.end == to.0 + 1;
+        part.end -= u64::from(wanted.within.to.is_some_and(is_cut) && !part.is_empty());
+        let found = plan.count(part, wanted.level);
+        missing = missing.saturating_sub(found);
+        if missing == 0 {
+            return Ok(visit.start.max(wanted.window.first));
+        }
+    }
+    Ok(wanted.window.first)
+}

@@ -1,0 +1,251 @@
+//! Direct dependences of a statement's execution: who made each operand, who wrote what it reads.
+
+use afterimage_ids::OpId;
+use afterimage_machine::{Code, Register, Taker};
+use afterimage_wet::{Known, Place, ReadFrom, Source, WriteTo, Writer, read_from, write_to};
+
+use super::{Bits, Execution, Instance, Kind, RecordedValues, Statement, ValuesError};
+
+/// Where a value, or a part of one, comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A constant of the code.
+    Constant,
+    /// An operator of the guest.
+    Operator {
+        /// The execution of its node.
+        instance: Instance,
+        /// The operator.
+        op: OpId,
+    },
+    /// A local that nothing wrote.
+    Zero,
+    /// The host passed it to the activation that begins with this execution.
+    Argument {
+        /// The first execution of the activation.
+        instance: Instance,
+        /// Which argument.
+        index: u32,
+    },
+    /// The host returned it from the call that this execution ends with.
+    Returned {
+        /// The execution with the call.
+        instance: Instance,
+        /// Which result.
+        index: u32,
+    },
+    /// The module: a data segment, zeroed memory, the initial value of a global.
+    Initial,
+    /// The host wrote it in this call of the guest's, from 1.
+    Host {
+        /// Which call.
+        call: u64,
+    },
+}
+
+/// A direct dependence on data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependence {
+    /// What of the statement depends: an operand's role, or for what is read "memory" or "global", "element" of a table, or "size" of a table or a memory.
+    pub role: &'static str,
+    /// The value of the operand; `None` for what is read.
+    pub value: Option<Bits>,
+    /// Of what is read from memory, how many bytes; 0 for all.
+    pub bytes: u64,
+    /// Of what is taken from a table, how many elements; otherwise 0.
+    pub elements: u64,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// The direct data dependences of a statement's execution: its operands in order, then what it reads, part by part.
+///
+/// # Errors
+/// If the trace is damaged or holds too little.
+pub fn dependences(
+    values: &RecordedValues<'_>,
+    execution: &Execution,
+) -> Result<Vec<Dependence>, ValuesError> {
+    match execution.statement {
+        Some(statement) => of_statement(values, execution.instance, statement),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The direct data dependences of a statement in an execution of its node.
+///
+/// # Errors
+/// If the trace is damaged or holds too little.
+pub fn of_statement(
+    values: &RecordedValues<'_>,
+    instance: Instance,
+    statement: Statement,
+) -> Result<Vec<Dependence>, ValuesError> {
+    let compiled = values.compiled(instance.node)?;
+    let mut found = Vec::new();
+    let mut known = Known::default();
+    for operand in statement.operands(&compiled.code) {
+        let value = values.value_knowing(instance, operand.register, &mut known)?;
+        let origin = origin_of(values, instance, operand.register)?;
+        found.push(Dependence {
+            role: operand.role,
+            value: Some(value),
+            bytes: 0,
+            elements: 0,
+            origin,
+        });
+    }
+    if let Kind::Inst(inst) = statement.kind
+        && let Some(role) = role_of_read(compiled.code.insts[inst].code)
+    {
+        // What trapped has read nothing.
+        let mut readings = read(values.reading(instance, inst))?;
+        readings.extend(read(values.copied(instance, inst))?);
+        for reading in readings {
+            found.push(Dependence {
+                role,
+                value: None,
+                bytes: reading.length,
+                elements: 0,
+                origin: written(values, reading.writer)?,
+            });
+        }
+    }
+    let taken = match statement.kind {
+        Kind::Inst(inst) => read(values.taken(instance, Some(inst)))?,
+        Kind::Call(_) => values.taken(instance, None)?,
+        Kind::Return | Kind::Throw => Vec::new(),
+    };
+    for taken in taken {
+        found.push(Dependence {
+            role: role_of_place(taken.place),
+            value: None,
+            bytes: 0,
+            elements: taken.elements,
+            origin: written(values, taken.writer)?,
+        });
+    }
+    Ok(found)
+}
+
+/// Where the value of a register of an execution comes from.
+pub fn origin_of(
+    values: &RecordedValues<'_>,
+    instance: Instance,
+    register: Register,
+) -> Result<Origin, ValuesError> {
+    Ok(match values.source(instance, register)? {
+        Source::Constant(_) => Origin::Constant,
+        Source::Result { instance, inst } => Origin::Operator {
+            instance,
+            op: values.compiled(instance.node)?.code.insts[inst].op,
+        },
+        Source::Zero => Origin::Zero,
+        Source::Argument { instance, index } => Origin::Argument { instance, index },
+        Source::Returned { instance, index } => Origin::Returned { instance, index },
+        Source::Thrown { instance } => Origin::Operator {
+            instance,
+            op: end_of(values, instance)?,
+        },
+        Source::Open { .. } => {
+            return Err(ValuesError::Damaged("what a call gave that did not return"));
+        }
+    })
+}
+
+/// The blocks through which values were moved before a statement took them in an execution of its node, in the order of its operands: that these are the values, and not
+/// others, depends on what let the blocks run. Each is told as an execution of no statement. Nothing is told of operands for which `is_taken` does not say so, by number and role.
+///
+/// # Errors
+/// If the trace is damaged or holds too little.
+pub fn moves(
+    values: &RecordedValues<'_>,
+    instance: Instance,
+    statement: Statement,
+    is_taken: impl Fn(usize, &'static str) -> bool,
+) -> Result<Vec<Execution>, ValuesError> {
+    let compiled = values.compiled(instance.node)?;
+    let mut moves: Vec<Execution> = Vec::new();
+    for (number, operand) in statement.operands(&compiled.code).iter().enumerate() {
+        if is_taken(number, operand.role) {
+            let taker = Some(statement.taker(&compiled.code, number));
+            for moved in moves_of(values, instance, operand.register, taker)? {
+                if moves.iter().all(|known| known.time != moved.time) {
+                    moves.push(moved);
+                }
+            }
+        }
+    }
+    Ok(moves)
+}
+
+/// The same of a register of an execution, and of who takes it there, if somebody does.
+pub fn moves_of(
+    values: &RecordedValues<'_>,
+    instance: Instance,
+    register: Register,
+    taker: Option<Taker>,
+) -> Result<Vec<Execution>, ValuesError> {
+    let mut moves = Vec::new();
+    let own = taker.map(|taker| (instance, taker));
+    let takers = values.takers_of(instance, register)?;
+    for (instance, taker) in own.into_iter().chain(takers) {
+        for moved in values.compiled(instance.node)?.code.moved(taker) {
+            moves.push(Execution {
+                number: 0,
+                time: instance.time + u64::from(moved.block),
+                instance,
+                statement: None,
+            });
+        }
+    }
+    Ok(moves)
+}
+
+/// Who wrote something.
+fn written(values: &RecordedValues<'_>, writer: Writer) -> Result<Origin, ValuesError> {
+    Ok(match writer {
+        Writer::Initial => Origin::Initial,
+        Writer::Host { call } => Origin::Host { call },
+        Writer::Write { instance, inst, .. } => Origin::Operator {
+            instance,
+            op: values.compiled(instance.node)?.code.insts[inst].op,
+        },
+    })
+}
+
+/// The operator that an execution of a node ends with.
+pub fn end_of(values: &RecordedValues<'_>, instance: Instance) -> Result<OpId, ValuesError> {
+    let node = values.path().nodes().get(instance.node);
+    let op = node.and_then(|node| {
+        let function = values.program().function(node.function)?;
+        let block = function.cfg.blocks.get(*node.blocks.last()?)?;
+        Some(OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?))
+    });
+    op.ok_or(ValuesError::Damaged("a block without operators"))
+}
+
+/// What was read, by an instruction that may have been the last that the run tried.
+fn read<T>(readings: Result<Vec<T>, ValuesError>) -> Result<Vec<T>, ValuesError> {
+    match readings {
+        Err(ValuesError::NotExecuted) => Ok(Vec::new()),
+        readings => readings,
+    }
+}
+
+/// What is taken from a place, for the statement that takes it.
+pub(super) fn role_of_place(place: Place) -> &'static str {
+    match place {
+        Place::Elements(_) => "element",
+        Place::TableSize(_) | Place::MemorySize(_) => "size",
+    }
+}
+
+/// What an instruction reads besides its operands, if somebody may have written it.
+pub(super) fn role_of_read(code: Code) -> Option<&'static str> {
+    match (read_from(code), write_to(code)) {
+        (Some(ReadFrom::Memory), _) | (_, Some(WriteTo::Copy)) => Some("memory"),
+        (Some(ReadFrom::Global), _) => Some("global"),
+        _ => None,
+    }
+}

@@ -1,0 +1,377 @@
+//! Who wrote the bytes of a range last.
+
+use std::collections::BTreeMap;
+
+use afterimage_ids::FuncId;
+use afterimage_machine::{NodeCode, Observer, Range};
+use afterimage_trace::TraceFile;
+use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
+use afterimage_wpp::Visit;
+
+use super::HostReadsError;
+use super::canvas::{Canvas, Part, Wrote};
+use crate::paths::FileSegments;
+use crate::steps::{Follower, Paused, Run, StepsError};
+use crate::values::{RecordedValues, ValuesError};
+
+/// Of so many executions in an interval it is asked what they wrote, before the interval is followed.
+const FEW: usize = 8;
+
+/// When.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Moment {
+    /// When an execution of a node begins, with this block.
+    Start(u64),
+    /// When the call of the host begins that an execution of a node ends with.
+    Call(Visit),
+}
+
+impl Moment {
+    /// When the execution begins.
+    fn start(self) -> u64 {
+        match self {
+            Self::Start(start) => start,
+            Self::Call(visit) => visit.start,
+        }
+    }
+}
+
+/// Finds who wrote bytes last: by the index of checkpoints, and by following parts of the run.
+pub(super) struct Writers<'a> {
+    run: Run<'a, FileSegments>,
+    file: &'a TraceFile,
+    follower: Option<Follower<'a, FileSegments>>,
+    /// The host may call imports that are exported: then it writes at other times than in calls of the guest, too.
+    host_calls_itself: bool,
+}
+
+/// Bytes, by their positions in a canvas, that were written last in the execution of a node that begins with this block.
+type Written = BTreeMap<u64, Vec<usize>>;
+
+impl<'a> Writers<'a> {
+    pub fn new(run: Run<'a, FileSegments>, file: &'a TraceFile) -> Self {
+        let imported = |(_, function): &(String, FuncId)| run.program.function(*function).is_none();
+        Self {
+            host_calls_itself: run.program.exports.iter().any(imported),
+            run,
+            file,
+            follower: None,
+        }
+    }
+
+    /// Who wrote the bytes of a range last before a moment. Memory and time: O(bytes) and a look at the index for each, and what is followed.
+    ///
+    /// With `only`, what executions wrote that do not begin with this block may be told as written by nobody: for these nothing is followed.
+    pub fn last(
+        &mut self,
+        values: &RecordedValues<'a>,
+        range: Range,
+        moment: Moment,
+        only: Option<u64>,
+    ) -> Result<Vec<Part>, HostReadsError> {
+        let mut canvas = Canvas::new(range);
+        let Some(checkpoints) = self.run.checkpoints else {
+            self.follow(values, None, moment, &mut canvas)?;
+            return Ok(canvas.parts());
+        };
+        let start = moment.start();
+        let here = checkpoints.interval_at(start)?;
+        let known = match moment {
+            Moment::Start(_) => true,
+            Moment::Call(visit) => {
+                !self.host_calls_itself && own(values, visit, &mut canvas, false)?
+            }
+        };
+        let first = here.unwrap_or_else(|| checkpoints.intervals().saturating_sub(1));
+        let follow_first = !known || here.is_none();
+        let mut earlier: BTreeMap<u64, Written> = BTreeMap::new();
+        let mut is_later = follow_first;
+        if !follow_first && !canvas.is_complete() {
+            for position in canvas.unknown() {
+                let address = range.address + position as u64;
+                match checkpoints.last_write_in(range.memory, address, first)? {
+                    Some(at) if at < start => {
+                        let of = earlier.entry(first).or_default();
+                        of.entry(at).or_default().push(position);
+                    }
+                    // It is written again in the same interval.
+                    Some(_) => is_later = true,
+                    None => {}
+                }
+            }
+        }
+        if is_later {
+            earlier.clear();
+            let known = canvas.unknown();
+            let mut seen = Canvas::new(range);
+            self.follow(values, Some((checkpoints, first)), moment, &mut seen)?;
+            for position in known {
+                canvas.set(position, seen.get(position));
+            }
+        }
+        let here = earlier.remove(&first).unwrap_or_default();
+        let mut is_here = vec![false; range.length as usize];
+        for &position in here.values().flatten() {
+            is_here[position] = true;
+        }
+        for position in canvas.unknown() {
+            if is_here[position] {
+                continue;
+            }
+            let address = range.address + position as u64;
+            if let Some((interval, at)) = checkpoints.last_write(range.memory, address, first)? {
+                let of = earlier.entry(interval).or_default();
+                of.entry(at).or_default().push(position);
+            }
+        }
+        if !here.is_empty() {
+            earlier.insert(first, here);
+        }
+        for (interval, mut written) in earlier {
+            written.retain(|&start, _| only.is_none_or(|only| only == start));
+            self.tell(values, (checkpoints, interval), written, &mut canvas)?;
+        }
+        Ok(canvas.parts())
+    }
+
+    /// Tells which instructions, or the host, wrote bytes in executions of an interval.
+    fn tell(
+        &mut self,
+        values: &RecordedValues<'a>,
+        interval: (&'a FileCheckpoints, u64),
+        mut written: Written,
+        canvas: &mut Canvas,
+    ) -> Result<(), HostReadsError> {
+        if written.len() <= FEW && !self.host_calls_itself {
+            let mut left = Written::new();
+            for (start, positions) in written {
+                let visit = self.run.path.cursor().seek(start)?;
+                let missing = HostReadsError::Damaged("an execution that is not there");
+                let visit = visit.filter(|visit| visit.start == start).ok_or(missing)?;
+                if !asked(values, visit, &positions, canvas)? {
+                    left.insert(start, positions);
+                }
+            }
+            written = left;
+        }
+        let Some((&last, _)) = written.last_key_value() else {
+            return Ok(());
+        };
+        let last = self.run.path.cursor().seek(last)?;
+        let behind = last.map_or(u64::MAX, |last| last.last() + 1);
+        let mut seen = Canvas::new(canvas.range());
+        self.follow(values, Some(interval), Moment::Start(behind), &mut seen)?;
+        for position in written.into_values().flatten() {
+            if seen.get(position).is_none() {
+                return Err(HostReadsError::Damaged("a write that is none"));
+            }
+            canvas.set(position, seen.get(position));
+        }
+        Ok(())
+    }
+
+    /// What ranges of memory held when an execution had executed so many instructions.
+    pub fn held(
+        &mut self,
+        visit: Visit,
+        instructions: usize,
+        ranges: &[Range],
+    ) -> Result<Vec<Vec<u8>>, HostReadsError> {
+        let mut follower = Follower::new(self.run, self.file.log()?)?;
+        follower.skip_to(visit.start)?;
+        while let Some(next) = follower.advance()? {
+            if next.start < visit.start {
+                follower.execute(next, &mut ())?;
+                continue;
+            }
+            let mut held = Ok(Vec::new());
+            follower.execute_pausing(next, &mut (), &[instructions], |_, paused| {
+                held = ranges.iter().map(|range| bytes(paused, *range)).collect();
+            })?;
+            let held = held.map_err(StepsError::from)?;
+            let held = Vec::from_iter(held.into_iter().flatten());
+            if held.len() == ranges.len() {
+                return Ok(held);
+            }
+            break;
+        }
+        Err(HostReadsError::Damaged("bytes that are not there"))
+    }
+
+    /// Follows the run from the beginning of an interval, or its own, until a moment, and notes who wrote last.
+    fn follow(
+        &mut self,
+        values: &RecordedValues<'a>,
+        from: Option<(&'a FileCheckpoints, u64)>,
+        moment: Moment,
+        canvas: &mut Canvas,
+    ) -> Result<(), HostReadsError> {
+        let mut calls = 0;
+        let known = self.follower.take().filter(|_| from.is_some());
+        let mut follower = match known {
+            Some(follower) => follower,
+            None => Follower::new(self.run, self.file.log()?)?,
+        };
+        if let Some((checkpoints, interval)) = from {
+            follower.go_to(checkpoints, interval)?;
+            if let Some(checkpoint) = checkpoints.checkpoint(interval)? {
+                calls = values.host()?.among(checkpoint.log().events)?;
+            }
+        }
+        let mut watch = Watch {
+            canvas,
+            start: 0,
+            calls,
+            is_last: false,
+            is_over: false,
+        };
+        while let Some(visit) = follower.advance()? {
+            match moment {
+                Moment::Start(start) if visit.start >= start => break,
+                Moment::Call(last) => watch.is_last = visit.start >= last.start,
+                Moment::Start(_) => {}
+            }
+            watch.start = visit.start;
+            follower.execute(visit, &mut watch)?;
+            if watch.is_last {
+                break;
+            }
+        }
+        self.follower = from.map(|_| follower);
+        Ok(())
+    }
+}
+
+/// What a range of memory holds; `None` if the memory does not have it all.
+fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, CheckpointError> {
+    let memory = paused.inside.state.memories.get(range.memory as usize);
+    let place = memory.and_then(|memory| memory.range(range.address, range.length).ok());
+    let Some(place) = place else {
+        return Ok(None);
+    };
+    let mut bytes = vec![0; place.len()];
+    let known = paused.memory(range.memory, range.address, &mut bytes)?;
+    Ok(known.then_some(bytes))
+}
+
+/// Asks the whole execution trace what an execution wrote of some bytes. Whether it tells it of all of them.
+fn asked(
+    values: &RecordedValues<'_>,
+    visit: Visit,
+    positions: &[usize],
+    canvas: &mut Canvas,
+) -> Result<bool, HostReadsError> {
+    let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
+        return Ok(true);
+    };
+    let all = canvas.range();
+    let mut seen = Canvas::new(Range {
+        address: all.address + first as u64,
+        length: (last - first) as u64 + 1,
+        ..all
+    });
+    let told = own(values, visit, &mut seen, true)?;
+    let told = told && positions.iter().all(|&at| seen.get(at - first).is_some());
+    if told {
+        for &at in positions {
+            canvas.set(at, seen.get(at - first));
+        }
+    }
+    Ok(told)
+}
+
+/// What an execution wrote: its instructions, and with `host` the call of the host that it ends with. Whether that is known, which it may not be at the end of the
+/// run and where no values are kept.
+fn own(
+    values: &RecordedValues<'_>,
+    visit: Visit,
+    canvas: &mut Canvas,
+    host: bool,
+) -> Result<bool, HostReadsError> {
+    // The last node may not have come to its end.
+    if host && visit.last() == values.path().length() {
+        return Ok(false);
+    }
+    match wrote(values, visit, canvas, host) {
+        Ok(()) => Ok(true),
+        Err(HostReadsError::Values(ValuesError::Outside { .. })) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn wrote(
+    values: &RecordedValues<'_>,
+    visit: Visit,
+    canvas: &mut Canvas,
+    host: bool,
+) -> Result<(), HostReadsError> {
+    let missing = HostReadsError::Damaged("an execution that is not there");
+    let instance = values.at(visit.start)?.ok_or(missing)?;
+    let mut ranges = Vec::new();
+    let compiled = values.compiled(instance.node)?;
+    for write in compiled.model.writes.iter().rev() {
+        let inst = write.inst;
+        if let Some(range) = values.range_written(instance, inst as usize)? {
+            let start = visit.start;
+            ranges.push((range, Wrote::Guest { start, inst }));
+        }
+    }
+    if host && let Some(call) = values.host_call(instance)? {
+        let missing = HostReadsError::Damaged("a call of the host");
+        let logged = values.host()?.get(call)?.ok_or(missing)?;
+        for write in &logged.writes {
+            let range = Range {
+                memory: write.memory,
+                address: write.address,
+                length: write.bytes.len() as u64,
+            };
+            canvas.under(range, Wrote::Host { call });
+        }
+    }
+    for (range, wrote) in ranges {
+        canvas.under(range, wrote);
+    }
+    Ok(())
+}
+
+/// Notes who writes bytes.
+struct Watch<'c> {
+    canvas: &'c mut Canvas,
+    /// When the node at hand began.
+    start: u64,
+    /// Calls of the host so far.
+    calls: u64,
+    /// The call of the host that the node at hand ends with is not to be noted.
+    is_last: bool,
+    is_over: bool,
+}
+
+impl Observer for Watch<'_> {
+    const REGISTERS: bool = false;
+
+    #[inline]
+    fn write(&mut self, inst: usize, range: Range) {
+        let start = self.start;
+        let inst = inst as u32;
+        self.canvas.over(range, Wrote::Guest { start, inst });
+    }
+
+    fn copy(&mut self, inst: usize, _: Range, to: Range) {
+        self.write(inst, to);
+    }
+
+    fn done(&mut self, _: &NodeCode, _: &[u64], _: &[u64]) {
+        self.is_over = self.is_last;
+    }
+
+    fn host_call(&mut self) {
+        self.calls += 1;
+    }
+
+    fn host_write(&mut self, range: Range) {
+        if !self.is_over {
+            let call = self.calls;
+            self.canvas.over(range, Wrote::Host { call });
+        }
+    }
+}

@@ -1,0 +1,534 @@
+//! Direct dependences the other way round: who used what a statement's execution made.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+
+use afterimage_ids::{NodeId, OpId};
+use afterimage_machine::{Code, Range};
+use afterimage_program::Program;
+use afterimage_wet::{
+    Compiled, Definition, FileEpochs, Held, Holders, HoldersMark, ReadBy, Readers, TakenBy, Takers,
+    write_to,
+};
+
+use super::host::{HostReaders, HostUse};
+use super::{
+    HostReads, HostReadsError, Instance, Kind, RecordedValues, Statement, ValuesError,
+    role_of_place, role_of_read,
+};
+use crate::paths::FileSegments;
+use afterimage_profile::Stop;
+
+/// A direct use: a statement's execution that depends on data of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The time of the statement's block.
+    pub time: u64,
+    /// The time of the first block of its node.
+    pub begun: u64,
+    /// The node.
+    pub node: NodeId,
+    /// The operator.
+    pub op: OpId,
+    /// What the operator is in the node.
+    pub statement: Statement,
+    /// What of the statement depends: an operand's role, or for what is read "memory" or "global", "element" of a table, or "size" of a table or a memory.
+    pub role: &'static str,
+    /// Of what is read from memory, how many bytes; 0 for all.
+    pub bytes: u64,
+    /// Of what is taken from a table, how many elements; otherwise 0.
+    pub elements: u64,
+    /// Where the host read them, if it did.
+    pub read: Option<Range>,
+}
+
+impl Use {
+    /// The execution of the node. Takes counting the node's executions.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn instance(&self, values: &RecordedValues<'_>) -> Result<Instance, ValuesError> {
+        let found = values.at(self.begun)?;
+        found.ok_or(ValuesError::Damaged("an execution that is not there"))
+    }
+}
+
+/// All direct uses of what a statement's execution made, in the order of time, to be gone through in both directions.
+///
+/// They are the [`dependences`](super::dependences) of all executions, and what the host [read](HostReads::parts), reversed: whoever names this one is here, as
+/// often as it does. For a call these are the uses of its results, whoever made them, of and of what the host wrote in it; for a throw those of the reference to the exception, and for one that throws
+/// again those of all that it carries, too.
+///
+/// What is near in time is found first: a value is followed along the path as long as a variable holds it, and the labels of what was executed later
+/// are searched in stretches that grow. Some thousand uses are held at a time.
+pub struct Uses<'h, 'v, 'a> {
+    values: &'v RecordedValues<'a>,
+    program: &'a Program,
+    stop: Option<Stop>,
+    nodes: HashMap<NodeId, Rc<NodeUses>>,
+    holders: Holders<'v, 'a, FileSegments, FileEpochs>,
+    readers: Readers<'v, 'a, FileSegments, FileEpochs>,
+    takers: Takers<'v, 'a, FileSegments, FileEpochs>,
+    host: HostReaders<'h, 'v, 'a>,
+    /// What of each comes next.
+    held: Option<Held>,
+    read: Option<ReadBy>,
+    taken: Option<TakenBy>,
+    by_host: Option<HostUse>,
+    /// Uses that follow each other, of whole executions of nodes.
+    batch: Vec<Use>,
+    /// How many of them were passed.
+    at: usize,
+    /// Where each batch until this one begins.
+    marks: Vec<Mark<'a>>,
+}
+
+/// Where a batch begins.
+struct Mark<'a> {
+    /// How many uses are before it.
+    before: u64,
+    held: Option<Held>,
+    holders: HoldersMark<'a, FileSegments>,
+    read: Option<ReadBy>,
+    taken: Option<TakenBy>,
+    by_host: Option<HostUse>,
+}
+
+/// About so many uses are held.
+const BATCH: usize = 1 << 10;
+
+/// What uses which register of a node.
+struct NodeUses {
+    compiled: Rc<Compiled>,
+    /// The statements, in order, and the position of the block of each.
+    statements: Vec<(OpId, Statement)>,
+    /// The operands, by register.
+    operands: Vec<OfRegister>,
+    /// Per instruction, which statement it is.
+    of_inst: HashMap<usize, u32>,
+}
+
+/// An operand of a statement.
+struct OfRegister {
+    register: u32,
+    /// Which statement.
+    statement: u32,
+    /// Which of its operands.
+    position: u32,
+    role: &'static str,
+}
+
+/// The order of uses in an execution of a node: by statement, then by operand; what is read comes last.
+type Order = (u32, u32);
+
+/// What a statement's execution makes that others may use.
+pub fn definition(
+    compiled: &Compiled,
+    instance: Instance,
+    statement: Statement,
+) -> Option<Definition> {
+    match statement.kind {
+        Kind::Inst(inst) => {
+            let code = compiled.code.insts.get(inst)?.code;
+            match code {
+                Code::TableSet | Code::TableFill | Code::TableCopy | Code::TableInit => {
+                    Some(Definition::Write { instance, inst })
+                }
+                code if write_to(code).is_some() => Some(Definition::Write { instance, inst }),
+                code => code
+                    .gives()
+                    .then_some(Definition::Result { instance, inst }),
+            }
+        }
+        Kind::Call(_) | Kind::Throw => Some(Definition::After { instance }),
+        Kind::Return => None,
+    }
+}
+
+/// What an atomic operator writes, besides the result that it gives.
+fn written_besides(
+    values: &RecordedValues<'_>,
+    definition: Definition,
+) -> Result<Option<Definition>, ValuesError> {
+    let Definition::Result { instance, inst } = definition else {
+        return Ok(None);
+    };
+    let compiled = values.compiled(instance.node)?;
+    let insts = &compiled.code.insts;
+    let op = insts.get(inst).map(|inst| inst.op);
+    let mut following = (inst + 1..).zip(insts.iter().skip(inst + 1));
+    let store = following
+        .by_ref()
+        .take_while(|(_, one)| Some(one.op) == op)
+        .find(|(_, one)| write_to(one.code).is_some());
+    Ok(store.map(|(inst, _)| Definition::Write { instance, inst }))
+}
+
+impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
+    /// Those of a definition; see [`definition`]. `host` tells what the host read.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn of(
+        host: &'h HostReads<'v, 'a>,
+        program: &'a Program,
+        definition: Definition,
+    ) -> Result<Self, HostReadsError> {
+        let values = host.values();
+        let written = written_besides(values, definition)?.unwrap_or(definition);
+        let mut holders = values.holders(definition)?;
+        let mut readers = values.readers(written)?;
+        let mut takers = values.takers(definition)?;
+        let mut host = HostReaders::new(host, written)?;
+        let held = holders.next()?;
+        let read = readers.next()?;
+        let taken = takers.next()?;
+        let by_host = host.next()?;
+        Ok(Self {
+            values,
+            program,
+            stop: None,
+            nodes: HashMap::new(),
+            holders,
+            readers,
+            takers,
+            host,
+            held,
+            read,
+            taken,
+            by_host,
+            batch: Vec::new(),
+            at: 0,
+            marks: Vec::new(),
+        })
+    }
+
+    /// Tells where the run ended, the first of its [`stops`](afterimage_profile::stops), so that what trapped counts as a use of its operands.
+    #[must_use]
+    pub fn ending(mut self, stop: Option<Stop>) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// How many uses were passed.
+    pub fn position(&self) -> u64 {
+        self.marks.last().map_or(0, |mark| mark.before) + self.at as u64
+    }
+
+    /// Goes over the next one; `None` at the end.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail and turn round, which iterators cannot"
+    )]
+    pub fn next(&mut self) -> Result<Option<Use>, HostReadsError> {
+        if self.at == self.batch.len() && !self.fill(self.position())? {
+            return Ok(None);
+        }
+        let found = self.batch[self.at];
+        self.at += 1;
+        Ok(Some(found))
+    }
+
+    /// Goes back over the one before; `None` at the beginning.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn previous(&mut self) -> Result<Option<Use>, HostReadsError> {
+        if self.at == 0 {
+            if self.marks.len() < 2 {
+                return Ok(None);
+            }
+            self.marks.pop();
+            if let Some(mark) = self.marks.pop() {
+                self.go(&mark)?;
+                self.fill(mark.before)?;
+            }
+            self.at = self.batch.len();
+        }
+        let Some(at) = self.at.checked_sub(1) else {
+            return Ok(None);
+        };
+        self.at = at;
+        Ok(Some(self.batch[at]))
+    }
+
+    /// How many there are from here on. Does not move, but goes through all of them once.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn rest(&mut self) -> Result<u64, HostReadsError> {
+        let here = self.mark(0);
+        let mut count = (self.batch.len() - self.at) as u64;
+        let mut holders = self.held.take();
+        while let Some(held) = holders {
+            count += self.of_held(&held)?.len() as u64;
+            holders = self.holders.next()?;
+        }
+        if self.read.is_some() {
+            count += 1 + self.readers.count()?;
+        }
+        if let Some(taken) = &here.taken {
+            // Only the last one may be none: a call that was not tried.
+            let mut rest = self.takers.clone();
+            let mut next = Some(*taken);
+            while let Some(taken) = next {
+                count += u64::from(self.of_taken(&taken)?.is_some());
+                next = rest.next()?;
+            }
+        }
+        if self.by_host.is_some() {
+            count += 1 + self.host.count()?;
+        }
+        self.held.clone_from(&here.held);
+        self.holders.go(&here.holders)?;
+        Ok(count)
+    }
+
+    /// The stretches of the run from the definition on of which nothing is kept, as far as was looked: who read memory and globals in them
+    /// is not known.
+    pub fn unknown(&self) -> &[RangeInclusive<u64>] {
+        self.readers.unknown()
+    }
+
+    fn mark(&self, before: u64) -> Mark<'a> {
+        Mark {
+            before,
+            held: self.held.clone(),
+            holders: self.holders.mark(),
+            read: self.read,
+            taken: self.taken,
+            by_host: self.by_host,
+        }
+    }
+
+    fn go(&mut self, mark: &Mark<'a>) -> Result<(), HostReadsError> {
+        self.batch.clear();
+        self.at = 0;
+        self.held.clone_from(&mark.held);
+        self.holders.go(&mark.holders)?;
+        self.read = match mark.read {
+            Some(read) => {
+                self.readers.go(read.time);
+                self.readers.next()?
+            }
+            None => {
+                self.readers.go(u64::MAX);
+                None
+            }
+        };
+        self.takers
+            .go(mark.taken.map_or(u64::MAX, |taken| taken.time))?;
+        self.taken = self.takers.next()?;
+        let begun = mark.by_host.map(|found| found.visit.start);
+        self.host.go(begun.unwrap_or(u64::MAX))?;
+        self.by_host = self.host.next()?;
+        Ok(())
+    }
+
+    /// Gets the next batch, before which there are so many. Whether there is one.
+    fn fill(&mut self, before: u64) -> Result<bool, HostReadsError> {
+        let mark = self.mark(before);
+        let mut batch = Vec::new();
+        while batch.len() < BATCH {
+            let held = self.held.as_ref().map(|held| held.time);
+            let read = self.read.map(|read| read.time);
+            let taken = self.taken.map(|taken| taken.time);
+            let by_host = self.by_host.map(|found| found.visit.start);
+            let all = [held, read, taken, by_host].into_iter().flatten();
+            let Some(time) = all.min() else {
+                break;
+            };
+            let mut found = Vec::new();
+            if let Some(held) = self.held.take_if(|held| held.time == time) {
+                found = self.of_held(&held)?;
+                self.held = self.holders.next()?;
+            }
+            while let Some(read) = self.read.take_if(|read| read.time == time) {
+                found.extend(self.of_read(&read)?);
+                self.read = self.readers.next()?;
+            }
+            while let Some(taken) = self.taken.take_if(|taken| taken.time == time) {
+                found.extend(self.of_taken(&taken)?);
+                self.taken = self.takers.next()?;
+            }
+            while let Some(read) = self.by_host.take_if(|read| read.visit.start == time) {
+                found.push(self.of_host(&read)?);
+                self.by_host = self.host.next()?;
+            }
+            // Stable: the parts of what is read are in order.
+            found.sort_by_key(|&(order, _)| order);
+            batch.extend(found.into_iter().map(|(_, found)| found));
+        }
+        if batch.is_empty() {
+            return Ok(false);
+        }
+        self.marks.push(mark);
+        self.batch = batch;
+        self.at = 0;
+        Ok(true)
+    }
+
+    /// The operands of an execution's statements that are in these registers.
+    fn of_held(&mut self, held: &Held) -> Result<Vec<(Order, Use)>, ValuesError> {
+        let node = self.node(held.node)?;
+        let last = self.executed(&node, held.node, held.time)?;
+        let mut found = Vec::new();
+        for &register in &held.registers {
+            let operands = &node.operands;
+            let from = operands.partition_point(|operand| operand.register < register);
+            let operands = operands[from..].iter();
+            for operand in operands.take_while(|operand| operand.register == register) {
+                let at = operand.statement;
+                if at < last {
+                    let found_one = node.of(at, held.node, held.time, operand.role, 0);
+                    found.push(((at, operand.position), found_one));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The statement that reads.
+    fn of_read(&mut self, read: &ReadBy) -> Result<Option<(Order, Use)>, ValuesError> {
+        let node = self.node(read.node)?;
+        let Some(&at) = node.of_inst.get(&read.inst) else {
+            return Ok(None);
+        };
+        let role = role_of_read(node.compiled.code.insts[read.inst].code);
+        let role = role.ok_or(ValuesError::Damaged("a read of nothing"))?;
+        let found = node.of(at, read.node, read.time, role, read.length);
+        Ok(Some(((at, u32::MAX), found)))
+    }
+
+    /// The statement that takes something; `None` of a call that was not tried.
+    fn of_taken(&mut self, taken: &TakenBy) -> Result<Option<(Order, Use)>, ValuesError> {
+        let node = self.node(taken.node)?;
+        let last = self.executed(&node, taken.node, taken.time)?;
+        let at = match taken.inst {
+            Some(inst) => node.of_inst.get(&inst).copied(),
+            None => node.call(),
+        };
+        let Some(at) = at.filter(|&at| at < last) else {
+            return Ok(None);
+        };
+        let role = role_of_place(taken.place);
+        let found = Use {
+            elements: taken.elements,
+            ..node.of(at, taken.node, taken.time, role, 0)
+        };
+        Ok(Some(((at, u32::MAX), found)))
+    }
+
+    /// The call by which the host reads.
+    fn of_host(&mut self, read: &HostUse) -> Result<(Order, Use), HostReadsError> {
+        let visit = read.visit;
+        let node = self.node(visit.node)?;
+        let at = node.call();
+        let at = at.ok_or(HostReadsError::Damaged("a call of the host"))?;
+        let found = node.of(at, visit.node, visit.start, "memory", read.range.length);
+        let read = Some(read.range);
+        Ok(((at, u32::MAX), Use { read, ..found }))
+    }
+
+    /// How many of a node's statements an execution came to.
+    fn executed(&self, node: &NodeUses, id: NodeId, time: u64) -> Result<u32, ValuesError> {
+        let all = node.statements.len() as u32;
+        let path = self.values.path();
+        let length = path.nodes().get(id).map_or(0, |node| node.length());
+        if time.saturating_add(length) <= path.length() {
+            return Ok(all);
+        }
+        let instance = self.values.at(time)?;
+        let instance = instance.ok_or(ValuesError::Damaged("an execution that is not there"))?;
+        let Some(executed) = self.values.stopped(instance)? else {
+            return Ok(all);
+        };
+        let tried = |op: OpId| {
+            self.stop.is_some_and(|stop| {
+                let function = self.program.function(stop.function);
+                let block = function.and_then(|function| function.block_of(op));
+                op < stop.next && block == Some(stop.block)
+            })
+        };
+        let come = node
+            .statements
+            .iter()
+            .filter(|(op, statement)| match statement.kind {
+                Kind::Inst(inst) => (inst as u64) < executed || tried(*op),
+                Kind::Call(_) => tried(*op),
+                Kind::Return | Kind::Throw => false,
+            });
+        Ok(come.count() as u32)
+    }
+
+    fn node(&mut self, id: NodeId) -> Result<Rc<NodeUses>, ValuesError> {
+        if let Some(known) = self.nodes.get(&id) {
+            return Ok(Rc::clone(known));
+        }
+        let compiled = self.values.compiled(id)?;
+        let node = Rc::new(NodeUses::new(self.program, self.values, id, compiled));
+        self.nodes.insert(id, Rc::clone(&node));
+        Ok(node)
+    }
+}
+
+impl NodeUses {
+    fn new(
+        program: &Program,
+        values: &RecordedValues<'_>,
+        id: NodeId,
+        compiled: Rc<Compiled>,
+    ) -> Self {
+        let blocks = values.path().nodes().get(id);
+        let blocks = blocks.map_or(&[][..], |node| &node.blocks);
+        let statements = Statement::all(program, &compiled.code, blocks);
+        let mut operands = Vec::new();
+        let mut of_inst = HashMap::new();
+        for (at, (_, one)) in (0..).zip(&statements) {
+            if let Kind::Inst(inst) = one.kind {
+                of_inst.insert(inst, at);
+            }
+            for (position, operand) in (0..).zip(one.operands(&compiled.code)) {
+                operands.push(OfRegister {
+                    register: operand.register,
+                    statement: at,
+                    position,
+                    role: operand.role,
+                });
+            }
+        }
+        operands.sort_by_key(|operand| operand.register);
+        Self {
+            compiled,
+            statements,
+            operands,
+            of_inst,
+        }
+    }
+
+    /// Which statement the call is that the node ends with.
+    fn call(&self) -> Option<u32> {
+        let mut statements = self.statements.iter();
+        let at = statements.rposition(|(_, one)| matches!(one.kind, Kind::Call(_)));
+        at.map(|at| at as u32)
+    }
+
+    fn of(&self, at: u32, node: NodeId, begun: u64, role: &'static str, bytes: u64) -> Use {
+        let (op, statement) = self.statements[at as usize];
+        Use {
+            time: begun + statement.block,
+            begun,
+            node,
+            op,
+            statement,
+            role,
+            bytes,
+            elements: 0,
+            read: None,
+        }
+    }
+}

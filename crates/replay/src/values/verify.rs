@@ -1,0 +1,348 @@
+//! Checking the values in a file.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_machine::stopped_before;
+use afterimage_program::{OperatorIndex, Program};
+use afterimage_trace::TraceFile;
+use afterimage_wet::checkpoint::{FileCheckpoints, INTERVAL, Vertex};
+use afterimage_wet::{BuildError, EpochFileError, FileEpochs, Index, Run, fingerprint};
+
+use super::{HostReads, recorded_epochs, recorded_values};
+use crate::paths::{FileSegments, RecordedPath, recorded_path};
+use crate::state::calls;
+use crate::steps::recorded_checkpoints;
+use afterimage_profile::stops;
+
+/// What checking the values in a file came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ValuesReport {
+    /// What does not hold.
+    pub findings: Vec<String>,
+    /// The windows of which values are kept.
+    pub windows: Vec<WindowReport>,
+}
+
+/// A stretch of a run of which values are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WindowReport {
+    /// Statements executed in it.
+    pub statements: u64,
+    /// Its first block.
+    pub first: u64,
+    /// Its last one.
+    pub last: u64,
+}
+
+/// Follows the run again, from its path and its log, and compares what comes of it with the values and the checkpoints in the file, byte by byte; `None` if it has
+/// none. On the way every branch is compared with the path, and every call of the host with the log: its arguments, and what it read.
+/// `progress` is told now and then how many blocks were executed.
+///
+/// Takes as long as building the values.
+pub fn verify_values(
+    file: &TraceFile,
+    program: &Program,
+    module: &[u8],
+    mut progress: impl FnMut(u64),
+) -> Option<ValuesReport> {
+    let mut report = ValuesReport::default();
+    // What is wrong with the path is said by those who check it.
+    let path = recorded_path(file, program).ok()??;
+    let epochs = match recorded_epochs(file, &path) {
+        Ok(epochs) => epochs,
+        Err(error) => {
+            report.findings.push(format!("ValuesIndex: {error}"));
+            return Some(report);
+        }
+    };
+    let found = recorded_checkpoints(file, &path);
+    let (interval, vertices) = match found {
+        Ok(found) => found.map_or((INTERVAL, 0), |all| (all.interval(), all.vertices())),
+        Err(error) => {
+            report.findings.push(format!("ValuesCheckpoints: {error}"));
+            return Some(report);
+        }
+    };
+    if epochs.is_none() && vertices == 0 {
+        return None;
+    }
+    let followed = Followed {
+        file,
+        program,
+        module,
+        path: &path,
+        interval,
+    };
+    let mut seen = BTreeSet::new();
+    for (window, index) in epochs.iter().flat_map(FileEpochs::windows).enumerate() {
+        report.windows.push(WindowReport {
+            statements: index.statements,
+            first: index.first,
+            last: index.length,
+        });
+        if let Err(finding) = followed.window(window, index, &mut seen, &mut progress) {
+            report.findings.push(finding);
+        }
+    }
+    // Checkpoints may be of more of the run than the values are.
+    if report.findings.is_empty()
+        && seen.len() < vertices
+        && let Err(finding) = followed.checkpoints(&mut seen, &mut progress)
+    {
+        report.findings.push(finding);
+    }
+    if report.findings.is_empty() && seen.len() < vertices {
+        let finding = "ValuesCheckpoints: there are some that following the run does not give";
+        report.findings.push(finding.to_owned());
+    }
+    if let Some(epochs) = epochs.filter(|_| report.findings.is_empty()) {
+        let told = [printed, open_calls].map(|check| check(file, program, module, &path, &epochs));
+        report.findings.extend(told.into_iter().flatten());
+    }
+    Some(report)
+}
+
+/// What is wrong with the call stack at the end, as questions about a moment find it: call by call, back along the path.
+fn open_calls(
+    file: &TraceFile,
+    program: &Program,
+    module: &[u8],
+    path: &RecordedPath,
+    epochs: &FileEpochs,
+) -> Option<String> {
+    let length = path.length();
+    if length == 0 {
+        return None;
+    }
+    let check = || -> Result<Option<String>, Box<dyn Error>> {
+        let values = recorded_values(program, module, path, epochs)?;
+        let (found, _) = calls(&values, length, usize::MAX)?;
+        let index = OperatorIndex::new(program, module);
+        let end = file.end()?;
+        let said = end.map(|end| stops(program, &index, &end)).transpose()?;
+        // Of a run that returned, or left by an exception, nothing is recorded.
+        let said = said.filter(|said| !said.is_empty());
+        let Some(said) = said else {
+            return Ok(None);
+        };
+        let mut cursor = path.cursor();
+        let mut open = Vec::new();
+        for call in &found {
+            let visit = cursor.seek(call.time)?.ok_or("a call at no time")?;
+            let blocks = &path.nodes()[visit.node].blocks;
+            let block = blocks.get((call.time - visit.start) as usize);
+            open.push((call.function, *block.ok_or("a call in no block")?));
+        }
+        let said = said.iter().map(|stop| (stop.function, stop.block));
+        Ok(other_stack(&open, said))
+    };
+    match check() {
+        Ok(wrong) => wrong.map(|wrong| format!("Calls: {wrong}")),
+        Err(error) => Some(format!("Calls: {error}")),
+    }
+}
+
+/// Where the stack that was found, the innermost call first, is another one than the recorded stack.
+fn other_stack(
+    found: &[(FuncId, BlockId)],
+    mut said: impl ExactSizeIterator<Item = (FuncId, BlockId)>,
+) -> Option<String> {
+    if said.len() != found.len() {
+        let (found, said) = (found.len(), said.len());
+        return Some(format!(
+            "{found} functions are open at the end, and the recording says {said}"
+        ));
+    }
+    let differs = found.iter().position(|found| said.next() != Some(*found));
+    let at = differs?;
+    let (function, block) = found[at];
+    Some(format!(
+        "function {at} of the stack at the end is {function}, in {block}, and the recording says another place"
+    ))
+}
+
+/// What is wrong with what the file tells of what was put out.
+fn printed(
+    file: &TraceFile,
+    program: &Program,
+    module: &[u8],
+    path: &RecordedPath,
+    epochs: &FileEpochs,
+) -> Option<String> {
+    let check = || {
+        let values = recorded_values(program, module, path, epochs)?;
+        let end = file.end()?;
+        let run = crate::steps::Run {
+            program,
+            module,
+            path,
+            continuations: &path.segments().directory().continuations,
+            stopped: end.and_then(|end| stopped_before(program, module, &end)),
+            checkpoints: None,
+            progress: &|_| {},
+        };
+        HostReads::new(&values, run, file).check_printed()
+    };
+    match check() {
+        Ok(wrong) => wrong.map(|wrong| format!("Printed: {wrong}")),
+        Err(error) => Some(format!("Printed: {error}")),
+    }
+}
+
+/// Which vertices of the checkpoints' tree were compared: levels, and numbers there.
+type Seen = BTreeSet<(u32, u64)>;
+
+/// A run that is followed again.
+struct Followed<'a> {
+    file: &'a TraceFile,
+    program: &'a Program,
+    module: &'a [u8],
+    path: &'a RecordedPath,
+    /// About how many instructions are between checkpoints.
+    interval: u64,
+}
+
+impl Followed<'_> {
+    /// Compares a window, by its position, and what checkpoints there are of it.
+    fn window(
+        &self,
+        window: usize,
+        index: &Index,
+        seen: &mut Seen,
+        progress: impl FnMut(u64),
+    ) -> Result<(), String> {
+        let file = self.file.clone();
+        let mut coded = Vec::new();
+        let write = |before, epoch: Vec<u8>| {
+            compare((&file, index.nodes, window), &mut coded, before, &epoch)
+        };
+        let built = self.build(index, write, seen, progress)?;
+        let built = Index {
+            epochs: coded,
+            ..built
+        };
+        // How many chunks an epoch has was seen when it was read.
+        let begins = |index: &Index| Vec::from_iter(index.epochs.iter().map(|(before, _)| *before));
+        let same = built.statements == index.statements
+            && built.length == index.length
+            && built.sizes == index.sizes
+            && begins(&built) == begins(index);
+        match same {
+            true => Ok(()),
+            false => Err("ValuesIndex: it says other than what following the run gives".to_owned()),
+        }
+    }
+
+    /// Compares all checkpoints.
+    fn checkpoints(&self, seen: &mut Seen, progress: impl FnMut(u64)) -> Result<(), String> {
+        let continuations = &self.path.segments().directory().continuations;
+        let whole = Index {
+            nodes: fingerprint(self.path.nodes(), continuations),
+            first: 1,
+            length: self.path.length(),
+            ..Index::default()
+        };
+        let built = self.build(&whole, |_, _| Ok(()), seen, progress);
+        built.map(|_| ())
+    }
+
+    /// Follows what an index is of, with epochs cut as there. What is wrong, if anything.
+    fn build(
+        &self,
+        index: &Index,
+        write: impl FnMut(u64, Vec<u8>) -> Result<(), String> + Send,
+        seen: &mut Seen,
+        progress: impl FnMut(u64),
+    ) -> Result<Index, String> {
+        let failed = |error: &dyn Error| format!("ValuesRun: {error}");
+        let end = self.file.end().map_err(|error| failed(&error))?;
+        let run = Run {
+            program: self.program,
+            bytes: self.module,
+            path: self.path,
+            continuations: &self.path.segments().directory().continuations,
+            window: index.first..=index.length,
+            left_out: &index.left_out,
+            stopped: end.and_then(|end| stopped_before(self.program, self.module, &end)),
+            epoch: Run::<FileSegments>::EPOCH,
+        };
+        let log = self.file.log().map_err(|error| failed(&error))?;
+        // Readers are not shared between threads; the file is.
+        let file = self.file.clone();
+        let record = |vertex: &Vertex| {
+            if compare_checkpoint(&file, index.nodes, vertex)? {
+                seen.insert(vertex.place());
+            }
+            Ok(())
+        };
+        let built = run.build_as(index, log, write, (self.interval, record), progress);
+        built.map_err(|error| match error {
+            BuildError::Write(finding) => finding,
+            error => failed(&error),
+        })
+    }
+}
+
+/// Compares the next epoch with what the file has in its place.
+fn compare(
+    (file, nodes, window): (&TraceFile, u32, usize),
+    seen: &mut Vec<(u64, u32)>,
+    before: u64,
+    epoch: &[u8],
+) -> Result<(), String> {
+    let position = seen.len();
+    seen.push((before, 0));
+    let stored = FileEpochs::open(file, nodes).and_then(|epochs| match epochs {
+        Some(epochs) => epochs.bytes(window, position),
+        None => Err(EpochFileError::Index),
+    });
+    match stored {
+        Ok(stored) if stored == epoch => Ok(()),
+        Ok(_) => Err(format!(
+            "ValuesEpoch: the epoch that begins after t={before} is not what following the run gives"
+        )),
+        Err(error) => Err(format!("ValuesEpoch: after t={before}: {error}")),
+    }
+}
+
+/// Compares checkpoints with those that the file has in their place: whether it has any.
+fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Result<bool, String> {
+    let same = FileCheckpoints::open(file, nodes).and_then(|all| match all {
+        Some(all) => all.has(vertex),
+        None => Ok(None),
+    });
+    match same {
+        Ok(None) => Ok(false),
+        Ok(Some(true)) => Ok(true),
+        Ok(Some(false)) => Err(format!(
+            "ValuesCheckpoints: those up to t={} are not what following the run gives",
+            vertex.end()
+        )),
+        Err(error) => Err(format!(
+            "ValuesCheckpoints: up to t={}: {error}",
+            vertex.end()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_stack_is_found() {
+        let of = |function, block| (FuncId::from_u32(function), BlockId::from_u32(block));
+        let found = [of(3, 1), of(2, 0)];
+        assert_eq!(other_stack(&found, found.into_iter()), None);
+        for said in [
+            vec![of(3, 1)],
+            vec![of(3, 1), of(2, 1)],
+            vec![of(4, 1), of(2, 0)],
+            vec![of(3, 1), of(2, 0), of(1, 0)],
+        ] {
+            assert!(other_stack(&found, said.into_iter()).is_some());
+        }
+    }
+}

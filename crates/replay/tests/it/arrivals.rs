@@ -1,0 +1,237 @@
+//! Arrivals at lines, and what each executes, are those that a walk block by block finds.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
+
+use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_profile::location::Place;
+use afterimage_profile::{Line, Resolver};
+use afterimage_program::{Names, Program, SourceMap};
+use afterimage_replay::paths::{Positions, Step, line_arrivals, recorded_path};
+use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
+use wasmparser::Operator;
+
+use crate::walk::{Event, Options, Parts, walk};
+
+/// The module with line tables, several instructions to a line.
+fn with_lines(text: &str, random: &mut SplitMix64) -> Vec<u8> {
+    let mut joined = String::new();
+    for line in text.lines() {
+        joined.push_str(line.split(";;").next().unwrap_or(""));
+        joined.push(if random.below(3) == 0 { '\n' } else { ' ' });
+    }
+    let mut parser = wat::Parser::new();
+    parser.generate_dwarf(wat::GenerateDwarf::Lines);
+    parser.parse_str(Some(Path::new("a.wat")), &joined).unwrap()
+}
+
+/// A block that was executed.
+struct Executed {
+    function: FuncId,
+    block: BlockId,
+    /// Which activation it belongs to, and which block that executed before.
+    activation: usize,
+    before: Option<BlockId>,
+}
+
+/// All blocks, in order: number 0 at time 1.
+fn executed(parts: &Parts) -> Vec<Executed> {
+    let mut all = Vec::new();
+    let mut open: Vec<(usize, Option<BlockId>)> = Vec::new();
+    let mut begun = 0;
+    for event in &parts.events {
+        match *event {
+            Event::Enter(_) => {
+                open.push((begun, None));
+                begun += 1;
+            }
+            Event::Leave => drop(open.pop()),
+            Event::Node(node) => {
+                let node = &parts.directory.nodes[node];
+                let (activation, before) = open.last_mut().unwrap();
+                for &block in &node.blocks {
+                    all.push(Executed {
+                        function: node.function,
+                        block,
+                        activation: *activation,
+                        before: before.replace(block),
+                    });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// A line of a program, and where it has instructions other than jumps.
+struct Asked<'a> {
+    program: &'a Program,
+    module: &'a [u8],
+    source: &'a SourceMap<'a>,
+    line: Line,
+    operators: HashSet<(FuncId, OpId)>,
+}
+
+impl Asked<'_> {
+    fn functions(&self) -> BTreeSet<FuncId> {
+        self.operators
+            .iter()
+            .map(|(function, _)| *function)
+            .collect()
+    }
+
+    /// The times of all arrivals, by the places where somebody arrives. `None` if these do not tell.
+    fn times(&self, all: &[Executed]) -> Option<Vec<u64>> {
+        let mut places = HashMap::new();
+        for function in self.functions() {
+            let code = self.program.function(function).unwrap();
+            let found = line_arrivals(self.program, self.module, self.source, code, self.line);
+            places.insert(function, found.unwrap()?);
+        }
+        let mut times = Vec::new();
+        for (time, executed) in (1..).zip(all) {
+            let Some(places) = places.get(&executed.function) else {
+                continue;
+            };
+            let joined = match executed.before {
+                None => places.entry,
+                Some(before) => places.over.contains(&(before, executed.block)),
+            };
+            let inside = places.inside.iter();
+            let inside = inside.filter(|(block, _)| *block == executed.block);
+            let count = u64::from(joined) + inside.map(|(_, count)| count).sum::<u64>();
+            times.extend((0..count).map(|_| time));
+        }
+        Some(times)
+    }
+
+    /// The instructions of the line that were executed, each with its activation.
+    fn steps(&self, all: &[Executed]) -> Vec<(usize, Step)> {
+        let mut steps = Vec::new();
+        for (time, executed) in (1..).zip(all) {
+            let function = executed.function;
+            let code = self.program.function(function).unwrap();
+            let ops = code.cfg.blocks[executed.block].ops.clone();
+            let ops = (ops.start.as_u32()..ops.end.as_u32()).map(OpId::from_u32);
+            let own = ops.filter(|&op| self.operators.contains(&(function, op)));
+            steps.extend(own.map(|op| (executed.activation, Step { time, function, op })));
+        }
+        steps
+    }
+}
+
+/// How much was compared.
+#[derive(Default)]
+struct Seen {
+    lines: usize,
+    arrivals: usize,
+    steps: usize,
+}
+
+fn compare(module: &[u8], seed: u64, options: Options, seen: &mut Seen) {
+    let program = Program::parse(module).unwrap();
+    let source = SourceMap::build(module);
+    let names = Names::build(&program, module, &source);
+    let parts = walk(&program, seed, options);
+    let file = parts.file();
+    let path = recorded_path(&file, &program).unwrap().unwrap();
+    let positions = Positions::new(&path, &program, module, &names, &source, &[]);
+    let resolver = Resolver::new(&program, module, &names, &source);
+    let all = executed(&parts);
+    let mut jumps = HashSet::new();
+    for function in &program.functions {
+        let operators = program.operators(module, function);
+        let is_jump = |operator: &Operator<'_>| matches!(operator, Operator::Br { .. });
+        let found = operators.filter(|(_, _, operator)| is_jump(operator));
+        jumps.extend(found.map(|(op, ..)| (function.id, op)));
+    }
+    for number in 1..200 {
+        let Ok(resolved) = resolver.location(&format!("a.wat:{number}")) else {
+            continue;
+        };
+        let Place::Line(line, operators) = resolved.place else {
+            panic!("a line is a line");
+        };
+        let own = operators.into_iter().filter(|place| !jumps.contains(place));
+        let asked = Asked {
+            program: &program,
+            module,
+            source: &source,
+            line,
+            operators: own.collect(),
+        };
+        let Some(times) = asked.times(&all) else {
+            continue;
+        };
+        let arrivals = positions
+            .arrivals(line, asked.functions().into_iter())
+            .unwrap();
+        let count = times.len() as u64;
+        assert_eq!(arrivals.count(), count, "line {number}");
+        for (k, &time) in (1..).zip(&times) {
+            assert_eq!(arrivals.time(k).unwrap(), Some(time), "line {number}, #{k}");
+        }
+        assert_eq!(arrivals.time(count + 1).unwrap(), None);
+        // What is executed belongs to the last arrival before it in its activation.
+        let mut last = HashMap::new();
+        let mut expected = vec![Vec::new(); times.len()];
+        let mut moments = (0..).zip((1..=count).map(|k| arrivals.get(k).unwrap().unwrap()));
+        let mut next = moments.next();
+        for (activation, step) in asked.steps(&all) {
+            while let Some((k, at)) = next
+                && at.op.is_none_or(|op| (at.time, op) <= (step.time, step.op))
+            {
+                if at.op.is_some() {
+                    last.insert(all[at.time as usize - 1].activation, k);
+                }
+                next = moments.next();
+            }
+            expected[last[&activation]].push(step);
+        }
+        for (k, expected) in (1..).zip(expected) {
+            let found = arrivals.executed(k).unwrap();
+            assert_eq!(found, expected, "seed {seed}, line {number}, #{k}");
+            seen.steps += found.len();
+        }
+        seen.lines += 1;
+        seen.arrivals += times.len();
+    }
+}
+
+fn compare_all(text: &str, seed: u64, seen: &mut Seen) {
+    let module = with_lines(text, &mut SplitMix64(seed));
+    for (blocks, segment, regular) in [(400, 1 << 20, true), (400, 8, true), (300, 5, false)] {
+        let options = Options {
+            blocks,
+            depth: 12,
+            segment,
+            regular,
+        };
+        compare(&module, seed, options, seen);
+    }
+}
+
+#[test]
+fn what_an_arrival_executes_is_what_a_walk_finds() {
+    let mut seen = Seen::default();
+    for seed in 0..40 {
+        let module = module_from_seed(seed, &ModuleConfig::default());
+        let text = wasmprinter::print_bytes(module).unwrap();
+        compare_all(&text, seed, &mut seen);
+    }
+    for (_, text) in HANDWRITTEN {
+        for seed in 0..5 {
+            compare_all(text, seed, &mut seen);
+        }
+    }
+    for seed in 0..20 {
+        compare_all(crate::EXCEPTIONS, seed, &mut seen);
+    }
+    assert!(
+        seen.lines > 1000 && seen.arrivals > 20_000 && seen.steps > seen.arrivals,
+        "{} lines, {} arrivals, {} steps",
+        seen.lines,
+        seen.arrivals,
+        seen.steps
+    );
+}

@@ -1,0 +1,365 @@
+//! Calling contexts and timelines are those of a naive expansion.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use afterimage_ids::FuncId;
+use afterimage_program::Program;
+use afterimage_replay::paths::{
+    CallLengths, ContextLimits, ContextTree, Merging, RecordedPath, Rest, Timeline, TimelineEvent,
+    TimelineLimits, Window, recorded_path,
+};
+use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
+use afterimage_wpp::Segments;
+
+use crate::gaps::leave_out;
+use crate::walk::{Event, Options, Parts, walk};
+
+/// An activation, by the blocks that were executed before it and until its end.
+#[derive(Clone, Debug)]
+struct Call {
+    stack: Vec<FuncId>,
+    from: u64,
+    to: u64,
+    own: Vec<(u64, u64)>,
+    gaps: Vec<(u64, u64)>,
+    parent: Option<usize>,
+}
+
+/// How many blocks of some stretches are in a window.
+fn inside(stretches: &[(u64, u64)], window: Window) -> u64 {
+    let blocks = |&(from, to): &(u64, u64)| {
+        to.min(window.last)
+            .saturating_sub(from.max(window.first - 1))
+    };
+    stretches.iter().map(blocks).sum()
+}
+
+/// All activations, in the order in which they begin.
+fn calls(parts: &Parts) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    let mut time = 0;
+    for event in &parts.events {
+        match *event {
+            Event::Enter(function) => {
+                let parent = open.last().copied();
+                let mut stack = parent.map_or_else(Vec::new, |at: usize| calls[at].stack.clone());
+                stack.push(function);
+                open.push(calls.len());
+                calls.push(Call {
+                    stack,
+                    from: time,
+                    to: 0,
+                    own: Vec::new(),
+                    gaps: Vec::new(),
+                    parent,
+                });
+            }
+            Event::Node(node) => {
+                let node = &parts.directory.nodes[node];
+                let end = time + node.length();
+                let call = &mut calls[*open.last().unwrap()];
+                match node.left_out {
+                    0 => call.own.push((time, end)),
+                    _ => call.gaps.push((time, end)),
+                }
+                time = end;
+            }
+            Event::Leave => calls[open.pop().unwrap()].to = time,
+        }
+    }
+    for at in open {
+        calls[at].to = time;
+    }
+    calls
+}
+
+/// What is executed in one context.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    calls: u64,
+    own: u64,
+    left_out: u64,
+    total: u64,
+    shorter: Rest,
+    deeper: Rest,
+}
+
+/// The contexts by their chains, the slow way.
+fn naive(calls: &[Call], window: Window, limits: ContextLimits) -> BTreeMap<Vec<FuncId>, Sums> {
+    let (from, to) = (window.first - 1, window.last);
+    let mut sums: BTreeMap<Vec<FuncId>, Sums> = BTreeMap::new();
+    sums.entry(Vec::new()).or_default().total = to - from;
+    for call in calls.iter().filter(|call| call.from < to && call.to > from) {
+        let sum = sums.entry(call.stack.clone()).or_default();
+        sum.calls += u64::from(call.from >= from);
+        sum.own += inside(&call.own, window);
+        sum.left_out += inside(&call.gaps, window);
+        sum.total += call.to.min(to) - call.from.max(from);
+    }
+    // What is folded into which context.
+    let mut kept: BTreeMap<Vec<FuncId>, Sums> = BTreeMap::new();
+    for (stack, sum) in &sums {
+        let cut =
+            (1..=stack.len()).find(|&n| n > limits.depth || sums[&stack[..n]].total < limits.min);
+        let Some(n) = cut else {
+            kept.insert(stack.clone(), sum.clone());
+            continue;
+        };
+        let into = kept.get_mut(&stack[..n - 1]).unwrap();
+        let rest = if n > limits.depth {
+            &mut into.deeper
+        } else {
+            &mut into.shorter
+        };
+        rest.calls += sum.calls;
+        rest.blocks += sum.own + sum.left_out;
+        rest.left_out += sum.left_out;
+    }
+    kept
+}
+
+fn found(tree: &ContextTree) -> BTreeMap<Vec<FuncId>, Sums> {
+    let mut stacks: Vec<Vec<FuncId>> = Vec::new();
+    let mut sums = BTreeMap::new();
+    for context in &tree.contexts {
+        let mut stack = context
+            .parent
+            .map_or_else(Vec::new, |parent| stacks[parent].clone());
+        stack.extend(context.function);
+        stacks.push(stack.clone());
+        let children = context.children.iter();
+        let below: u64 = children.map(|&child| tree.contexts[child].total).sum();
+        let own = context.own + context.left_out;
+        let parts = own + below + context.shorter.blocks + context.deeper.blocks;
+        assert_eq!(context.total, parts);
+        let sum = Sums {
+            calls: context.calls,
+            own: context.own,
+            left_out: context.left_out,
+            total: context.total,
+            shorter: context.shorter,
+            deeper: context.deeper,
+        };
+        assert_eq!(sums.insert(stack, sum), None, "a context stands once");
+    }
+    assert_eq!(tree.walk().count(), tree.contexts.len());
+    sums
+}
+
+/// Runs with their paths; of every third a part was left out.
+fn each_run(mut check: impl FnMut(&Parts, &RecordedPath, &mut SplitMix64)) {
+    for seed in 0..60 {
+        let module = match seed % 2 {
+            0 => module_from_seed(seed, &ModuleConfig::default()),
+            _ => wat::parse_str(crate::EXCEPTIONS).unwrap(),
+        };
+        let program = Program::parse(&module).unwrap();
+        let segment = [1 << 20, 20, 2][seed as usize / 2 % 3];
+        let options = Options {
+            blocks: 400,
+            depth: 30,
+            segment,
+            regular: false,
+        };
+        let mut parts = walk(&program, seed, options);
+        if seed % 3 == 0 {
+            leave_out(&mut parts, &mut SplitMix64(seed));
+        }
+        let path = recorded_path(&parts.file(), &program).unwrap().unwrap();
+        if path.length() > 0 {
+            check(&parts, &path, &mut SplitMix64(seed));
+        }
+    }
+}
+
+/// The whole run, and some windows.
+fn windows(length: u64, random: &mut SplitMix64) -> Vec<Window> {
+    let mut time = || 1 + random.below(length as usize) as u64;
+    let mut windows = vec![Window {
+        first: 1,
+        last: length,
+    }];
+    for _ in 0..5 {
+        let (one, other) = (time(), time());
+        windows.push(Window {
+            first: one.min(other),
+            last: one.max(other),
+        });
+    }
+    windows
+}
+
+#[test]
+fn contexts_are_those_of_the_expansion() {
+    let mut deep = 0;
+    each_run(|parts, path, random| {
+        let calls = calls(parts);
+        for window in windows(path.length(), random) {
+            for (depth, min) in [(usize::MAX, 0), (3, 0), (usize::MAX, 40), (5, 20), (0, 0)] {
+                let limits = ContextLimits { depth, min };
+                let tree = ContextTree::new(path, window, limits).unwrap();
+                let expected = naive(&calls, window, limits);
+                deep += expected.values().filter(|sum| sum.deeper.calls > 0).count();
+                assert_eq!(found(&tree), expected, "{window:?} {limits:?}");
+            }
+        }
+    });
+    assert!(deep > 100);
+}
+
+/// The events of a timeline, checked against each other: what is shown, and what is merged.
+#[derive(Default)]
+struct Shown {
+    calls: Vec<(FuncId, u64, u64)>,
+    merged: u64,
+    left_out: u64,
+    /// Of each kind of merged stretches.
+    kinds: BTreeSet<&'static str>,
+}
+
+fn shown(mut timeline: Timeline<'_, impl Segments>, window: Window) -> Shown {
+    let mut shown = Shown::default();
+    let mut open: Vec<usize> = Vec::new();
+    let mut last = window.first - 1;
+    while let Some(event) = timeline.next_event().ok().flatten() {
+        match event {
+            TimelineEvent::Begin { function, time } => {
+                assert!(time >= last, "{event:?}");
+                open.push(shown.calls.len());
+                shown.calls.push((function, time, 0));
+                last = time;
+            }
+            TimelineEvent::End { time } => {
+                assert!(time >= last, "{event:?}");
+                shown.calls[open.pop().unwrap()].2 = time;
+                last = time;
+            }
+            TimelineEvent::Merged {
+                from,
+                to,
+                calls,
+                blocks,
+                left_out,
+                why,
+            } => {
+                assert!(
+                    last <= from && from <= to && blocks <= to - from,
+                    "{event:?}"
+                );
+                assert!(why == Merging::Deeper || blocks > 0);
+                assert!(left_out <= blocks, "{event:?}");
+                let is_gap = (calls, left_out) == (0, blocks);
+                assert!(is_gap || why != Merging::LeftOut, "{event:?}");
+                shown.kinds.insert(match why {
+                    Merging::Shorter => "shorter",
+                    Merging::Deeper => "deeper",
+                    Merging::LeftOut => "left out",
+                });
+                shown.merged += calls;
+                shown.left_out += left_out;
+                last = to;
+            }
+        }
+    }
+    assert!(open.is_empty() && last <= window.last);
+    shown
+}
+
+#[test]
+fn timelines_are_those_of_the_expansion() {
+    let mut kinds: BTreeSet<&str> = BTreeSet::new();
+    each_run(|parts, path, random| {
+        let calls = calls(parts);
+        for window in windows(path.length(), random) {
+            let (from, to) = (window.first - 1, window.last);
+            let is_inside = |call: &&Call| call.from < to && call.to > from;
+            let total = calls.iter().filter(is_inside).count() as u64;
+            let left_out: u64 = calls.iter().map(|call| inside(&call.gaps, window)).sum();
+            for (depth, min) in [(usize::MAX, 0), (3, 0), (usize::MAX, 10), (6, 5), (0, 0)] {
+                let limits = TimelineLimits { depth, min };
+                let shown = shown(Timeline::new(path, window, limits), window);
+                assert_eq!(
+                    shown.calls.len() as u64 + shown.merged,
+                    total,
+                    "{limits:?} {window:?}"
+                );
+                assert_eq!(shown.left_out, left_out, "{limits:?} {window:?}");
+                kinds.extend(&shown.kinds);
+                // What must be shown is; all of it where nothing is merged.
+                let mut kept: Vec<bool> = Vec::new();
+                let mut expected = Vec::new();
+                for call in &calls {
+                    let length = call.to - call.from;
+                    let keep = call.parent.is_none_or(|parent| kept[parent])
+                        && length >= min
+                        && call.stack.len() <= depth;
+                    kept.push(keep);
+                    if keep && is_inside(&call) {
+                        let function = *call.stack.last().unwrap();
+                        expected.push((function, call.from.max(from), call.to.min(to)));
+                    }
+                }
+                if min == 0 {
+                    assert_eq!(shown.calls, expected, "{limits:?} {window:?}");
+                }
+                for call in expected {
+                    assert!(
+                        shown.calls.contains(&call),
+                        "{call:?}, {limits:?} {window:?}"
+                    );
+                }
+            }
+        }
+    });
+    assert_eq!(kinds.len(), 3, "{kinds:?}");
+}
+
+#[test]
+fn lengths_of_calls_are_those_of_the_expansion() {
+    each_run(|parts, path, random| {
+        let calls = calls(parts);
+        for window in windows(path.length(), random) {
+            let lengths = CallLengths::new(path, window).unwrap();
+            let (from, to) = (window.first - 1, window.last);
+            let inside = calls.iter().filter(|call| call.from < to && call.to > from);
+            let gaps = calls.iter().flat_map(|call| &call.gaps);
+            let gaps: Vec<u64> = gaps
+                .filter(|gap| gap.0 < to && gap.1 > from)
+                .map(|gap| gap.1 - gap.0)
+                .collect();
+            // Those that are open where the window begins, or between two segments, may be counted whatever their length.
+            let open = inside
+                .clone()
+                .filter(|call| call.from < from || call.to > to)
+                .count() as u64;
+            let across = lengths.at_least(63);
+            for log in 0..10 {
+                let found = lengths.at_least(log);
+                let long = inside.clone().filter(|c| c.to - c.from >= 1 << log).count() as u64;
+                let long_gaps = gaps.iter().filter(|&&gap| gap >= 1 << log).count() as u64;
+                let (long, cut) = (long + long_gaps, long_gaps.min(2));
+                assert!(
+                    found + open + cut >= long && found <= long + across,
+                    "{found} of {long} and {across}"
+                );
+            }
+            check_resolution(&lengths);
+        }
+        let whole = Window {
+            first: 1,
+            last: path.length(),
+        };
+        let lengths = CallLengths::new(path, whole).unwrap();
+        let gaps: usize = calls.iter().map(|call| call.gaps.len()).sum();
+        assert_eq!(lengths.at_least(0), (calls.len() + gaps) as u64);
+    });
+}
+
+fn check_resolution(lengths: &CallLengths) {
+    for most in [1, 5, 50] {
+        let min = lengths.resolution(most);
+        assert!(min == 1 << 63 || lengths.at_least(min.ilog2()) <= most);
+        assert!(min == 1 || lengths.at_least(min.ilog2() - 1) > most);
+    }
+}
