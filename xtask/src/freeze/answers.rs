@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::Stdio;
 
 /// Of longer answers only the beginning is kept, and a checksum of the rest.
-const KEPT: usize = 24;
+const KEPT: usize = 16;
 /// So of longer lines.
-const KEPT_OF_LINE: usize = 700;
+const KEPT_OF_LINE: usize = 400;
 
 /// How lines begin that differ from run to run: dates, versions, sizes of files, and what was built for an answer, which earlier
 /// questions may have built.
