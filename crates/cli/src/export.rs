@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use afterimage_present::{TimelineHead, collapsed, context_dot, firefox, perfetto};
+use afterimage_present::context_dot;
+use afterimage_present::export::{TimelineHead, collapsed, firefox, perfetto};
 use afterimage_replay::paths::{
     CallLengths, ContextLimits, ContextTree, Timeline, TimelineLimits, Window,
 };

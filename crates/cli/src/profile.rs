@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use afterimage_ids::Counts;
 use afterimage_placement::{Mode, PlanOptions};
-use afterimage_present::{
-    Annotation, annotate, callgrind, calls_dot, cfg_dot, csv, json, lcov, pprof, text,
-};
+use afterimage_present::export::{callgrind, lcov, pprof};
+use afterimage_present::{Annotation, annotate, calls_dot, cfg_dot, csv, json, text};
 use afterimage_profile::{By, Options, Profile, Report, Scope, Sort, Stop, stops};
 use afterimage_program::{OperatorIndex, SourceMap};
 use afterimage_record::{Cache, check_blocks, count};

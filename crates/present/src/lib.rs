@@ -4,9 +4,7 @@
 mod accessed;
 mod addresses;
 mod annotate;
-mod callgrind;
 mod calls;
-mod collapsed;
 mod context_dot;
 mod csv;
 mod currency;
@@ -15,10 +13,9 @@ mod diff;
 mod dot;
 mod dynamic_cfg;
 mod error;
-mod firefox;
+pub mod export;
 mod inlined;
 mod json;
-mod lcov;
 mod listing;
 mod loads;
 mod matching;
@@ -26,10 +23,7 @@ mod memory;
 mod name;
 mod number;
 mod paths;
-mod perfetto;
 mod plain;
-mod pprof;
-mod protobuf;
 mod rank;
 mod redundancy;
 mod shell;
@@ -40,7 +34,6 @@ mod state;
 mod steps;
 mod table;
 mod text;
-mod timeline;
 mod trace;
 mod value;
 mod why;
@@ -50,11 +43,9 @@ pub use addresses::{
     NextAccess, address_stats_json, address_stats_text, addresses_json, addresses_text,
 };
 pub use annotate::{Annotation, annotate};
-pub use callgrind::callgrind;
 pub use calls::{
     CallReport, absent, call_json, call_text, calls_json, calls_text, function_calls_text,
 };
-pub use collapsed::collapsed;
 pub use context_dot::context_dot;
 pub use csv::csv;
 pub use currency::{
@@ -70,9 +61,7 @@ pub use diff::{
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::{dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
 pub use error::PresentError;
-pub use firefox::firefox;
 pub use json::json;
-pub use lcov::lcov;
 pub use loads::{
     NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
 };
@@ -83,9 +72,7 @@ pub use paths::{
     PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
     traces_text,
 };
-pub use perfetto::perfetto;
 pub use plain::{is_hidden, plain};
-pub use pprof::pprof;
 pub use rank::{RankReport, RankedValues, rank_csv, rank_json, rank_text};
 pub use redundancy::{
     RedundancyOf, RedundancyReport, RedundancyScene, redundancy_csv, redundancy_json,
@@ -107,7 +94,6 @@ pub use steps::{
 };
 pub use table::{COLORS, Style};
 pub use text::text;
-pub use timeline::TimelineHead;
 pub use trace::{
     CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text,
     trace_binary, trace_json, trace_text,

@@ -5,9 +5,10 @@ mod common;
 use std::path::PathBuf;
 
 use afterimage_ids::FuncId;
+use afterimage_present::export::{callgrind, lcov};
 use afterimage_present::{
-    Annotation, NoSources, PresentError, Sources, Style, annotate, callgrind, calls_dot, cfg_dot,
-    cfg_text, csv, json, lcov, text,
+    Annotation, NoSources, PresentError, Sources, Style, annotate, calls_dot, cfg_dot, cfg_text,
+    csv, json, text,
 };
 use afterimage_profile::{By, Options, Profile, Report, Scope, Sort};
 use common::{Ending, TEXT, with_profile};

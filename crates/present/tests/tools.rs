@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use afterimage_ids::FuncId;
-use afterimage_present::{callgrind, calls_dot, cfg_dot, lcov, pprof};
+use afterimage_present::export::{callgrind, lcov, pprof};
+use afterimage_present::{calls_dot, cfg_dot};
 use afterimage_profile::{Profile, Scope};
 use afterimage_testkit::tools::{self, installed};
 use common::{Ending, TEXT, with_profile};

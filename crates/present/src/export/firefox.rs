@@ -11,8 +11,8 @@ use afterimage_replay::paths::{Merging, Timeline, TimelineEvent};
 use afterimage_wpp::Segments;
 use serde_json::{Value, json};
 
+use super::timeline::{CLOCK, TimelineHead, merged_name};
 use crate::PresentError;
-use crate::timeline::{CLOCK, TimelineHead, merged_name};
 use crate::trace::unreadable;
 
 /// What a frame of a stack shows.

@@ -9,8 +9,8 @@ use afterimage_replay::paths::{Timeline, TimelineEvent};
 use afterimage_wpp::Segments;
 use serde_json::json;
 
+use super::timeline::{CLOCK, TimelineHead, merged_name};
 use crate::PresentError;
-use crate::timeline::{CLOCK, TimelineHead, merged_name};
 use crate::trace::unreadable;
 
 /// Writes a timeline.

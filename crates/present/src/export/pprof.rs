@@ -12,8 +12,8 @@ use afterimage_profile::{Line, OperatorCount, Profile, ProfileError, Scope};
 use afterimage_program::FileId;
 use flate2::{Compression, GzBuilder};
 
+use super::protobuf::Message;
 use crate::PresentError;
-use crate::protobuf::Message;
 
 /// Writes the executed stretches of a profile. Sample values: how often the stretch
 /// began, and instructions executed in it.

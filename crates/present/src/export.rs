@@ -1,0 +1,19 @@
+//! Formats of other tools: what is drawn over time (Perfetto, Firefox Profiler), what is drawn as flames (collapsed stacks), profiles
+//! (pprof, callgrind) and coverage (lcov).
+
+mod callgrind;
+mod collapsed;
+mod firefox;
+mod lcov;
+mod perfetto;
+mod pprof;
+mod protobuf;
+mod timeline;
+
+pub use callgrind::callgrind;
+pub use collapsed::collapsed;
+pub use firefox::firefox;
+pub use lcov::lcov;
+pub use perfetto::perfetto;
+pub use pprof::pprof;
+pub use timeline::TimelineHead;
