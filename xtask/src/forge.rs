@@ -2,7 +2,7 @@
 
 use crate::tool;
 use anyhow::{Context, Result};
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 
 /// Forges so many, in runs of one seed each.
 ///
@@ -12,15 +12,12 @@ pub fn run(count: u64, seeds: u64, first: u64) -> Result<ExitCode> {
     let mut holds = true;
     for seed in first..first.saturating_add(seeds) {
         println!("seed {seed}");
-        let status = tool::cargo()
-            .args(["test", "--workspace", "--locked", "--test", "forged", "--"])
-            .arg("--nocapture")
+        let status = tool::test("forged::")
             .env(
                 "AFTERIMAGE_FORGED",
                 count.div_ceil(seeds.max(1)).to_string(),
             )
             .env("AFTERIMAGE_SEED", seed.to_string())
-            .stdin(Stdio::null())
             .status()
             .context("cannot run cargo")?;
         holds &= status.success();

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Builds the command line beside this program, in the same profile, with Cargo's own words about it: the first time takes
 /// minutes. Returns where it is.
@@ -35,6 +35,16 @@ pub fn cargo() -> Command {
     command
         .current_dir(corpus::workspace())
         .envs(env::vars_os());
+    command
+}
+
+/// Cargo, to run the tests whose names contain this, and show what they print.
+pub fn test(names: &str) -> Command {
+    let mut command = cargo();
+    command
+        .args(["test", "--workspace", "--locked", "--test", "it", names])
+        .args(["--", "--nocapture"])
+        .stdin(Stdio::null());
     command
 }
 

@@ -1,0 +1,203 @@
+//! No command takes memory out of proportion to what the guest touches.
+//!
+//! The peak of a command's memory is asked of the system while it runs. Each guest here once took many times what it touches: a range of memory was
+//! told apart byte by byte, memory that had only grown was written, and each activation's locals were.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::common::Sandbox;
+
+const MIB: u64 = 1 << 20;
+/// What a command may take beyond what the guest touches: itself, its buffers and caches.
+const OWN: u64 = 512 * MIB;
+
+/// The peak so far; `None` if the system does not tell.
+fn peak(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kib = line.split_whitespace().nth(1)?.parse::<u64>().ok()?;
+    Some(kib << 10)
+}
+
+/// Runs a command; its exit code, what it says, and the most memory that it was seen to take.
+fn measured(sandbox: &Sandbox, words: &str) -> (Option<i32>, String, u64) {
+    let errors = sandbox.path("errors.txt");
+    let mut child = sandbox
+        .command(words.split_whitespace())
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&errors).unwrap())
+        .spawn()
+        .unwrap();
+    let mut most = 0;
+    let code = loop {
+        most = most.max(peak(child.id()).unwrap_or(0));
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    (code, std::fs::read_to_string(errors).unwrap(), most)
+}
+
+/// What is asked of every recording.
+const COMMANDS: &[&str] = &[
+    "build --lens full run.aft",
+    "info --sizes run.aft",
+    "verify run.aft",
+    "profile run.aft",
+    "profile --mode slow run.aft",
+    "trace --level call --limit 5 run.aft",
+    "trace --level statement --limit 5 --from 50% run.aft",
+    "values --at 0 run.aft",
+    "trace --level memory --limit 5 --from 50% run.aft",
+    "values --loads run.aft",
+    "memory --address 0x7ffffff..0x8000010 run.aft",
+    "memory --address 4096..4104 --at 50% run.aft",
+    "state --at end run.aft",
+    "state --at 50% run.aft",
+    "addresses --all run.aft",
+    "slice --address 4096 --at end run.aft",
+    "slice --forward --at _start#1 run.aft",
+    "slice --chop _start#1 --address 4096 --at end run.aft",
+    "deps --at _start#1 --depth 3 run.aft",
+    "simulate --cache 32768,8,64 --branch-predictor bimodal run.aft",
+    "redundancy run.aft",
+    "redundancy --expressions run.aft",
+    "match run.aft run.aft",
+    "diff run.aft run.aft",
+    "export --format collapsed run.aft",
+];
+
+/// Asks everything of a guest that touches so much.
+fn bounded(name: &str, text: &str, touched: u64) {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", text);
+    if peak(std::process::id()).is_none() {
+        println!("SKIPPED: this system does not tell how much memory a process takes");
+        return;
+    }
+    for words in std::iter::once(&"record -o run.aft a.wasm").chain(COMMANDS) {
+        let (code, errors, most) = measured(&sandbox, words);
+        println!("{name}: {words}: {} MiB", most / MIB);
+        assert_eq!(code, Some(0), "{name}: afterimage {words}: {errors}");
+        // Two recordings are two guests.
+        let guests = words.matches("run.aft").count() as u64;
+        assert!(
+            most <= guests * touched + OWN,
+            "{name}: afterimage {words} took {} MiB",
+            most / MIB
+        );
+    }
+}
+
+#[test]
+fn one_fill_of_much_memory_is_one_range() {
+    let text = r#"(module (memory (export "memory") 4096) (func (export "_start")
+        (memory.fill (i32.const 0) (i32.const 1) (i32.const 0xfffffff))))"#;
+    bounded("fill", text, 256 * MIB);
+}
+
+#[test]
+fn memory_that_only_grew_is_not_there() {
+    let text = r#"(module (memory (export "memory") 1) (func (export "_start")
+        (block $full (loop $more
+            (br_if $full (i32.eq (memory.grow (i32.const 16)) (i32.const -1)))
+            (br $more)))
+        (i32.store (i32.const 0xf0000000) (i32.const 7))))"#;
+    bounded("grow", text, 0);
+}
+
+#[test]
+fn what_is_copied_at_once_is_one_range() {
+    let text = r#"(module (memory (export "memory") 4096) (data (i32.const 0xffffff0) "the last bytes")
+        (func (export "_start")
+        (memory.fill (i32.const 0) (i32.const 1) (i32.const 0x8000000))
+        (memory.copy (i32.const 0x8000000) (i32.const 7) (i32.const 0x7ff0000))))"#;
+    bounded("copy", text, 256 * MIB);
+}
+
+/// A byte here and there, or each byte by itself: what is known of one byte may take more than the byte.
+#[test]
+fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
+    for (name, step, pages, does) in [
+        (
+            "lines",
+            64,
+            2048,
+            "i32.store8 (local.get $at) (local.get $at)",
+        ),
+        (
+            "words",
+            8,
+            1024,
+            "i64.store (local.get $at) (i64.extend_i32_u (local.get $at))",
+        ),
+        (
+            "bytes",
+            1,
+            256,
+            "i32.store8 (local.get $at) (local.get $at)",
+        ),
+    ] {
+        let end = pages << 16;
+        let text = format!(
+            r#"(module (memory (export "memory") 4096) (func (export "_start") (local $at i32) (local $sum i32)
+            (loop $next
+                ({does})
+                (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const {step}))) (i32.const {end}))))
+            (local.set $at (i32.const 0))
+            (loop $again
+                (local.set $sum (i32.add (local.get $sum) (i32.load8_u (local.get $at))))
+                (br_if $again (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const {step}))) (i32.const {end}))))
+            (i32.store (i32.const 4096) (local.get $sum))))"#
+        );
+        bounded(name, &text, end);
+    }
+}
+
+#[test]
+fn what_is_kept_of_memories_is_kept_of_all_together() {
+    let memories = "(memory 80)".repeat(49);
+    let stores = Vec::from_iter(
+        (0..50).map(|memory| format!("(i32.store8 {memory} (local.get $at) (local.get $at))")),
+    );
+    let text = format!(
+        r#"(module (memory (export "memory") 4096) {memories} (func (export "_start") (local $at i32)
+        (loop $next
+            {}
+            (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 256))) (i32.const 0x500000))))))"#,
+        stores.concat()
+    );
+    bounded("memories", &text, 50 * 5 * MIB);
+}
+
+#[test]
+fn tables_and_segments_are_copied_as_ranges() {
+    let text = format!(
+        r#"(module (memory (export "memory") 4096) (table $t 4000000 9000000 funcref) (table $u 900000 funcref)
+        (data $d "{}") (elem $e func {})
+        (func (export "_start") (local $i i32)
+            (table.fill $t (i32.const 0) (ref.func $f) (i32.const 4000000))
+            (table.copy $u $t (i32.const 0) (i32.const 100) (i32.const 900000))
+            (drop (table.grow $t (ref.null func) (i32.const 900000)))
+            (table.init $t $e (i32.const 777) (i32.const 0) (i32.const 10000))
+            (loop $next
+                (memory.init $d (i32.mul (local.get $i) (i32.const 400000)) (i32.const 0) (i32.const 400000))
+                (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100))))
+            (call_indirect $u (i32.const 899999))) (func $f))"#,
+        "ab".repeat(200_000),
+        "$f ".repeat(10_000)
+    );
+    // A table's element has eight bytes in the engine.
+    bounded("tables", &text, 40 * MIB + 8 * 5_800_000);
+}
+
+#[test]
+fn a_byte_of_each_page_costs_not_more_than_the_page() {
+    let text = r#"(module (memory (export "memory") 4096) (func (export "_start") (local $at i32)
+        (loop $next
+            (i32.store8 (local.get $at) (local.get $at))
+            (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4096))) (i32.const 0x10000000))))))"#;
+    bounded("sparse", text, 256 * MIB);
+}

@@ -1,0 +1,492 @@
+//! The forms in which compilers describe variables: the versions of DWARF, arguments that are not stored yet, lengths that are
+//! computed, and debug information that is elsewhere. What a program assigned is what must be shown.
+
+use std::fmt::Write as _;
+
+use afterimage_testkit::modules::SplitMix64;
+use afterimage_testkit::tools::{self, Clang};
+use serde_json::Value;
+
+use crate::common::Sandbox;
+
+/// A program in C, recorded from its export `run`; without a compiler nothing, which is said.
+fn recorded(options: &[&str], source: &str) -> Option<Sandbox> {
+    let clang = tools::clang()?;
+    let sandbox = Sandbox::new();
+    record(&sandbox, &clang, options, source);
+    Some(sandbox)
+}
+
+fn record(sandbox: &Sandbox, clang: &Clang, options: &[&str], source: &str) {
+    let source = sandbox.write("app.c", source);
+    let link = ["-Wl,--no-entry", "-Wl,--export=run"];
+    clang.module(options, &[source], &link, &sandbox.path("app.wasm"));
+    sandbox.ok("record -q --force --invoke run -o app.aft app.wasm");
+    sandbox.ok("build --lens full app.aft");
+}
+
+fn json(sandbox: &Sandbox, words: &str) -> Value {
+    serde_json::from_str(&sandbox.ok(words).stdout).unwrap()
+}
+
+/// The values of a variable at a place, each with whether it is marked.
+fn values(sandbox: &Sandbox, at: &str, variable: &str) -> Vec<(Option<String>, bool)> {
+    let words = format!("values app.aft --at {at} --var {variable} --limit 999 --format json");
+    let found = json(sandbox, &words);
+    let rows = found["instances"].as_array().unwrap().iter();
+    let row = |row: &Value| {
+        let value = row["value"].as_str().map(str::to_owned);
+        (value, row["written"].is_object())
+    };
+    rows.map(row).collect()
+}
+
+fn shown(sandbox: &Sandbox, at: &str, variable: &str) -> Vec<String> {
+    let values = values(sandbox, at, variable).into_iter();
+    values.map(|(value, _)| value.unwrap_or_default()).collect()
+}
+
+/// The line of a source that ends with a remark.
+fn line(source: &str, remark: &str) -> String {
+    let found = source.lines().position(|line| line.ends_with(remark));
+    format!("app.c:{}", found.unwrap() + 1)
+}
+
+/// The fields of a structure, each with what it is assigned.
+type Assigned = Vec<(String, i128)>;
+
+/// A program with structures of bit-fields, and what each of its fields is assigned.
+fn bit_fields(random: &mut SplitMix64) -> (String, Vec<(String, Assigned)>) {
+    const TYPES: [(&str, u64, bool); 9] = [
+        ("int", 32, true),
+        ("unsigned", 32, false),
+        ("short", 16, true),
+        ("unsigned short", 16, false),
+        ("long long", 64, true),
+        ("unsigned long long", 64, false),
+        ("__int128", 128, true),
+        ("unsigned __int128", 128, false),
+        ("_Bool", 1, false),
+    ];
+    let (mut types, mut code, mut all) = (String::new(), String::new(), Vec::new());
+    for record in 0..40 {
+        let is_union = random.below(8) == 0;
+        let (packed, keyword) = (
+            random.below(2) == 0,
+            if is_union { "union" } else { "struct" },
+        );
+        let attribute = if packed {
+            " __attribute__((packed))"
+        } else {
+            ""
+        };
+        let _ = writeln!(types, "{keyword}{attribute} T{record} {{");
+        let mut fields = Vec::new();
+        for field in 0..1 + random.below(7) {
+            let (name, most, signed) = TYPES[random.below(9)];
+            let plain = random.below(5) == 0;
+            let width = if plain {
+                most
+            } else {
+                1 + random.below(most as usize) as u64
+            };
+            let declared = match (plain, random.below(12)) {
+                (true, _) => format!("{name} f{field};"),
+                (false, 0) if !is_union => format!("{name} : 0; {name} f{field} : {width};"),
+                (false, 1) if !is_union => format!("{name} : {width}; {name} f{field} : {width};"),
+                _ => format!("{name} f{field} : {width};"),
+            };
+            let _ = writeln!(types, "  {declared}");
+            // Constants of more than 63 bits cannot be written.
+            let bits = random.next() >> (64 - width.min(63));
+            let value = match signed {
+                true => i128::from((bits << (64 - width.min(63))) as i64 >> (64 - width.min(63))),
+                false => i128::from(bits),
+            };
+            fields.push((format!("f{field}"), value));
+        }
+        let _ = writeln!(types, "}} t{record};");
+        // Of a union only what was written last is there.
+        let fields = match is_union {
+            true => fields.split_off(fields.len() - 1),
+            false => fields,
+        };
+        for (field, value) in &fields {
+            let _ = writeln!(code, "  t{record}.{field} = {value}LL;");
+        }
+        for (field, value) in &fields {
+            let _ = writeln!(
+                code,
+                "  if (t{record}.{field} != {value}LL) __builtin_trap();"
+            );
+        }
+        all.push((format!("t{record}"), fields));
+    }
+    let source = format!("{types}int run(void) {{\n{code}  return 1; // here\n}}\n");
+    (source, all)
+}
+
+#[test]
+fn bit_fields_hold_what_was_assigned_in_every_version_of_dwarf() {
+    let Some(clang) = tools::clang() else {
+        return;
+    };
+    let mut random = SplitMix64(33);
+    let sandbox = Sandbox::new();
+    let mut fields = 0;
+    for round in 0..3 {
+        let (source, all) = bit_fields(&mut random);
+        for version in 2..=5 {
+            let option = format!("-gdwarf-{version}");
+            record(&sandbox, &clang, &[&option, "-O0"], &source);
+            let at = line(&source, "// here");
+            let words = format!("state app.aft --at {at} --globals --format json");
+            let state = json(&sandbox, &words);
+            let globals = state["variables"].as_array().unwrap();
+            for (name, assigned) in &all {
+                let global = globals.iter().find(|one| one["name"] == **name);
+                let value = global.unwrap()["value"].as_str();
+                let value = value.unwrap_or_else(|| panic!("{round} {option} {global:?}"));
+                for (field, number) in assigned {
+                    let is_truth = value.contains(&format!("{field} = true"))
+                        || value.contains(&format!("{field} = false"));
+                    let expected = match (is_truth, *number) {
+                        (true, 0) => format!(" {field} = false"),
+                        (true, _) => format!(" {field} = true"),
+                        _ => format!(" {field} = {number}"),
+                    };
+                    let ends = [',', ' '].map(|end| format!("{expected}{end}"));
+                    let is_there = ends.iter().any(|text| value.contains(text));
+                    assert!(
+                        is_there,
+                        "{round} {option} {name} = {value}:{expected}\n{source}"
+                    );
+                    fields += 1;
+                }
+            }
+        }
+    }
+    assert!(fields > 1000, "{fields}");
+}
+
+/// UBSan's checks come before the first statement, so the line table has no end of the prologue that every call comes to; of functions in one
+/// line that is at the same line as their beginning.
+#[test]
+fn arguments_are_known_before_they_are_stored() {
+    const SOURCE: &str = "typedef struct { int x, y; } pair;
+struct one { double d; };
+int sum(int *all, signed char k, _Bool is, long long wide, struct one d, float f, __int128 huge, pair p) { return all[0] += k + is + (int)wide + (int)d.d + (int)f + (int)huge + p.x; }
+int run(void) {
+  int all[2] = { 1, 5 };
+  for (int i = 0; i < 3; i++) {
+    pair p = { i, 7 };
+    struct one d = { i + 0.5 };
+    sum(all, -i - 1, i & 1, (1LL << 40) + i, d, i * 0.25f, -((__int128)1 << 100) - i, p);
+  }
+  return all[0];
+}
+";
+    for options in [
+        &["-g", "-O0"][..],
+        &["-g", "-O0", "-fsanitize=undefined", "-fsanitize-trap=all"],
+    ] {
+        let Some(sandbox) = recorded(options, SOURCE) else {
+            return;
+        };
+        let huge = |i: i128| (-(1i128 << 100) - i).to_string();
+        let expected: [(&str, [String; 3]); 8] = [
+            ("k", ["-1", "-2", "-3"].map(str::to_owned)),
+            ("is", ["false", "true", "false"].map(str::to_owned)),
+            ("wide", [0, 1, 2].map(|i| ((1u64 << 40) + i).to_string())),
+            ("d.d", ["0.5", "1.5", "2.5"].map(str::to_owned)),
+            ("f", ["0.0", "0.25", "0.5"].map(str::to_owned)),
+            ("huge", [0, 1, 2].map(huge)),
+            ("p", [0, 1, 2].map(|i| format!("{{ x = {i}, y = 7 }}"))),
+            ("all[1]", ["5", "5", "5"].map(str::to_owned)),
+        ];
+        for at in ["sum", "app.c:3", "sum+0"] {
+            for (variable, right) in &expected {
+                let found = shown(&sandbox, at, variable);
+                let found: Vec<_> = found
+                    .iter()
+                    .map(|text| text.split(" '").next().unwrap())
+                    .collect();
+                assert_eq!(found, right.each_ref(), "{options:?} {at} {variable}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lengths_that_the_program_computes_are_those_of_the_moment() {
+    const SOURCE: &str = "_Thread_local int depth = 3;
+int fill(int h, int w) {
+  int cells[h][w];
+  for (int y = 0; y < h; y++)
+    for (int x = 0; x < w; x++)
+      cells[y][x] = 10 * y + x;
+  depth += 4;
+  return cells[h - 1][w - 1]; // here
+}
+int run(void) { return fill(2, 3) + fill(1, 2); }
+";
+    let Some(sandbox) = recorded(&["-g", "-O0"], SOURCE) else {
+        return;
+    };
+    let at = line(SOURCE, "// here");
+    let all = ["{ { 0, 1, 2 }, { 10, 11, 12 } }", "{ { 0, 1 } }"];
+    assert_eq!(shown(&sandbox, &at, "cells"), all);
+    assert_eq!(shown(&sandbox, &at, "cells[0][1]"), ["1", "1"]);
+    assert_eq!(shown(&sandbox, &at, "depth"), ["7", "11"]);
+    let outside = json(
+        &sandbox,
+        &format!("values app.aft --at {at} --var cells[1][0] --format json"),
+    );
+    assert_eq!(outside["instances"][0]["value"], "10");
+    let why = outside["instances"][1]["unavailable"].as_str().unwrap();
+    assert!(why.contains("which has 1 elements"), "{why}");
+    let memory = json(
+        &sandbox,
+        &format!("memory app.aft --at {at} --var cells --format json"),
+    );
+    let variable = &memory["variable"];
+    assert_eq!(variable["type"], "int[2][3]");
+    assert_eq!(variable["value"], all[0]);
+    let depth = json(&sandbox, "memory app.aft --var depth --format json");
+    assert_eq!(depth["variable"]["value"], "11");
+    let state = sandbox.ok(&format!("state app.aft --at {at}")).stdout;
+    assert!(state.contains("(int[2][3])"), "{state}");
+}
+
+/// LLVM describes them in a function without a name when theirs is inlined everywhere.
+#[test]
+fn static_variables_of_inlined_functions_are_found() {
+    const SOURCE: &str = "volatile int sink;
+static void note(int n) {
+  static int calls;
+  calls += n + 1;
+  sink = // here
+      calls;
+}
+int run(void) {
+  for (int k = 0; k < 3; k++)
+    note(k);
+  return sink;
+}
+";
+    for level in ["-O0", "-O1", "-O2"] {
+        let Some(sandbox) = recorded(&["-g", level], SOURCE) else {
+            return;
+        };
+        let found = shown(&sandbox, &line(SOURCE, "// here"), "calls");
+        let last: Vec<u32> = found.iter().map(|text| text.parse().unwrap()).collect();
+        // Optimised code may store it later.
+        assert!(!last.is_empty() && last.is_sorted(), "{level} {found:?}");
+        assert!(level != "-O0" || last == [1, 3, 6], "{found:?}");
+        for variable in ["calls", "note::calls"] {
+            let memory = format!("memory app.aft --var {variable} --format json");
+            assert_eq!(json(&sandbox, &memory)["variable"]["value"], "6", "{level}");
+        }
+    }
+}
+
+#[test]
+fn debug_information_that_is_elsewhere_is_named() {
+    let Some(clang) = tools::clang() else {
+        return;
+    };
+    const SOURCE: &str = "int depth = 3;
+int add(int k) { return depth += k; }
+int run(void) { return add(4); }
+";
+    let sandbox = Sandbox::new();
+    record(&sandbox, &clang, &["-g", "-O0", "-gsplit-dwarf"], SOURCE);
+    let values = "values app.aft --at add --var k";
+    sandbox.refused(values, 125, &[".dwo", "compile without -gsplit-dwarf"]);
+    let memory = "memory app.aft --var depth";
+    sandbox.refused(memory, 125, &[".dwo", "compile without -gsplit-dwarf"]);
+    record(&sandbox, &clang, &["-gline-tables-only", "-O0"], SOURCE);
+    let only_lines = ["lines, but no variables", "compile it with -g"];
+    sandbox.refused(values, 125, &only_lines);
+    sandbox.refused(memory, 125, &only_lines);
+    for (section, parts) in [
+        ("external_debug_info", ["another file, app.debug.wasm"]),
+        ("sourceMappingURL", ["a source map, app.debug.wasm"]),
+    ] {
+        record(&sandbox, &clang, &["-g0", "-O0"], SOURCE);
+        let mut module = sandbox.read("app.wasm");
+        let text = "app.debug.wasm";
+        let mut held = vec![section.len() as u8];
+        held.extend(section.bytes());
+        held.push(text.len() as u8);
+        held.extend(text.bytes());
+        module.extend([0, held.len() as u8]);
+        module.extend(held);
+        sandbox.write("app.wasm", module);
+        sandbox.ok("record -q --force --invoke run -o app.aft app.wasm");
+        sandbox.ok("build --lens full app.aft");
+        sandbox.refused(values, 125, &parts);
+        // Commands about lines say so, too.
+        let refused = [
+            "profile app.aft --format lcov",
+            "values app.aft --at app.c:2",
+            "why-not app.aft --at app.c:2",
+            "trace app.aft --from app.c:2",
+        ];
+        for words in refused {
+            sandbox.refused(words, 125, &parts);
+        }
+        for words in ["profile app.aft --by line", "profile app.aft --annotate"] {
+            let report = sandbox.ok(words).stdout;
+            assert!(parts.iter().all(|part| report.contains(part)), "{report}");
+        }
+    }
+    // With -gsplit-dwarf and -gline-tables-only the module has all lines.
+    for option in ["-gsplit-dwarf", "-gline-tables-only"] {
+        record(&sandbox, &clang, &["-g", "-O0", option], SOURCE);
+        let report = sandbox.ok("profile app.aft --format lcov").stdout;
+        assert!(
+            report.contains("DA:2,1\n") && report.contains("DA:3,1\n"),
+            "{option} {report}"
+        );
+    }
+}
+
+/// Debuggers take a template without its type, its arguments and its parameters, and linkers write it mangled.
+#[test]
+fn every_command_that_takes_a_function_finds_a_template() {
+    const SOURCE: &str = "template <typename T> T mix(T a, T b) { return a * 2 + b; }
+extern \"C\" double run(void) { return mix(1.5, mix(2.0, 0.25)) + 1; }
+";
+    const COMMANDS: [&str; 14] = [
+        "profile app.aft --function NAME",
+        "trace app.aft --function NAME",
+        "trace app.aft --level statement --from NAME#2 --limit 3",
+        "calls app.aft --function NAME",
+        "paths app.aft --function NAME",
+        "cfg app.aft --function NAME",
+        "cfg app.wasm --function NAME",
+        "redundancy app.aft --function NAME",
+        "values app.aft --at NAME --var a",
+        "state app.aft --at NAME#2",
+        "why app.aft --at NAME#1 --var a",
+        "slice app.aft --at NAME#1 --var a",
+        "memory app.aft --at NAME#1 --var a",
+        "record -q --force --lens paths --include NAME --invoke run -o part.aft app.wasm",
+    ];
+    let Some(sandbox) = recorded(&["-x", "c++", "-g", "-O0"], SOURCE) else {
+        return;
+    };
+    let ask = |command: &str, name: &str| {
+        let words = command.split(' ').map(|word| word.replace("NAME", name));
+        let ran = crate::common::ran(&mut sandbox.command(words));
+        assert_eq!(ran.code, Some(0), "{command} {name}: {}", ran.stderr);
+        ran.stdout.replace(name, "NAME")
+    };
+    for command in COMMANDS {
+        let mangled = ask(command, "_Z3mixIdET_S0_S0_");
+        for name in ["mix", "mix<double>", "mix<double>(double, double)"] {
+            let found = ask(command, name);
+            assert_eq!(
+                found.lines().count(),
+                mangled.lines().count(),
+                "{command} {name}"
+            );
+        }
+    }
+}
+
+/// Parameters that the source never assigns have one value in all of a call. Where another is shown it is marked: at -O2 the
+/// debug information has `from` in a slot of the operand stack that holds another value, and `n` where `left` is in memory.
+#[test]
+fn parameters_in_every_form_are_right_or_marked() {
+    const SOURCE: &str = r#"use std::hint::black_box;
+#[inline(never)]
+fn text(word: &str, from: usize) -> usize {
+    let mut sum = from;
+    for byte in word.bytes() {
+        sum = sum.wrapping_mul(31) ^ usize::from(byte); // a
+    }
+    black_box(sum) // b
+}
+#[inline(never)]
+fn slice(all: &[u32], few: Option<u32>) -> u32 {
+    let mut sum = few.unwrap_or(7);
+    for one in all {
+        sum = sum.wrapping_mul(5) ^ one; // c
+        if sum & 3 == 0 { black_box(sum); } // d
+    }
+    black_box(sum) // e
+}
+#[inline(never)]
+fn pair(both: (u32, u32), wide: u128) -> u128 {
+    let mut rest = both.0;
+    let mut sum = wide;
+    while rest > 0 {
+        rest >>= 1; // f
+        sum = sum.rotate_left(3) ^ u128::from(rest ^ both.1); // g
+    }
+    black_box(sum) // h
+}
+#[inline(always)]
+fn inside(both: (u32, u32), n: u32) -> u32 {
+    let mut left = n;
+    while left > both.0 { // k
+        left -= both.1; // i
+    }
+    black_box(left) // j
+}
+fn main() {
+    text(black_box("afterimage"), black_box(3));
+    slice(black_box(&[4, 5, 6, 7]), black_box(Some(9)));
+    pair(black_box((21, 3)), black_box(1 << 99));
+    inside(black_box((2, 3)), black_box(17));
+}
+"#;
+    let right = [
+        ("word", "\"afterimage\"", "ab"),
+        ("from", "3", "ab"),
+        ("all", "{ 4, 5, 6, 7 }", "cde"),
+        ("few", "Some(9)", "cde"),
+        ("both", "(21, 3)", "fgh"),
+        ("wide", "633825300114114700748351602688", "fgh"),
+        ("both", "(2, 3)", "ij"),
+        ("n", "17", "ij"),
+        ("both", "(2, 3)", "k"),
+        ("n", "17", "k"),
+    ];
+    let sandbox = Sandbox::new();
+    sandbox.write("app.rs", SOURCE);
+    for level in [0, 1, 2, 3] {
+        sandbox.rustc("app", "app", level);
+        sandbox.ok("record -q --force -o app.aft app.wasm");
+        let (mut known, mut marked) = (0, 0);
+        for (variable, value, places) in right {
+            for place in places.chars() {
+                let end = format!("// {place}");
+                let at = SOURCE.lines().position(|line| line.ends_with(&end));
+                let at = format!("app.rs:{}", at.unwrap() + 1);
+                let words = format!("values app.aft --at {at} --var {variable} --limit 999");
+                let found = sandbox.run(&format!("{words} --format json"));
+                // A line may have no code, or the variable no place at all.
+                let Ok(found) = serde_json::from_str::<Value>(&found.stdout) else {
+                    continue;
+                };
+                for row in found["instances"].as_array().unwrap() {
+                    let Some(shown) = row["value"].as_str() else {
+                        continue;
+                    };
+                    known += 1;
+                    marked += u64::from(row["written"].is_object());
+                    // Parts of it may be nowhere.
+                    let is_right = shown == value || shown.contains('<');
+                    let is_marked = row["written"].is_object();
+                    assert!(is_right || is_marked, "{level} {at} {variable}: {row}");
+                    assert!(level > 0 || !is_marked, "{at} {variable}: {row}");
+                }
+            }
+        }
+        assert!(known > 0, "{level}");
+        eprintln!("{level}: {known} known, {marked} marked");
+    }
+}

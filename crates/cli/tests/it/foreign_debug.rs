@@ -1,0 +1,198 @@
+//! Debug information that was copied to code that it does not belong to: every function has its own lines and variables, or none.
+
+use std::collections::BTreeMap;
+
+use afterimage_testkit::tools;
+use serde_json::Value;
+use wasmparser::{Parser, Payload};
+
+use crate::common::Sandbox;
+
+const SOURCE: &str = r#"#[inline(never)]
+fn first(n: u32) -> u32 {
+    let mut sum = 0;
+    for k in 0..n {
+        sum += k * k;
+    }
+    sum
+}
+
+#[inline(never)]
+fn second(n: u32) -> u32 {
+    let mut product = 1u32;
+    for k in 1..n {
+        product = product.wrapping_mul(k);
+    }
+    product
+}
+
+fn main() {
+    let n = std::env::args().count() as u32 + 4;
+    println!("{} {}", first(n), second(n));
+}
+"#;
+
+fn leb(mut n: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let byte = (n & 0x7f) as u8;
+        n >>= 7;
+        bytes.push(byte | if n > 0 { 0x80 } else { 0 });
+        if n == 0 {
+            return bytes;
+        }
+    }
+}
+
+/// The module with a `nop` before the first operator of one function, and all that follows moved. Its `.debug_*` sections are as they were.
+fn with_nop(module: &[u8], function: usize) -> Vec<u8> {
+    let mut bodies = Vec::new();
+    let mut section = 0..0;
+    for payload in Parser::new(0).parse_all(module) {
+        match payload.unwrap() {
+            Payload::CodeSectionStart { range, .. } => section = range,
+            Payload::CodeSectionEntry(body) => {
+                let start = body.get_operators_reader().unwrap().original_position();
+                bodies.push((body.range(), start));
+            }
+            _ => {}
+        }
+    }
+    let mut code = leb(bodies.len());
+    for (i, (range, operators)) in bodies.into_iter().enumerate() {
+        let mut body = module[range.clone()].to_vec();
+        if i == function {
+            body.insert(operators - range.start, 0x01);
+        }
+        code.extend(leb(body.len()));
+        code.extend(body);
+    }
+    // Before the section are its number and its length.
+    let mut length = section.start - 1;
+    while module[length - 1] & 0x80 != 0 {
+        length -= 1;
+    }
+    let mut all = module[..length].to_vec();
+    all.extend(leb(code.len()));
+    all.extend(code);
+    all.extend(&module[section.end..]);
+    all
+}
+
+fn json(sandbox: &Sandbox, words: &str) -> Value {
+    serde_json::from_str(&sandbox.ok(words).stdout).unwrap()
+}
+
+/// The counts of the lines of some functions.
+fn lines(sandbox: &Sandbox, recording: &str, functions: &[u64]) -> BTreeMap<String, u64> {
+    let mut words = format!("profile {recording} --by line --format json");
+    for function in functions {
+        words += &format!(" --function {function}");
+    }
+    let report = json(sandbox, &words);
+    let row = |row: &Value| (row["source"].to_string(), row["count"].as_u64().unwrap());
+    report["rows"].as_array().unwrap().iter().map(row).collect()
+}
+
+#[test]
+fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", SOURCE);
+    sandbox.ok("record -o app.aft app.wasm");
+    let report = json(&sandbox, "profile app.aft --format json");
+    let mut all = Vec::from_iter(report["rows"].as_array().unwrap());
+    all.sort_by_key(|row| row["function"]["index"].as_u64());
+    let index = |name: &str| {
+        let named = |row: &&&Value| row["function"]["name"].as_str().unwrap().ends_with(name);
+        let row = all.iter().find(named).unwrap();
+        row["function"]["index"].as_u64().unwrap()
+    };
+    let imported = all[0]["function"]["index"].as_u64().unwrap();
+    // One of the two stands before the other.
+    let (kept, moved) = match index("::first") < index("::second") {
+        true => ("first", "second"),
+        false => ("second", "first"),
+    };
+    let changed = index(&format!("::{moved}"));
+    let module = with_nop(&sandbox.read("app.wasm"), (changed - imported) as usize);
+    sandbox.write("two.wasm", module);
+    sandbox.ok("record -o two.aft two.wasm");
+    let told = sandbox.ok("profile two.aft").stderr;
+    assert!(told.contains("does not belong to their code"), "{told}");
+    let last = all.last().unwrap()["function"]["index"].as_u64().unwrap();
+    let before = Vec::from_iter(imported..changed);
+    let behind = Vec::from_iter(changed..=last);
+    assert_eq!(lines(&sandbox, "two.aft", &behind), BTreeMap::new());
+    let found = lines(&sandbox, "two.aft", &before);
+    assert_eq!(found, lines(&sandbox, "app.aft", &before));
+    // Without functions, lines of those that the linker removed are there, too.
+    let mut whole = lines(&sandbox, "two.aft", &[]);
+    whole.retain(|line, count| *count > 0 || found.contains_key(line));
+    assert_eq!(found, whole);
+    let place = |name: &str| {
+        let text = format!("fn {name}(");
+        let line = SOURCE.lines().position(|line| line.starts_with(&text));
+        format!("app.rs:{}", line.unwrap() + 3)
+    };
+    let values = |recording: &str, place: &str| {
+        let words = format!("values {recording} --at {place} --var n --format json");
+        json(&sandbox, &words)["instances"].clone()
+    };
+    assert_eq!(
+        values("two.aft", &place(kept)),
+        values("app.aft", &place(kept))
+    );
+    for (command, at) in [
+        ("state", place(moved)),
+        ("trace", place(moved)),
+        ("why-not", place(moved)),
+        ("slice", place(moved)),
+    ] {
+        let option = if command == "trace" { "--from" } else { "--at" };
+        let ran = sandbox.run(&format!("{command} two.aft {option} {at}"));
+        assert_ne!(ran.code, Some(0), "{command}");
+        let why = "does not belong to their code";
+        let said = ran.stderr.lines().last().unwrap_or_default();
+        assert!(
+            said.contains("app.rs") && said.contains(why),
+            "{command}: {said}"
+        );
+    }
+    let ran = sandbox.run(&format!("values two.aft --at app::{moved} --var n"));
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    let said = ran.stderr.lines().last().unwrap_or_default();
+    let why = format!("does not belong to the code of app::{moved}:");
+    assert!(said.contains(&why), "{said}");
+}
+
+/// npm's `wasm-opt` copies `.debug_*` to code that it has encoded anew; Debian's rewrites them. Whatever the one on the path does: a line has the count that it has
+/// before, or none.
+#[test]
+fn lines_behind_a_real_rewriter_are_right_or_refused() {
+    if !tools::installed("wasm-opt") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", SOURCE);
+    let mut rewriter = tools::command("wasm-opt");
+    rewriter.args(["-g", "app.wasm", "-o", "new.wasm"]);
+    let made = rewriter.current_dir(sandbox.path(".")).output().unwrap();
+    let said = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "{said}");
+    let known: BTreeMap<_, _> = ["app", "new"]
+        .map(|name| {
+            sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
+            (name, lines(&sandbox, &format!("{name}.aft"), &[]))
+        })
+        .into();
+    let own = |name: &str| {
+        let all = known[name].clone().into_iter();
+        Vec::from_iter(all.filter(|(source, _)| source.contains("app.rs")))
+    };
+    for (source, count) in own("new") {
+        assert_eq!(known["app"].get(&source), Some(&count), "{source}");
+    }
+    let told = sandbox.ok("profile new.aft").stderr;
+    let refused = told.contains("does not belong to their code");
+    assert!(refused || own("new") == own("app"), "{told}");
+}

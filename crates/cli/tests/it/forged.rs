@@ -1,0 +1,441 @@
+//! Forged recordings: other content under right checksums. If `verify` calls one sound, every question has the answer that it has
+//! of the file as it was made.
+//!
+//! META, MODULE and LOG are the recording itself: with others it is another one. All else follows from them and is forged: bits, bytes, chunks, sections, names and their order, one change or
+//! several, in files of the same run that were made in several ways. First every byte of every section is changed once for each seed, as far as the number goes; then whatever comes.
+//!
+//! `cargo xtask forge` forges ten thousand; `AFTERIMAGE_FORGED=10000 cargo test --workspace --test it forged:: -- --nocapture` does, too, from another seed with `AFTERIMAGE_SEED`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+
+use afterimage_trace::{Kind, TraceFile, TraceWriter};
+
+use crate::common::Sandbox;
+use crate::common::recorded::Recorded;
+use crate::common::tiny::build_tiny;
+
+/// Loops, memory, copies, globals, calls through a table, a host call, and a trap.
+const PROGRAM: &str = r#"(module
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 16) "\07\00\00\00")
+  (data (i32.const 200) "\d0\00\00\00\06\00\00\00hello\n")
+  (global $count (mut i32) (i32.const 3))
+  (table funcref (elem $double))
+  (type $unary (func (param i32) (result i32)))
+  (func $double (type $unary) (i32.add (local.get 0) (local.get 0)))
+  (func $sum (param $n i32) (result i32) (local $total i32)
+    (loop $again
+      (local.set $total (i32.add (local.get $total) (local.get $n)))
+      (i32.store (i32.const 32) (local.get $total))
+      (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $total))
+  (func $start (export "_start") (local $x i32)
+    (drop (call $random (i32.const 64) (i32.const 4)))
+    (local.set $x (call $sum (i32.load (i32.const 16))))
+    (drop (call $write (i32.const 1) (i32.const 200) (i32.const 1) (i32.const 232)))
+    (memory.copy (i32.const 40) (i32.const 32) (i32.const 4))
+    (i32.store8 (i32.const 41) (i32.const 1))
+    (local.set $x (i32.add (call $sum (i32.const 5)) (i32.load (i32.const 40))))
+    (global.set $count (i32.add (global.get $count) (local.get $x)))
+    (drop (call_indirect (type $unary) (global.get $count) (i32.const 0)))
+    (drop (i32.add (i32.load (i32.const 64)) (i32.load (i32.const 32))))
+    (drop (i32.div_s (local.get $x) (i32.load (i32.const 100))))))"#;
+
+/// One of every kind of question.
+const QUESTIONS: [&str; 24] = [
+    "profile FILE --by edge --format csv",
+    "trace FILE --limit all",
+    "trace FILE --level memory --limit all --format json",
+    "trace FILE --level statement --reverse --limit all",
+    "paths FILE --format json",
+    "calls FILE",
+    "values FILE --at sum",
+    "addresses FILE --all --each",
+    "values FILE --loads --each",
+    "deps FILE --at sum#last",
+    "deps FILE --at sum#2 --forward",
+    "memory FILE --address 0x20..0x2f",
+    "memory FILE --address 0x28 --at end",
+    "state FILE --at end --globals",
+    "state FILE --at sum#2 --globals",
+    "why FILE --trap",
+    "why FILE --at sum#last",
+    "why FILE --stdout 0",
+    "slice FILE --saved kept",
+    "slice FILE --at sum#2 --by statement --format csv",
+    "slice FILE --saved kept --by statement --format json",
+    "state FILE --at t=14 --globals --format json",
+    "redundancy FILE --format csv",
+    "simulate FILE --branch-predictor bimodal --by instruction --format csv",
+];
+
+/// A section: its kind, its name, its chunks, each with how many items come before it.
+#[derive(Clone)]
+struct Section {
+    kind: Kind,
+    name: Option<String>,
+    chunks: Vec<(u64, Vec<u8>)>,
+}
+
+fn sections(file: &TraceFile) -> Vec<Section> {
+    let mut found = Vec::new();
+    for position in 0.. {
+        let Some(mut section) = file.section(position) else {
+            break;
+        };
+        let name = section.name().unwrap().map(str::to_owned);
+        let mut chunks = Vec::new();
+        while section.advance().unwrap() {
+            chunks.push((section.first(), section.bytes().to_vec()));
+        }
+        found.push(Section {
+            kind: section.kind(),
+            name,
+            chunks,
+        });
+    }
+    found
+}
+
+/// Writes them with right checksums.
+fn write(sandbox: &Sandbox, name: &str, sections: &[Section]) {
+    let path = sandbox.path(name);
+    let _ = fs::remove_file(&path);
+    let out = TraceWriter::create(&path, false).unwrap();
+    for Section { kind, name, chunks } in sections {
+        let mut section = out.section(*kind, name.as_deref()).unwrap();
+        let (last, before) = chunks.split_last().unwrap();
+        for (first, bytes) in before {
+            section.put(*first, bytes).unwrap();
+        }
+        section.finish(last.0, &last.1).unwrap();
+    }
+    out.commit().unwrap();
+}
+
+/// What is given: the rest follows from it.
+const GIVEN: [Kind; 3] = [Kind::META, Kind::MODULE, Kind::LOG];
+
+/// A file of the run, with what is derived from it made in some way.
+struct Made {
+    sections: Vec<Section>,
+    /// The same of another run.
+    others: Vec<Section>,
+    right: Vec<Answer>,
+}
+
+/// A question's exit code and what it printed; of a part of `info`, nothing where it is not there.
+type Answer = (Option<i32>, String);
+
+/// Numbers that are the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as usize % limit.max(1)
+    }
+}
+
+/// Changes a byte at a place among all that are derived; the position counts through sections and chunks. `None` beyond the last one.
+fn change(numbers: &mut Numbers, sections: &mut [Section], mut place: usize) -> Option<String> {
+    for Section { kind, chunks, .. } in sections {
+        if GIVEN.contains(kind) {
+            continue;
+        }
+        for (chunk, (_, bytes)) in chunks.iter_mut().enumerate() {
+            let Some(byte) = bytes.get_mut(place) else {
+                place -= bytes.len();
+                continue;
+            };
+            let how = match numbers.below(4) {
+                0 => byte.wrapping_add(1),
+                1 => byte.wrapping_sub(1),
+                2 => *byte ^ 0x80,
+                _ => *byte ^ (1 << numbers.below(8)),
+            };
+            let what = format!("{kind}, chunk {chunk}, byte {place}: {how} for {byte}");
+            *byte = how;
+            return Some(what);
+        }
+    }
+    None
+}
+
+/// Changes something that is derived from the module and the log, and says what.
+fn forge(numbers: &mut Numbers, sections: &mut Vec<Section>, others: &[Section]) -> String {
+    let derived = (0..sections.len()).filter(|&at| !GIVEN.contains(&sections[at].kind));
+    let derived = Vec::from_iter(derived);
+    if derived.is_empty() {
+        return "nothing is left".to_owned();
+    }
+    let at = derived[numbers.below(derived.len())];
+    let other = derived[numbers.below(derived.len())];
+    let Section { kind, name, chunks } = &mut sections[at];
+    let kind = *kind;
+    let chunk = numbers.below(chunks.len());
+    let (first, bytes) = &mut chunks[chunk];
+    // Most of what matters stands at the beginning, or at the end.
+    let near = bytes.len().min(12);
+    let byte = match numbers.below(3) {
+        0 => numbers.below(near),
+        1 => bytes.len() - near + numbers.below(near),
+        _ => numbers.below(bytes.len()),
+    };
+    let how = match numbers.below(16) {
+        0..=2 if !bytes.is_empty() => {
+            bytes[byte] ^= 1 << numbers.below(8);
+            "a bit"
+        }
+        3 if !bytes.is_empty() => {
+            bytes[byte] = bytes[byte].wrapping_add(1);
+            "one more"
+        }
+        4 if bytes.len() > 1 => {
+            let other = numbers.below(bytes.len());
+            bytes.swap(byte, other);
+            "two bytes exchanged"
+        }
+        5 if !bytes.is_empty() => {
+            bytes.remove(byte);
+            "a byte less"
+        }
+        6 => {
+            bytes.insert(byte, numbers.below(256) as u8);
+            "a byte more"
+        }
+        7 => {
+            *first = first.saturating_add(1);
+            "one item more before it"
+        }
+        8 if chunks.len() > 1 => {
+            chunks.remove(chunk);
+            "a chunk less"
+        }
+        9 => {
+            let again = chunks[chunk].clone();
+            chunks.insert(chunk, again);
+            "a chunk twice"
+        }
+        10 => match others.iter().find(|other| other.kind == kind) {
+            Some(other) => {
+                chunks.clone_from(&other.chunks);
+                "that of another run"
+            }
+            None => return forge(numbers, sections, others),
+        },
+        // There is one end only.
+        11 if kind != Kind::END => match others.iter().find(|other| other.kind == kind) {
+            Some(other) => {
+                let place = at + numbers.below(2);
+                sections.insert(place, other.clone());
+                "with that of another run"
+            }
+            None => return forge(numbers, sections, others),
+        },
+        12 => {
+            sections.swap(at, other);
+            "exchanged with another section"
+        }
+        13 if name.is_some() => {
+            *name = Some("other".to_owned());
+            "under another name"
+        }
+        14 if chunks[chunk].0 > 0 => {
+            chunks[chunk].0 -= 1;
+            "one item less before it"
+        }
+        // Without an end, a recording is one that was cut off, and says so.
+        _ if kind == Kind::END => return forge(numbers, sections, others),
+        _ => {
+            sections.remove(at);
+            "the section is not there"
+        }
+    };
+    format!("{kind}, chunk {chunk}, byte {byte}: {how}")
+}
+
+/// A recording, and files of its run: with all that can be built as usual; in short epochs and intervals, with another mode of counting; in two windows, one of which lacks a
+/// function; and with a path that lacks one.
+fn recorded(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Vec<Section>> {
+    sandbox.wasm(&format!("{name}.wasm"), text);
+    let plain = sandbox.path(&format!("plain-{name}.aft"));
+    sandbox.run(&format!("record --force {name}.wasm"));
+    fs::rename(sandbox.path(&format!("{name}.aft")), &plain).unwrap();
+    let commands: [&[&str]; 4] = [
+        &["profile FILE", "build --lens full FILE"],
+        &["build --lens paths FILE"],
+        &[
+            "build --lens full --window 9..15 FILE",
+            "build --lens full --window 1..8 FILE",
+            "build --lens full --window 16..23 FILE",
+        ],
+        &["build --lens paths --exclude double FILE", "profile FILE"],
+    ];
+    let made = commands.iter().enumerate().map(|(way, commands)| {
+        let file = "run.aft";
+        fs::copy(&plain, sandbox.path(file)).unwrap();
+        for command in *commands {
+            sandbox.ok(&command.replace("FILE", file));
+        }
+        if way == 1 {
+            build_tiny(sandbox, &Recorded::open(sandbox), file, (12, 9));
+        }
+        if way < 3 {
+            sandbox.ok(&format!("simulate {file} --branch-predictor bimodal"));
+            sandbox.ok(&format!("slice {file} --at sum --save kept"));
+        }
+        sections(&TraceFile::open(&sandbox.path(file)).unwrap())
+    });
+    made.collect()
+}
+
+/// What of `info` follows from the module and the log. How many bits the probes wrote depends on who recorded, and when.
+const TOLD: [&str; 12] = [
+    "/ending",
+    "/results",
+    "/frames",
+    "/frames_total",
+    "/clock",
+    "/events",
+    "/host_calls",
+    "/path/blocks",
+    "/path/nodes",
+    "/path/left_out",
+    "/checkpoints/last",
+    "/slices",
+];
+
+/// The answers, in which how a file is stored is no part.
+fn answers(sandbox: &Sandbox, file: &str) -> Vec<Answer> {
+    let ask = |question: &&str| {
+        let ran = sandbox.run(&question.replace("FILE", file));
+        assert!(!ran.stderr.contains("panicked"), "{question}: {ran:?}");
+        (ran.code, ran.stdout.replace(file, "FILE"))
+    };
+    let mut all = Vec::from_iter(QUESTIONS.iter().map(ask));
+    let (code, told) = ask(&"info FILE --format json");
+    let mut told: serde_json::Value = serde_json::from_str(&told).unwrap_or_default();
+    let is_there = |part: &&serde_json::Value| !part.is_null() && **part != serde_json::json!([]);
+    // Nothing follows from the names that slices are kept under.
+    for slice in told["slices"].as_array_mut().into_iter().flatten() {
+        slice["slice"].take();
+    }
+    all.extend(TOLD.iter().map(|part| {
+        let part = told.pointer(part).filter(is_there);
+        (
+            code.filter(|_| part.is_some()),
+            part.map(ToString::to_string).unwrap_or_default(),
+        )
+    }));
+    all
+}
+
+/// Whether an answer says that there is less than the whole run.
+fn is_partial((_, answer): &Answer) -> bool {
+    let words = [
+        "outside of what was kept",
+        "values were kept from",
+        "values were not kept there",
+    ];
+    words.iter().any(|words| answer.contains(words))
+}
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    let given = std::env::var(variable).ok();
+    given.map_or(otherwise, |given| given.parse().unwrap())
+}
+
+#[test]
+fn what_verify_calls_sound_gives_the_right_answers() {
+    let sandbox = Sandbox::new();
+    let other = PROGRAM.replace("\\07\\00", "\\09\\00");
+    let others = recorded(&sandbox, "other", &other);
+    let sound = recorded(&sandbox, "run", PROGRAM);
+    let made = sound.into_iter().zip(others).map(|(sections, others)| {
+        write(&sandbox, "fresh.aft", &sections);
+        sandbox.ok("verify fresh.aft");
+        Made {
+            right: answers(&sandbox, "fresh.aft"),
+            sections,
+            others,
+        }
+    });
+    let made = Vec::from_iter(made);
+    let questions = Vec::from_iter(QUESTIONS.iter().chain(&TOLD));
+    for (question, (code, out)) in QUESTIONS.iter().zip(&made[0].right) {
+        assert!(
+            *code == Some(0) && !out.is_empty(),
+            "{question}: {code:?} {out}"
+        );
+    }
+    let seed = number("AFTERIMAGE_SEED", 0x9e37_79b9_7f4a_7c15);
+    let mut numbers = Numbers(seed.wrapping_mul(2) | 1);
+    let (mut accepted, mut wrong) = (BTreeMap::new(), String::new());
+    let mut forged_ones = BTreeMap::new();
+    let runs = number("AFTERIMAGE_FORGED", 40);
+    // Half of them go over all bytes in order, if there are enough; with another seed, from another one on.
+    let (mut place, mut way) = (numbers.below(500), numbers.below(made.len()));
+    for run in 0..runs {
+        let in_order = match run % 2 {
+            0 => {
+                let mut forged = made[way].sections.clone();
+                let what = change(&mut numbers, &mut forged, place);
+                place += 1;
+                if what.is_none() {
+                    (place, way) = (0, (way + 1) % made.len());
+                }
+                what.map(|what| (forged, what, way))
+            }
+            _ => None,
+        };
+        let (forged, what, way) = in_order.unwrap_or_else(|| {
+            let way = numbers.below(made.len());
+            let mut forged = made[way].sections.clone();
+            // With less beside it, less is compared with what is forged.
+            let kept = [u16::MAX, Kind::COUNTS.0, Kind::PATH_INDEX.0][numbers.below(3)];
+            forged.retain(|section| section.kind.0 <= kept);
+            let times = [1, 1, 2, 3][numbers.below(4)];
+            let what = (0..times).map(|_| forge(&mut numbers, &mut forged, &made[way].others));
+            let what = Vec::from_iter(what);
+            (forged, what.join("; "), way)
+        });
+        let kind = what.split(',').next().unwrap().to_owned();
+        *forged_ones.entry(kind.clone()).or_insert(0) += 1;
+        write(&sandbox, "forged.aft", &forged);
+        let verified = sandbox.run("verify forged.aft");
+        assert!(
+            matches!(verified.code, Some(0 | 1 | 125)),
+            "{what}: {verified:?}"
+        );
+        assert!(
+            !verified.stderr.contains("panicked"),
+            "{what}: {verified:?}"
+        );
+        if verified.code != Some(0) {
+            continue;
+        }
+        *accepted.entry(kind).or_insert(0) += 1;
+        let found = answers(&sandbox, "forged.aft");
+        for (question, found) in found.iter().enumerate() {
+            // What is not there may be refused, or be built as usual.
+            let known = made.iter().any(|made| made.right[question] == *found);
+            if !known && found.0 == Some(0) && !is_partial(found) {
+                let right = &made[way].right[question];
+                let _ = writeln!(
+                    wrong,
+                    "{run}: way {way}: {what}: {}\n{}\ninstead of\n{}",
+                    questions[question], found.1, right.1
+                );
+            }
+        }
+    }
+    println!("forged: {forged_ones:?}\ncalled sound, by what was forged: {accepted:?}");
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -1,0 +1,123 @@
+//! The sessions of the manual, `docs/sessions/*.md`: what the pages show is what the commands say.
+//!
+//! A page's blocks marked `console` are run, in order, in a folder of their own, by `sh`; `> ` begins a line that belongs to the command above.
+//! What a command prints to standard output and standard error must be what stands below it. There, `…` stands for anything in a line, and alone
+//! for any lines. Times, sizes and places in the code (`@0x1f3`) depend on the compiler: they are not compared, and places in commands are
+//! replaced by those that were seen where the page has them.
+//!
+//! `BLESS=1` writes what is printed now into the pages, where it is not what they show.
+//!
+//! The programs have bugs that `cargo xtask planted` plants; without them the tests say that they sleep.
+
+mod page;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use afterimage_testkit::tools;
+use page::{Page, matches};
+
+use crate::common::Sandbox;
+
+#[test]
+fn a_checksum_that_is_wrong_long_before_it_is_noticed() {
+    session("bzip2", "compress.c:607");
+}
+
+#[test]
+fn a_constant_that_a_compiler_takes_for_a_smaller_one() {
+    session("lua", "lcode.c:1470");
+}
+
+#[test]
+fn a_branch_that_was_not_taken() {
+    session("markdown", "firstpass.rs:2119");
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Runs the session of a page, which must come to the line that is to blame.
+fn session(name: &str, guilty: &str) {
+    let planted = root().join("target/planted");
+    for version in ["old", "new"] {
+        let module = planted.join(version).join(name).with_extension("wasm");
+        if !module.exists() {
+            tools::skipped(&format!(
+                "the session {name}: `cargo xtask planted` builds its program, or says what it lacks"
+            ));
+            return;
+        }
+    }
+    let sandbox = Sandbox::new();
+    for version in ["old", "new"] {
+        std::os::unix::fs::symlink(planted.join(version), sandbox.path(version)).unwrap();
+    }
+    fs::create_dir(sandbox.path("bin")).unwrap();
+    std::os::unix::fs::symlink(crate::common::afterimage(), sandbox.path("bin/afterimage"))
+        .unwrap();
+
+    let path = root().join("docs/sessions").join(name).with_extension("md");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut page = Page::parse(&text);
+    let mut places = HashMap::new();
+    let mut wrong = Vec::new();
+    for exchange in page.exchanges_mut() {
+        let command = page::translated(&exchange.command, &places);
+        let printed = run(&sandbox, &planted, &command);
+        if matches(&exchange.answer, &printed, &mut places) {
+            continue;
+        }
+        wrong.push(format!(
+            "$ {command}\n-- the page:\n{}\n-- now:\n{}\n",
+            exchange.answer.join("\n"),
+            printed.join("\n")
+        ));
+        exchange.answer = printed;
+    }
+    let commands = page.exchanges().map(|exchange| &*exchange.command);
+    let commands = Vec::from_iter(commands).join("\n");
+    for asked in ["record", "why", "slice", "diff"] {
+        let asked = format!("afterimage {asked}");
+        assert!(commands.contains(&asked), "{name} never asks {asked}");
+    }
+    let last = page.exchanges().last().expect("a session has commands");
+    assert!(
+        last.answer.iter().any(|line| line.contains(guilty)),
+        "{name} does not end at {guilty}"
+    );
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, page.to_string()).unwrap();
+        return;
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}: BLESS=1 accepts what is printed now\n{}",
+        path.display(),
+        wrong.join("\n")
+    );
+}
+
+/// What a command prints to standard output and standard error, line by line.
+fn run(sandbox: &Sandbox, planted: &Path, command: &str) -> Vec<String> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let bin = sandbox.path("bin");
+    let ran = crate::common::ran(
+        sandbox
+            .any("sh")
+            .args(["-c", &format!("exec 2>&1\n{command}")])
+            .env("PATH", format!("{}:{path}", bin.display()))
+            .env("AFTERIMAGE_CACHE", planted.join("cache")),
+    );
+    assert!(
+        !ran.stdout.contains("panicked"),
+        "{command}\n{}",
+        ran.stdout
+    );
+    ran.stdout
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}

@@ -1,0 +1,239 @@
+//! Variables of the source summed up, and those in memory: who writes and reads them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::common::Sandbox;
+
+const SOURCE: &str = r#"#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Odd,
+    Even = 5,
+}
+
+struct Pair {
+    low: i32,
+    high: f64,
+}
+
+static mut CALLS: u32 = 0;
+
+#[inline(never)]
+fn halve(n: i32, pair: &mut Pair) -> i32 {
+    let half = n / 2 - 3;
+    let kind = if n % 2 == 0 { Kind::Even } else { Kind::Odd };
+    unsafe { CALLS += 1 };
+    pair.low = half;
+    pair.high = f64::from(half) / 4.0;
+    if kind == Kind::Even { half } else { -half }
+}
+
+fn main() {
+    let mut pair = Pair { low: 0, high: 0.0 };
+    let mut total = 0;
+    for n in 0..12 {
+        total += halve(n, &mut pair);
+    }
+    println!("{total} {} {}", pair.low, pair.high);
+}
+"#;
+
+/// The line with `pair.low = half`.
+const LINE: &str = "app.rs:19";
+const ROUNDS: i32 = 12;
+
+fn recorded() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", SOURCE);
+    sandbox.ok("record -o app.aft app.wasm");
+    sandbox
+}
+
+fn json(sandbox: &Sandbox, words: &str) -> Value {
+    serde_json::from_str(&sandbox.ok(words).stdout).unwrap()
+}
+
+/// How often each value occurs.
+fn counted(found: &Value) -> BTreeMap<String, u64> {
+    let counts = found["counts"].as_array().unwrap().iter();
+    let count = |count: &Value| {
+        let value = count["value"].as_str().unwrap().to_owned();
+        (value, count["times"].as_u64().unwrap())
+    };
+    counts.map(count).collect()
+}
+
+fn expected(values: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for value in values {
+        *all.entry(value).or_insert(0) += 1;
+    }
+    all
+}
+
+#[test]
+fn numbers_are_summed_up() {
+    let sandbox = recorded();
+    let summed = |variable: &str| {
+        let words =
+            format!("values app.aft --at {LINE} --var {variable} --stats --limit 99 --format json");
+        json(&sandbox, &words)
+    };
+    let half = summed("half");
+    assert_eq!(half["count"], ROUNDS);
+    let halves = expected((0..ROUNDS).map(|n| (n / 2 - 3).to_string()));
+    assert_eq!(counted(&half), halves);
+    let stats = &half["stats"][0];
+    assert_eq!(
+        (&stats["type"], &stats["different"]),
+        (&"i32".into(), &6.into())
+    );
+    assert_eq!(
+        (&stats["smallest"], &stats["largest"]),
+        (&"-3".into(), &"2".into())
+    );
+    // An enumeration by its names, in the order of its values.
+    let kind = summed("kind");
+    let kinds = expected((0..ROUNDS).map(|n| ["Even", "Odd"][n as usize % 2].to_owned()));
+    assert_eq!(counted(&kind), kinds);
+    assert_eq!(kind["stats"][0]["smallest"], "Odd");
+    // What the round before left there.
+    let high = summed("pair->high");
+    let before = (0..ROUNDS - 1).map(|n| f64::from(n / 2 - 3) / 4.0);
+    let highs = [0.0].into_iter().chain(before);
+    assert_eq!(
+        counted(&high),
+        expected(highs.map(|high| format!("{high:?}")))
+    );
+    assert_eq!(high["stats"][0]["smallest"], "-0.75");
+    let pointer = summed("pair");
+    assert_eq!(pointer["stats"][0]["different"], 1);
+    let text = sandbox.ok(&format!("values app.aft --at {LINE} --var half --stats"));
+    let line = "6 different values, from -3 to 2; most often -3 (2 times)";
+    assert!(text.stdout.contains(line), "{text:?}");
+    let part = "values app.aft --at app.rs:19 --var half --histogram --instances 1..3";
+    let text = sandbox.ok(part).stdout;
+    let rows: Vec<&str> = text.lines().skip(1).map(str::trim).collect();
+    assert_eq!(rows, ["2 times  -3", "once  -2"]);
+}
+
+#[test]
+fn what_is_no_number_or_nothing_is_refused_once() {
+    let sandbox = recorded();
+    sandbox.ok("build --lens full app.aft");
+    let refused = |words: &str, parts: &[&str]| {
+        sandbox.refused(&format!("values app.aft --at {LINE} {words}"), 125, parts);
+    };
+    refused(
+        "--var *pair --stats",
+        &["Pair is no single number; name a part of it: .low, .high"],
+    );
+    refused("--var *pair --histogram", &["no single number"]);
+    refused("--var pair->lo", &["has no member lo; there is low"]);
+    refused("--var pair->lo --stats", &["has no member lo"]);
+    refused("--var half.x", &["half.x"]);
+    refused("--instances t=99999999 --var half", &["was not arrived at"]);
+    refused(
+        "--instances 13..14 --var half",
+        &["12 times", "no execution 13"],
+    );
+    refused("--instances t=99999999", &["was not executed"]);
+    refused("--instances 13..14", &["12 times", "no execution 13"]);
+}
+
+#[test]
+fn instances_from_a_time_on_are_those_of_statements_and_of_variables() {
+    let sandbox = recorded();
+    let all = json(
+        &sandbox,
+        &format!("values app.aft --at {LINE} --var half --format json"),
+    );
+    let time = &all["instances"][4]["time"];
+    let words = format!("values app.aft --at {LINE} --instances t={time} --limit 3 --format json");
+    let numbers = |rows: &Value| {
+        let rows = rows.as_array().unwrap().iter();
+        Vec::from_iter(rows.map(|row| row["number"].as_u64().unwrap()))
+    };
+    for statement in json(&sandbox, &words)["statements"].as_array().unwrap() {
+        assert_eq!(numbers(&statement["instances"]), [5, 6, 7]);
+    }
+    let variable = json(&sandbox, &format!("{words} --var half"));
+    assert_eq!(numbers(&variable["instances"]), [5, 6, 7]);
+    // A summary is of all of them.
+    for words in [
+        format!("values app.aft --at {LINE} --instances t={time} --stats --var half --format json"),
+        format!("values app.aft --at {LINE} --instances t={time} --stats --format json"),
+    ] {
+        let found = json(&sandbox, &words);
+        let counts = found
+            .get("counts")
+            .unwrap_or(&found["statements"][0]["counts"]);
+        let times = counts.as_array().unwrap().iter();
+        let times: u64 = times.map(|count| count["times"].as_u64().unwrap()).sum();
+        assert_eq!(times, 8, "{words}");
+    }
+}
+
+#[test]
+fn a_global_variable_has_writers_and_readers() {
+    let sandbox = recorded();
+    let found = json(&sandbox, "memory app.aft --var CALLS --format json");
+    let variable = &found["variable"];
+    assert_eq!(
+        (&variable["type"], &variable["value"]),
+        (&"u32".into(), &"12".into())
+    );
+    assert_eq!(variable["function"], Value::Null);
+    assert_eq!(found["contents"], "0c000000");
+    let written = &found["parts"][0]["written"];
+    assert_eq!(written["name"], "app::halve", "{written}");
+    let all = sandbox.ok("memory app.aft --var CALLS --all").stdout;
+    // Each round reads and writes it once.
+    assert_eq!(all.matches("i32.store").count(), 12, "{all}");
+    assert_eq!(all.matches("i32.load").count(), 12, "{all}");
+    let at = json(
+        &sandbox,
+        "memory app.aft --var CALLS --at halve#4 --format json",
+    );
+    assert_eq!(at["variable"]["value"], "3");
+}
+
+#[test]
+fn a_variable_on_the_stack_is_that_of_one_call() {
+    let sandbox = recorded();
+    let at = format!("{LINE}#5");
+    let found = json(
+        &sandbox,
+        &format!("memory app.aft --var half --at {at} --format json"),
+    );
+    let variable = &found["variable"];
+    assert_eq!(
+        (&variable["type"], &variable["function"]),
+        (&"i32".into(), &"app::halve".into())
+    );
+    let (first, last) = (&variable["first"], &variable["last"]);
+    let (first, last) = (first.as_u64().unwrap(), last.as_u64().unwrap());
+    let time = found["at"].as_u64().unwrap();
+    assert!((first..=last).contains(&time), "{found}");
+    let all = format!("memory app.aft --var half --at {at} --all");
+    let all = sandbox.ok(&all).stdout;
+    // Written once in this call.
+    assert_eq!(all.matches("i32.store").count(), 1, "{all}");
+    // Of another call it is another one, even if it is in the same place.
+    let next = format!("memory app.aft --var half --at {LINE}#6 --format json");
+    assert!(json(&sandbox, &next)["variable"]["first"].as_u64().unwrap() > last);
+    let pointee = format!("memory app.aft --var pair->low --at {at} --format json");
+    assert_eq!(
+        json(&sandbox, &pointee)["variable"]["function"],
+        Value::Null
+    );
+    sandbox.refused(
+        "memory app.aft --var half",
+        125,
+        &["half is a variable of app::halve", "--at app::halve#1"],
+    );
+    sandbox.refused("memory app.aft --var nobody", 125, &["no variable nobody"]);
+    let both = sandbox.run("memory app.aft --var half --address 0");
+    assert!(both.stderr.contains("cannot be used with"), "{both:?}");
+}

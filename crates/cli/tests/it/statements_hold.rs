@@ -1,0 +1,208 @@
+//! Slices by statements have those by executions in them, however far both go and whatever they begin with: instances ⊆ edges ⊆ nodes.
+
+use std::collections::BTreeSet;
+
+use afterimage_analyses::slices::{
+    Algorithm, Criterion, Direction, Edge, Follows, Operator, Origin, Question, Reach, Want,
+    answer, by_statements, exercised_of, reachable,
+};
+use afterimage_program::Program;
+use afterimage_replay::paths::recorded_path;
+use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
+use afterimage_replay::values::{Kind, Statement, recorded_epochs, recorded_values};
+use afterimage_testkit::modules::{HANDWRITTEN, SplitMix64};
+use afterimage_trace::TraceFile;
+
+use crate::common::Sandbox;
+use crate::common::generated::{each_recording, each_recording_of, seeds};
+
+/// Longer runs are left out.
+const MOST: u64 = 2000;
+/// How many places are asked about in a run.
+const ASKED: usize = 6;
+
+const FOLLOWS: [Follows; 3] = [Follows::ALL, Follows::THIN, Follows::CONTROL];
+
+#[derive(Debug, Default)]
+struct Compared {
+    slices: usize,
+    /// How many of them had more by edges than by executions, and more by nodes than by edges.
+    wider: [usize; 2],
+    /// How many of them were chops with something in them.
+    chops: usize,
+}
+
+#[test]
+fn instances_are_in_edges_and_edges_in_nodes() {
+    let mut all = Compared::default();
+    crate::forward::recorded::each_recorded(3, |sandbox| compare(sandbox, &mut all));
+    let mut show = |sandbox: &Sandbox| compare(sandbox, &mut all);
+    each_recording(seeds(6), 3, "full", &mut show);
+    for (_, text) in HANDWRITTEN {
+        each_recording_of(&wat::parse_str(text).unwrap(), 3, "full", &mut show);
+    }
+    let Compared {
+        slices,
+        wider,
+        chops,
+    } = all;
+    assert!(slices > 1000 && chops > 50, "{all:?}");
+    assert!(wider.iter().all(|wider| *wider > 100), "{all:?}");
+}
+
+/// What can be reached over a few edges, one round after the other.
+fn reached(
+    edges: &BTreeSet<Edge>,
+    from: &[Operator],
+    direction: Direction,
+    depth: Option<u8>,
+) -> BTreeSet<Operator> {
+    let mut found = BTreeSet::from_iter(from.iter().copied());
+    let mut rounds = 0;
+    while depth.is_none_or(|depth| rounds < depth) {
+        let before = found.len();
+        let ends = edges.iter().map(|edge| match direction {
+            Direction::Backward => (edge.user, edge.on),
+            Direction::Forward => (edge.on, edge.user),
+        });
+        let more = Vec::from_iter(ends.filter(|(from, _)| found.contains(from)));
+        found.extend(more.into_iter().map(|(_, to)| to));
+        if found.len() == before {
+            break;
+        }
+        rounds = rounds.saturating_add(1);
+    }
+    found
+}
+
+fn compare(sandbox: &Sandbox, all: &mut Compared) {
+    let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
+    let module = file.module().unwrap();
+    let program = Program::parse(&module).unwrap();
+    let Some(path) = recorded_path(&file, &program).unwrap() else {
+        return;
+    };
+    if !(1..=MOST).contains(&path.length()) {
+        return;
+    }
+    let Some(epochs) = recorded_epochs(&file, &path).unwrap() else {
+        return;
+    };
+    let values = recorded_values(&program, &module, &path, &epochs).unwrap();
+    let checkpoints = recorded_checkpoints(&file, &path).unwrap();
+    let end = file.end().unwrap();
+    let run = Run {
+        program: &program,
+        module: &module,
+        path: &path,
+        continuations: &path.segments().directory().continuations,
+        stopped: end.and_then(|end| stopped_before(&program, &module, &end)),
+        checkpoints: checkpoints.as_ref(),
+        progress: &|_| {},
+    };
+    let log = || file.log().unwrap();
+    let mut random = SplitMix64(path.length());
+    let mut before: Option<Origin> = None;
+    for _ in 0..ASKED {
+        let time = 1 + random.below(path.length() as usize) as u64;
+        let instance = values.at(time).unwrap().expect("an execution");
+        let node = &path.nodes()[instance.node];
+        let compiled = values.compiled(instance.node).unwrap();
+        let statements = Statement::all(&program, &compiled.code, &node.blocks);
+        let mut asked = vec![
+            (Want::Variable(0), Vec::new()),
+            (Want::Block(random.below(node.blocks.len())), Vec::new()),
+        ];
+        if !statements.is_empty() {
+            let (op, one) = statements[random.below(statements.len())];
+            let want = match one.kind {
+                Kind::Inst(inst) => Want::Inst(inst),
+                Kind::Call(_) | Kind::Return | Kind::Throw => Want::End,
+            };
+            asked.push((want, vec![(node.function, op)]));
+        }
+        for (want, operators) in asked {
+            for (depth, direction, follows) in cases() {
+                let reach = depth.and_then(Reach::of_depth).unwrap_or(Reach::ALL);
+                let full = Question {
+                    algorithm: Algorithm::Full,
+                    direction,
+                    follows,
+                    criteria: vec![Criterion {
+                        start: instance.time,
+                        wants: vec![want],
+                        reach,
+                    }],
+                    operators: operators.clone(),
+                    from: None,
+                };
+                let is_chop = direction == Direction::Backward && depth.is_none();
+                let chops = before.iter().filter(|_| is_chop).cloned().map(Some);
+                for from in chops.chain([None]) {
+                    let full = Question {
+                        from,
+                        ..full.clone()
+                    };
+                    let mut asked = full.clone();
+                    if asked.operators.is_empty() {
+                        asked = by_statements(run, log(), asked).unwrap();
+                    }
+                    let found = |question: &Question, algorithm| {
+                        let question = Question {
+                            algorithm,
+                            ..question.clone()
+                        };
+                        let slice = answer(run, [log(), log()], &question).unwrap();
+                        BTreeSet::from_iter(slice.operators.into_keys())
+                    };
+                    let instances = found(&full, Algorithm::Full);
+                    let edges = found(&asked, Algorithm::Edges);
+                    let nodes = found(&asked, Algorithm::Nodes);
+                    let what = format!("{full:?}");
+                    let lacking = |one: &BTreeSet<Operator>, other: &BTreeSet<Operator>| {
+                        let lacking = Vec::from_iter(one.difference(other));
+                        assert!(lacking.is_empty(), "{what}: {lacking:?}");
+                    };
+                    lacking(&instances, &edges);
+                    lacking(&edges, &nodes);
+                    all.slices += 1;
+                    all.wider[0] += usize::from(edges.len() > instances.len());
+                    all.wider[1] += usize::from(nodes.len() > edges.len());
+                    let over = exercised_of(run, log(), &asked).unwrap();
+                    let left = asked.criteria[0].reach.depth();
+                    let mut expected = reached(&over, &asked.operators, direction, left);
+                    if let Some(from) = &asked.from {
+                        let forward = Direction::Forward;
+                        let influenced =
+                            reachable(&over, &from.operators, follows, forward, Reach::ALL);
+                        expected.retain(|one| influenced.contains(one));
+                        all.chops += usize::from(!instances.is_empty());
+                    }
+                    assert_eq!(edges, expected, "{what}");
+                }
+            }
+            if !operators.is_empty() {
+                before = Some(Origin {
+                    criteria: vec![Criterion {
+                        start: instance.time,
+                        wants: vec![want],
+                        reach: Reach::ALL,
+                    }],
+                    operators,
+                });
+            }
+        }
+    }
+}
+
+fn cases() -> impl Iterator<Item = (Option<u8>, Direction, Follows)> {
+    let depths = [None, Some(0), Some(1), Some(2), Some(5)].into_iter();
+    let ways = [Direction::Backward, Direction::Forward];
+    depths.flat_map(move |depth| {
+        ways.into_iter().flat_map(move |way| {
+            FOLLOWS
+                .into_iter()
+                .map(move |follows| (depth, way, follows))
+        })
+    })
+}

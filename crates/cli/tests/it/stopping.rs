@@ -1,0 +1,886 @@
+//! Runs that are stopped from outside: Ctrl-C, --timeout, SIGTERM, kill -9.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use rustix::process::Signal;
+
+use crate::common::{CHATTY, Ran, SPIN, Sandbox, eventually, signal, text};
+
+/// Reads its standard input, and does not care.
+const READER: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\10\00\00\00\06\00\00\00")
+  (data (i32.const 16) "begun\n")
+  (func $main (export "_start")
+    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
+
+/// Starts a guest, and returns when it has said that it begins.
+fn begun(command: &mut Command) -> Child {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "begun\n");
+    child
+}
+
+fn ended(child: Child) -> Ran {
+    let ran = text(child.wait_with_output().unwrap());
+    assert!(!ran.stderr.contains("panicked"), "{ran:?}");
+    ran
+}
+
+/// The recording repeats, and its counts are exact: a counter in every block says the same.
+fn is_exact(sandbox: &Sandbox, file: &str, ending: &str) {
+    let info = sandbox.ok(&format!("info {file}"));
+    assert!(info.stdout.contains(ending), "{info:?}");
+    sandbox.ok(&format!("verify {file}"));
+    sandbox.ok(&format!("profile {file} --mode slow"));
+    sandbox.ok(&format!("verify {file}"));
+}
+
+#[test]
+fn interrupts_give_an_exact_profile_up_to_that_moment() {
+    for (name, code, ending) in [
+        (Signal::INT, 130, "stopped by Ctrl-C"),
+        (Signal::TERM, 143, "stopped by"),
+        (Signal::HUP, 143, "stopped by"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.write("spin.wat", SPIN);
+        let child = begun(&mut sandbox.command(["record", "spin.wat"]));
+        signal(&child, name);
+        let ran = ended(child);
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        is_exact(&sandbox, "spin.aft", ending);
+        let csv = sandbox
+            .ok("profile spin.aft --format csv --function spin")
+            .stdout;
+        let row: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
+        assert_eq!((row[1], row[3]), ("spin", "1"), "{csv}");
+        assert!(
+            row[5].parse::<u64>().unwrap() > 0,
+            "it had run for a while: {csv}"
+        );
+    }
+}
+
+#[test]
+fn time_limits_give_an_exact_profile_too() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    let ran = sandbox.run("record --timeout 0.1 spin.wat");
+    assert_eq!(ran.code, Some(124), "{ran:?}");
+    is_exact(&sandbox, "spin.aft", "stopped by the time limit");
+    let ran = sandbox.run("record --lens counts --timeout 0.1 -o live.aft spin.wat");
+    assert_eq!(ran.code, Some(124), "{ran:?}");
+    is_exact(&sandbox, "live.aft", "stopped by the time limit");
+    let ran = sandbox.run("profile --timeout 0.1 spin.wat");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout.contains("spin") && ran.stderr.contains("time limit"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn guests_that_wait_in_the_host_are_stopped_there() {
+    let sandbox = Sandbox::new();
+    sandbox.write("reader.wat", READER);
+    let mut child = begun(
+        sandbox
+            .command(["record", "reader.wat"])
+            .stdin(Stdio::piped()),
+    );
+    let input = child.stdin.take();
+    signal(&child, Signal::INT);
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    is_exact(&sandbox, "reader.aft", "stopped by Ctrl-C");
+    drop(input);
+    let child = begun(
+        sandbox
+            .command(["record", "--timeout", "0.1", "-o", "slow.aft", "reader.wat"])
+            .stdin(Stdio::piped()),
+    );
+    let ran = ended(child);
+    assert!(matches!(ran.code, Some(0 | 124)), "{ran:?}");
+}
+
+#[test]
+fn a_second_interrupt_ends_the_process() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    let mut child = begun(&mut sandbox.command(["record", "--no-clock", "spin.wat"]));
+    signal(&child, Signal::INT);
+    let mut hint = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap())
+        .read_line(&mut hint)
+        .unwrap();
+    assert!(hint.contains("a second Ctrl-C"), "{hint}");
+    // What belongs to the first one does not end it.
+    for name in [Signal::INT, Signal::TERM, Signal::HUP] {
+        signal(&child, name);
+    }
+    eventually(|| {
+        signal(&child, Signal::INT);
+        child.try_wait().unwrap().is_some()
+    });
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert!(sandbox.ok("info spin.aft").stdout.contains("cut off"));
+}
+
+/// As `timeout` sends two signals, a shell's `kill 0` several, and a terminal that is closed its own.
+#[test]
+fn signals_that_come_together_keep_the_ending() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    // Once compiled, what follows is quick.
+    let all = [Signal::TERM, Signal::HUP, Signal::INT];
+    for (number, first) in all.into_iter().enumerate() {
+        for second in all {
+            for lens in ["", "--lens paths"] {
+                let words = format!("record --force {lens} -o run.aft spin.wat");
+                let child = begun(&mut sandbox.command(words.split_whitespace()));
+                // The third comes while the recording is finished, or later.
+                for (name, wait) in [(first, 0), (second, number as u64 * 2), (second, 5)] {
+                    std::thread::sleep(Duration::from_millis(wait));
+                    let id = rustix::process::Pid::from_child(&child);
+                    let _ = rustix::process::kill_process(id, name);
+                }
+                let ran = ended(child);
+                let code = if first == Signal::INT { 130 } else { 143 };
+                // Whichever the kernel delivers first.
+                let codes = [code, if second == Signal::INT { 130 } else { 143 }];
+                assert!(codes.map(Some).contains(&ran.code), "{ran:?}");
+                let info = sandbox.ok("info run.aft").stdout;
+                assert!(info.contains("stopped by"), "{first:?} {second:?} {info}");
+                if !lens.is_empty() {
+                    assert!(info.contains("blocks"), "the path is made: {info}");
+                }
+            }
+        }
+    }
+    sandbox.ok("verify run.aft");
+}
+
+/// Whoever moves a file over one that is being recorded keeps both.
+#[test]
+fn a_recording_that_is_replaced_while_it_is_made_is_kept() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    let child = begun(&mut sandbox.command(["record", "spin.wat"]));
+    sandbox.write("other", "theirs");
+    fs::rename(sandbox.path("other"), sandbox.path("spin.aft")).unwrap();
+    signal(&child, Signal::INT);
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(125), "{ran:?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    assert_eq!(sandbox.read("spin.aft"), b"theirs");
+    let names = sandbox.names();
+    let kept = names.iter().find(|name| name.ends_with(".part")).unwrap();
+    assert!(ran.stderr.contains(&format!("kept in {kept}")), "{ran:?}");
+    is_exact(&sandbox, kept, "stopped by Ctrl-C");
+}
+
+/// A terminal that is closed: nobody reads any more, and the shell sends its signal.
+#[test]
+fn a_terminal_that_is_closed_keeps_the_ending() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    let mut child = begun(&mut sandbox.command(["record", "--lens", "paths", "spin.wat"]));
+    drop((child.stdout.take(), child.stderr.take()));
+    signal(&child, Signal::HUP);
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(143), "{ran:?}");
+    is_exact(&sandbox, "spin.aft", "stopped by a request to terminate");
+    sandbox.write("chatty.wat", CHATTY);
+    let ran = sandbox.shell("$AFTERIMAGE record chatty.wat | head -1");
+    assert_eq!(ran.stdout, "x\n", "{ran:?}");
+    is_exact(&sandbox, "chatty.aft", "returned");
+}
+
+#[test]
+fn without_the_clock_an_asynchronous_end_cannot_be_repeated_but_counted_live() {
+    let sandbox = Sandbox::new();
+    sandbox.write("reader.wat", READER);
+    for lens in ["", "--lens counts"] {
+        let words = format!("record --force --no-clock {lens} reader.wat");
+        let mut child = begun(
+            sandbox
+                .command(words.split_whitespace())
+                .stdin(Stdio::piped()),
+        );
+        let input = child.stdin.take();
+        signal(&child, Signal::INT);
+        let ran = ended(child);
+        drop(input);
+        assert_eq!(ran.code, Some(130), "stopped in the host call: {ran:?}");
+        let verify = sandbox.ok("verify reader.aft");
+        assert!(verify.stdout.contains("executed"), "{verify:?}");
+        sandbox.ok("profile reader.aft");
+    }
+    sandbox.write(
+        "deep.wat",
+        "(module (func $f (call $f)) (export \"_start\" (func $f)))",
+    );
+    let ran = sandbox.run("record --no-clock deep.wat");
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    let verify = sandbox.ok("verify deep.aft");
+    assert!(
+        verify.stdout.contains("not re-executed") && verify.stdout.contains("--lens counts"),
+        "{verify:?}"
+    );
+    sandbox.refused(
+        "profile deep.aft",
+        125,
+        &["deep.aft", "stop clock", "--lens counts"],
+    );
+    let ran = sandbox.run("record --force --no-clock --lens counts deep.wat");
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    sandbox.ok("profile deep.aft");
+    let info = sandbox.ok("info deep.aft").stdout;
+    assert!(info.contains("calls deep)"), "{info}");
+}
+
+#[test]
+fn interrupts_while_profiling_a_program_give_its_report() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    let temporary = sandbox.path("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let mut command = sandbox.command(["profile", "spin.wat"]);
+    let mut child = command
+        .env("TMPDIR", &temporary)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "begun\n", "the guest's output goes to standard error");
+    signal(&child, Signal::INT);
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("inside 2 calls"), "{ran:?}");
+    assert_eq!(
+        fs::read_dir(&temporary).unwrap().count(),
+        0,
+        "the temporary recording is gone"
+    );
+}
+
+/// Who asks while another process builds what the question needs waits for it.
+#[test]
+fn first_questions_at_once_are_all_answered() {
+    let sandbox = Sandbox::new();
+    let counts = r#"(module (memory 1)
+  (func (export "_start") (local $i i32)
+    (loop $next
+      (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 200000))))))"#;
+    sandbox.write("counts.wat", counts);
+    sandbox.ok("record counts.wat");
+    let questions = [
+        "slice counts.aft --at end --address 0..7".to_owned(),
+        "simulate counts.aft --branch-predictor bimodal".to_owned(),
+        "why counts.aft --at _start#1".to_owned(),
+        "slice counts.aft --at _start --save one".to_owned(),
+        "slice counts.aft --at _start --forward --save two".to_owned(),
+        "trace counts.aft --limit 3".to_owned(),
+    ];
+    let children = questions.each_ref().map(|words| {
+        let mut command = sandbox.command(words.split_whitespace());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    });
+    for (child, words) in children.into_iter().zip(&questions) {
+        let ran = ended(child);
+        let refused = ran.stderr.contains("being written");
+        assert!(ran.code == Some(0) && !refused, "{words}: {ran:?}");
+    }
+    sandbox.ok("verify counts.aft");
+    sandbox.ok("slice counts.aft --saved one");
+    sandbox.ok("slice counts.aft --saved two");
+}
+
+#[test]
+fn a_killed_recording_says_what_is_there() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    let mut child = begun(&mut sandbox.command(["record", "spin.wat"]));
+    let ran = sandbox.run("record spin.wat");
+    ran.is_refusal("record beside a recorder", 125, &["spin.aft"]);
+    let ran = sandbox.run("record --force spin.wat");
+    ran.is_refusal(
+        "record beside a recorder",
+        125,
+        &["spin.aft", "being written by another process"],
+    );
+    // It is not over, so nobody can say how it ended.
+    let info = sandbox.ok("info spin.aft");
+    let running = "ending    none yet: the program is still being recorded";
+    assert!(info.stdout.contains(running), "{info:?}");
+    for words in ["profile spin.aft", "build --lens full spin.aft"] {
+        sandbox.refused(words, 125, &["spin.aft", "still being recorded"]);
+    }
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    let info = sandbox.ok("info spin.aft");
+    assert!(
+        info.stdout.contains("program   spin.wat") && info.stdout.contains("cut off"),
+        "{info:?}"
+    );
+    let verify = sandbox.ok("verify spin.aft");
+    assert!(
+        verify.stdout.contains("cut off, and sound as far"),
+        "{verify:?}"
+    );
+    assert!(verify.stdout.contains("its log ends after"), "{verify:?}");
+    let json = sandbox.ok("info spin.aft --format json");
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert!(
+        json["ending"].is_null() && json["events"].is_null(),
+        "{json}"
+    );
+    sandbox.refused("profile spin.aft", 125, &["spin.aft", "cut off"]);
+    assert!(
+        sandbox
+            .ok("cfg spin.aft --function spin")
+            .stdout
+            .contains("back")
+    );
+}
+
+#[test]
+fn a_killed_recording_stays_sound_when_its_path_is_added() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    let mut child = begun(&mut sandbox.command(["record", "--lens", "paths", "spin.wat"]));
+    let size = || fs::metadata(sandbox.path("spin.aft")).map_or(0, |file| file.len());
+    let before = size();
+    // A half of the ring is handed over every few milliseconds.
+    eventually(|| size() > before);
+    std::thread::sleep(Duration::from_millis(100));
+    // The run goes on, and its path is there already.
+    let lines = |of: &str| of.lines().count();
+    let live = sandbox.ok("trace spin.aft --from 50% --limit 5");
+    assert_eq!(lines(&live.stdout), 1 + 5 + 1, "{live:?}");
+    assert!(live.stderr.is_empty(), "{live:?}");
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    let built_later = [
+        "trace spin.aft --to 3000 --limit all",
+        "trace spin.aft --from 1_000_000 --to 1_002_000 --reverse",
+        "trace spin.aft --from 70_001 --to 70_900 --level path",
+        "trace spin.aft --last 400",
+    ];
+    let from_words = built_later.map(|command| sandbox.ok(command).stdout);
+    assert!(sandbox.ok("info spin.aft").stdout.contains("none yet"));
+    sandbox.ok("build --lens paths spin.aft");
+    for (command, before) in built_later.iter().zip(from_words) {
+        assert_eq!(sandbox.ok(command).stdout, before, "{command}");
+        assert!(lines(&before) > 1, "{command}: {before}");
+    }
+    let last = sandbox.ok("trace spin.aft --last 1 --format json");
+    let head = last.stdout.lines().next().unwrap();
+    let head: serde_json::Value = serde_json::from_str(head).unwrap();
+    assert!(head["length"].as_u64() > Some(1_000_000), "{head}");
+    assert!(
+        head["left_out"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty()),
+        "{head}"
+    );
+    assert!(!last.stderr.contains("afterimage profile"), "{last:?}");
+    let verify = sandbox.ok("verify spin.aft");
+    assert!(verify.stdout.contains("sound as far"), "{verify:?}");
+}
+
+/// Computes for ever, and now and then asks the host for bytes, which decide where it goes: one of 64 ways each time, so that its path
+/// becomes long soon.
+fn asking() -> String {
+    let ways = 0..64;
+    let begins = String::from_iter(ways.clone().map(|_| "(block "));
+    let names = String::from_iter(ways.clone().map(|way| format!("{way} ")));
+    let ends = ways.map(|way| {
+        format!(") (local.set $s (i32.add (local.get $s) (i32.const {way}))) (br $next)")
+    });
+    let ends = String::from_iter(ends);
+    format!(
+        r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "random_get" (func $random_get (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\10\00\00\00\06\00\00\00")
+  (data (i32.const 16) "begun\n")
+  (func $work (param $n i32) (result i32) (local $s i32)
+    (loop $again
+      (block $next
+        {begins}
+          (br_table {names} (i32.and (i32.load8_u offset=64 (i32.and (local.get $n) (i32.const 0x3ff))) (i32.const 63)))
+        {ends})
+      (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $s))
+  (func (export "_start") (local $i i32)
+    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (loop $again
+      (drop (call $random_get (i32.const 64) (i32.const 1024)))
+      (i32.store (i32.const 4096) (i32.add (i32.load (i32.const 4096)) (call $work (i32.const 20_000))))
+      (br $again))))"#
+    )
+}
+
+/// Records it, lets its path become some megabytes, and stops the recorder, so that it can do no more.
+fn recorder_that_pauses(sandbox: &Sandbox) -> Child {
+    sandbox.write("asking.wat", asking());
+    let child = begun(&mut sandbox.command(["record", "--lens", "paths", "asking.wat"]));
+    let chunks = |kind| {
+        let file = TraceFile::open(&sandbox.path("asking.aft")).ok();
+        let section = file.and_then(|file| file.last_begun(kind));
+        section.map_or(0, |section| section.chunks())
+    };
+    // Each half of the ring has eight, and one of the log comes with it.
+    eventually(|| chunks(Kind::PATH_WORDS) >= 2 * 8 && chunks(Kind::LOG) >= 2);
+    signal(&child, Signal::STOP);
+    child
+}
+
+#[test]
+fn a_run_that_goes_on_can_be_asked() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    let before = sandbox.read("asking.aft");
+    let silent = sandbox.ok("trace asking.aft --level path --limit 3");
+    assert_eq!(silent.stdout.lines().count(), 1 + 3 + 1, "{silent:?}");
+    assert!(silent.stderr.is_empty(), "{silent:?}");
+    let all = [
+        "trace asking.aft --from work#3 --limit 3",
+        "trace asking.aft --level call --limit 5",
+        "trace asking.aft --level statement --from work#2 --limit 5",
+        "calls asking.aft",
+        "memory asking.aft --address 4096 --at work#3",
+        "addresses asking.aft --at work --stats",
+    ];
+    let told = all.map(|words| {
+        let ran = sandbox.ok(words);
+        let process = format!("still being recorded by another process ({})", child.id());
+        if cfg!(target_os = "linux") {
+            assert!(ran.stderr.contains(&process), "{ran:?}");
+        }
+        ran.stdout
+    });
+    for words in [
+        "state asking.aft --at 1000",
+        "values asking.aft --at work",
+        "deps asking.aft --at work",
+        "profile asking.aft",
+        "build --lens full asking.aft",
+        "paths asking.aft --function work",
+    ] {
+        sandbox.refused(words, 125, &["asking.aft", "still being recorded", "ended"]);
+    }
+    assert!(sandbox.read("asking.aft") == before, "nobody writes to it");
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    // What was told then is told now.
+    for (words, before) in all.iter().zip(told) {
+        assert_eq!(sandbox.ok(words).stdout, before, "{words}");
+    }
+    sandbox.ok("state asking.aft --at work#3");
+}
+
+/// All values of a run that is killed can be had, up to the last of what is in the file.
+#[test]
+fn a_killed_run_can_be_followed_as_far_as_its_path_goes() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    let whole = sandbox.read("asking.aft");
+    // A disk that is full, or a machine that fails, cuts it anywhere.
+    for part in [9, 7, 4] {
+        sandbox.write("cut.aft", &whole[..whole.len() / 10 * part]);
+        let built = sandbox.ok("build --lens full cut.aft");
+        assert!(!built.stderr.contains("its log ends"), "{built:?}");
+        let state = sandbox.ok("state cut.aft --at end");
+        assert!(state.stdout.contains("work"), "{state:?}");
+        sandbox.ok("trace cut.aft --level statement --last 3");
+        sandbox.ok("memory cut.aft --address 4096");
+        sandbox.ok("values cut.aft --at work --instances last");
+        sandbox.ok("deps cut.aft --at work#last");
+    }
+    sandbox.ok("verify cut.aft");
+}
+
+/// Without the end of its log: as older versions left recordings that were killed.
+fn without_end_of_log(file: &TraceFile, to: &Path) {
+    let out = TraceWriter::create(to, false).unwrap();
+    out.meta(&file.meta().unwrap()).unwrap();
+    out.module(&file.module().unwrap()).unwrap();
+    for kind in [Kind::LOG, Kind::PATH_WORDS] {
+        let mut from = file.last_begun(kind).unwrap();
+        let mut section = out.section(kind, from.name().unwrap()).unwrap();
+        let chunks = match kind {
+            Kind::LOG => from.chunks() / 2,
+            _ => from.chunks(),
+        };
+        assert!(chunks > 0);
+        for _ in 0..chunks {
+            from.advance().unwrap();
+            section.put(from.first(), from.bytes()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn where_the_log_ends_before_the_path_is_said() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    let whole = TraceFile::open(&sandbox.path("asking.aft")).unwrap();
+    without_end_of_log(&whole, &sandbox.path("short.aft"));
+    let time = |text: &str, before: &str| {
+        let at = text.find(before).unwrap_or_else(|| panic!("{text}")) + before.len();
+        let digits = text[at..].chars().filter(|&c| c != ',');
+        let digits: String = digits.take_while(char::is_ascii_digit).collect();
+        digits.parse::<u64>().unwrap_or_else(|_| panic!("{text}"))
+    };
+    // Followed without stored values.
+    let refused = |words: &str, part: &str| {
+        let ran = sandbox.run(words);
+        assert_eq!(
+            (ran.code, &*ran.stdout),
+            (Some(125), ""),
+            "{words}: {ran:?}"
+        );
+        let last = ran.stderr.lines().last().unwrap().to_owned();
+        let parts = ["afterimage: short.aft: ", part];
+        assert!(
+            parts.iter().all(|part| last.contains(part)),
+            "{words}: {last}"
+        );
+        last
+    };
+    let late = "trace short.aft --level statement --from 99% --limit 3";
+    let log = time(&refused(late, "the recording was cut off"), "up to t=");
+    assert!(log > 10_000);
+    let early = format!(
+        "trace short.aft --level statement --from {} --to {log}",
+        log - 20
+    );
+    assert!(sandbox.ok(&early).stdout.lines().count() > 20);
+    let up_to = format!("up to t={log}");
+    refused("memory short.aft --address 4096", &up_to);
+    // With them: those that there are, and no others.
+    let built = sandbox.ok("build --lens full short.aft");
+    assert_eq!(time(&built.stderr, "its log ends at t="), log, "{built:?}");
+    let path = time(&built.stderr, "its path at t=");
+    assert!(path > log);
+    sandbox.ok(&format!("state short.aft --at {log}"));
+    sandbox.ok("values short.aft --at work --instances 1..3");
+    sandbox.ok(&format!("memory short.aft --address 4096 --at {log}"));
+    refused("state short.aft --at end", &format!("t={log}"));
+    let values = sandbox.ok("values short.aft --at work#last").stdout;
+    assert!(
+        values.contains(&format!("from t=1 to t={log} only")),
+        "{values}"
+    );
+    assert!(
+        sandbox
+            .ok("trace short.aft --last 3")
+            .stdout
+            .contains("cut off")
+    );
+    sandbox.ok("verify short.aft");
+}
+
+/// Whatever a build came to when it ended, the recording is as before, and can be built.
+#[test]
+fn builds_that_are_interrupted_leave_a_sound_recording() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    signal(&child, Signal::CONT);
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let before = sandbox.read("asking.aft");
+    for (lens, built) in [("paths", "paths"), ("full", "full")] {
+        for (name, wait) in [(Signal::INT, 5), (Signal::KILL, 40), (Signal::TERM, 90)] {
+            let mut child = sandbox
+                .command(["build", "--lens", lens, "asking.aft"])
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(wait));
+            signal(&child, name);
+            let status = child.wait().unwrap();
+            assert!(
+                sandbox.read("asking.aft").starts_with(&before),
+                "nothing that was there is changed"
+            );
+            // Who is killed between the commit and the end has added what it wanted.
+            let file = TraceFile::open(&sandbox.path("asking.aft")).unwrap();
+            let ignored = file.ignored_bytes() > 0;
+            assert!(!(ignored && status.success()), "{status:?}");
+            let info = sandbox.ok("info asking.aft");
+            assert!(info.stdout.contains("stopped by Ctrl-C"), "{info:?}");
+            let verify = sandbox.ok("verify --no-execute asking.aft");
+            let told = verify
+                .stdout
+                .contains("were being added when that was interrupted");
+            assert_eq!(told, ignored, "{verify:?}");
+            assert_eq!(info.stdout.contains("leftover"), ignored, "{info:?}");
+        }
+        sandbox.ok(&format!("build --lens {lens} asking.aft"));
+        let info = sandbox.ok("info asking.aft").stdout;
+        assert!(info.contains(built), "{info}");
+        sandbox.ok("verify --no-execute asking.aft");
+    }
+    sandbox.ok("verify asking.aft");
+}
+
+/// What is built again takes the place of what was there when it is complete, and not before.
+#[test]
+fn an_interrupted_build_again_keeps_what_was_there() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    signal(&child, Signal::CONT);
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    sandbox.ok("build --lens full asking.aft");
+    let before = sandbox.read("asking.aft");
+    let mut interrupted = 0;
+    for wait in [50, 100, 200, 400] {
+        for (name, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+            let child = sandbox
+                .command(["build", "--lens", "full", "--again", "asking.aft"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(wait));
+            signal(&child, name);
+            let ran = ended(child);
+            match ran.code {
+                Some(found) if found == code => {
+                    let said = ran.stderr.contains("keeps the values that it had")
+                        || ran.stderr.contains("nothing was added");
+                    assert!(said, "{ran:?}");
+                    assert!(sandbox.read("asking.aft") == before, "nothing is changed");
+                    interrupted += 1;
+                }
+                // It was complete by then.
+                Some(0) => {
+                    sandbox.write("asking.aft", &before);
+                }
+                // Before it had begun to add anything.
+                None => assert!(sandbox.read("asking.aft") == before),
+                _ => panic!("{ran:?}"),
+            };
+        }
+    }
+    eprintln!("{interrupted} of 8 were interrupted");
+    sandbox.ok("verify --no-execute asking.aft");
+}
+
+#[test]
+fn a_recorder_that_is_killed_leaves_the_recording_that_it_was_to_replace() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    let ran = sandbox.run("record --timeout 0.05 spin.wat");
+    assert_eq!(ran.code, Some(124), "{ran:?}");
+    let before = sandbox.read("spin.aft");
+    let mut child = begun(&mut sandbox.command(["record", "--force", "spin.wat"]));
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    assert_eq!(sandbox.read("spin.aft"), before);
+    let names = sandbox.names();
+    let part = names.iter().find(|name| name.ends_with(".part")).unwrap();
+    // Its name and its use are told by the help.
+    let help = sandbox.ok("record --help").stdout;
+    assert!(help.contains(".part"), "{help}");
+    let info = sandbox.ok(&format!("info {part}"));
+    assert!(info.stdout.contains("cut off"), "{info:?}");
+    fs::remove_file(sandbox.path(part)).unwrap();
+    let ran = sandbox.run("record --force --timeout 0.05 spin.wat");
+    assert_eq!(ran.code, Some(124), "{ran:?}");
+}
+
+/// Counts for long, and mostly in memory.
+const COUNTS: &str = r#"(module
+  (memory (export "memory") 1)
+  (func (export "_start") (local $i i32)
+    (loop $again
+      (i32.store (i32.const 64) (i32.add (i32.load (i32.const 64)) (local.get $i)))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 6000000))))))"#;
+
+#[test]
+fn a_build_that_is_interrupted_goes_on_later() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", COUNTS);
+    sandbox.ok("record --lens paths -o whole.aft a.wasm");
+    fs::copy(sandbox.path("whole.aft"), sandbox.path("parts.aft")).unwrap();
+    let mut windows = 0;
+    for wait in [150, 300, 600, 1200] {
+        let mut command = sandbox.command(["build", "--lens", "full", "parts.aft"]);
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let child = child.unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        // It may have ended already. Sent twice, it is one request.
+        let _ =
+            rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT);
+        std::thread::sleep(Duration::from_millis(20));
+        let _ =
+            rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT);
+        let ran = ended(child);
+        match ran.code {
+            Some(0) => break,
+            Some(130) if ran.stderr.contains("it goes on from there") => windows += 1,
+            Some(130) => assert!(ran.stderr.contains("nothing was added"), "{ran:?}"),
+            // Before it looked for signals.
+            None => {}
+            _ => panic!("{ran:?}"),
+        }
+        sandbox.ok("verify parts.aft");
+    }
+    assert!(windows > 0, "no build was interrupted in the middle");
+    sandbox.ok("build --lens full parts.aft");
+    sandbox.ok("build --lens full whole.aft");
+    sandbox.ok("verify parts.aft");
+    for question in [
+        "values FILE --at _start --instances last",
+        "values FILE --at _start --instances 100..103",
+        "deps FILE --at @0x41#4000000",
+    ] {
+        let ask = |file: &str| sandbox.ok(&question.replace("FILE", file)).stdout;
+        assert_eq!(ask("parts.aft"), ask("whole.aft"));
+    }
+}
+
+/// Counts, says so, and traps where the engine cannot tell which operator did.
+fn traps_late(count: u32, operators: &str) -> String {
+    format!(
+        r#"(module
+          (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+          (memory (export "memory") 1)
+          (global $g (mut i32) (i32.const 0))
+          (data (i32.const 0) "\10\00\00\00\06\00\00\00")
+          (data (i32.const 16) "begun\n")
+          (func (export "_start") (local $i i32)
+            (drop (i32.load (i32.const 32)))
+            (loop $again
+              (i32.store (i32.const 64) (local.get $i))
+              (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const {count}))))
+            (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+            {operators}))"#
+    )
+}
+
+#[test]
+fn looking_for_what_trapped_is_interrupted_and_the_recording_stays() {
+    let two = "(drop (i32.load (i32.const 8))) (drop (i32.load (local.get $i)))";
+    let nowhere =
+        "(global.set $g (i32.add (i32.add (i32.load (local.get $i)) (i32.const 5)) (i32.const 7)))";
+    for (operators, placed) in [(two, true), (nowhere, false)] {
+        let sandbox = Sandbox::new();
+        sandbox.write("late.wat", traps_late(600_000_000, operators));
+        let child = begun(&mut sandbox.command(["record", "late.wat"]));
+        // The run ends at once; to repeat it takes a second.
+        std::thread::sleep(Duration::from_millis(100));
+        signal(&child, Signal::INT);
+        let ran = ended(child);
+        assert_eq!(ran.code, Some(134), "{ran:?}");
+        assert!(ran.stderr.contains("was interrupted"), "{ran:?}");
+        if placed {
+            assert!(ran.stderr.contains("may be one that takes"), "{ran:?}");
+            is_exact(&sandbox, "late.aft", "trapped: memory access out of bounds");
+        } else {
+            assert!(ran.stderr.contains("has no end"), "{ran:?}");
+            sandbox.ok("info late.aft");
+            sandbox.ok("verify late.aft");
+        }
+    }
+}
+
+#[test]
+fn what_looks_for_what_trapped_is_not_kept_in_the_cache() {
+    let sandbox = Sandbox::new();
+    let filler = "(drop (i32.const 0))".repeat(360_000);
+    let operators =
+        format!("{filler} (drop (i32.load (i32.const 8))) (drop (i32.load (local.get $i)))");
+    sandbox.wasm("large.wasm", &traps_late(9_999_999, &operators));
+    let ran = sandbox.run("record large.wasm");
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    assert!(fs::read_dir(sandbox.path("cache")).unwrap().count() <= 1);
+}
+
+/// A guest that takes the engine long to compile, and then goes on for ever.
+fn slow_to_compile() -> String {
+    let mut text = String::from("(module (memory 1)");
+    for k in 0..4 {
+        text.push_str("(func (param i64 i64 i64 i64) (result i64)");
+        for i in 0..30_000 {
+            let (to, a, b) = (i % 4, (i * 7 + 1) % 4, (i * 5 + 2) % 4);
+            let at = (i * 13 + k) % 60_000;
+            text.push_str(&format!(
+                "local.get {a} local.get {b} i64.mul local.get {a} i32.wrap_i64 i64.load offset={at} i64.add local.set {to}\n"
+            ));
+        }
+        text.push_str("local.get 0)");
+    }
+    text.push_str(r#"(func (export "_start") (loop $on (br $on))))"#);
+    text
+}
+
+#[test]
+fn who_is_stopped_while_the_guest_is_compiled_says_that_nothing_ran() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("slow.wasm", &slow_to_compile());
+    let is_there = || sandbox.names().iter().any(|name| name == "slow.aft");
+    let ends = |ran: Ran, code: i32, ending: &str| {
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        if is_there() {
+            println!("SKIPPED: the guest was compiled before it could be stopped");
+            is_exact(&sandbox, "slow.aft", ending);
+            return fs::remove_file(sandbox.path("slow.aft")).unwrap();
+        }
+        assert!(
+            ran.stderr
+                .contains("slow.wasm: nothing is recorded, because the guest had not begun"),
+            "{ran:?}"
+        );
+    };
+    for (name, code, ending) in [
+        (Signal::INT, 130, "stopped by Ctrl-C"),
+        (Signal::TERM, 143, "stopped by"),
+    ] {
+        let mut command = sandbox.command(["record", "--force", "slow.wasm"]);
+        let child = command.stderr(Stdio::piped()).stdout(Stdio::piped());
+        let child = child.spawn().unwrap();
+        // The file is made right before the guest is compiled.
+        eventually(is_there);
+        signal(&child, name);
+        ends(ended(child), code, ending);
+    }
+    let ran = sandbox.run("record --force --timeout 0.1 slow.wasm");
+    ends(ran, 124, "stopped by the time limit");
+}

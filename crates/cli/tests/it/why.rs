@@ -1,0 +1,457 @@
+//! `why` and `why-not` of a program whose answers are known by construction.
+
+use serde_json::Value;
+
+use crate::common::{Sandbox, ran_with_input};
+
+const SOURCE: &str = r#"use std::io::Read;
+
+fn digit(byte: u8) -> u32 {
+    if !byte.is_ascii_digit() {
+        std::process::exit(3);
+    }
+    u32::from(byte - b'0')
+}
+
+fn main() {
+    let mut all = Vec::new();
+    std::io::stdin().read_to_end(&mut all).unwrap();
+    let mut file = Vec::new();
+    if let Some(name) = std::env::args().nth(1) {
+        let mut opened = std::fs::File::open(name).unwrap();
+        std::io::Seek::seek(&mut opened, std::io::SeekFrom::Start(100)).unwrap();
+        opened.read_to_end(&mut file).unwrap();
+    }
+    let seen = digit(all[17]);
+    let mut total = seen;
+    for byte in &file {
+        total += u32::from(*byte);
+    }
+    let text = [b'<', b'n', b'=', b'0' + total as u8, b'>', b'\n'];
+    std::io::Write::write_all(&mut std::io::stdout(), &text).unwrap();
+}
+"#;
+
+/// A number of which its program sets two bytes by themselves, and a record of which the first byte is a constant.
+const PARTS: &str = r#"use std::hint::black_box;
+use std::io::Read;
+
+#[repr(C)]
+struct Pair {
+    kind: u8,
+    count: u32,
+}
+
+fn main() {
+    let mut all = [0; 2];
+    std::io::stdin().read_exact(&mut all).unwrap();
+    let mut number = 0_u32;
+    let bytes = (&raw mut number).cast::<u8>();
+    unsafe {
+        bytes.add(3).write(all[0]);
+        bytes.add(2).write(all[1]);
+    }
+    let pair = Pair { kind: 7, count: u32::from(all[1]) };
+    black_box((&number, &pair));
+    println!("{} {} {}", number, pair.kind, pair.count);
+}
+"#;
+
+#[test]
+fn of_a_variable_the_part_is_explained_that_tells_something() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", PARTS);
+    let words = "record --lens full -o app.aft app.wasm";
+    let ran = ran_with_input(&mut sandbox.command(words.split_whitespace()), b"AB");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let number = sandbox.ok("why app.aft --at app.rs:20 --var number").stdout;
+    let value = (b'A' as u32) << 24 | (b'B' as u32) << 16;
+    assert!(
+        number.starts_with(&format!("number is {value} ")),
+        "{number}"
+    );
+    assert!(
+        number.contains("a part of which\ncomes from byte 1 of standard input, 'B'"),
+        "{number}"
+    );
+    let pair = sandbox.ok("why app.aft --at app.rs:20 --var pair").stdout;
+    assert!(
+        pair.contains("the first byte of which\ncomes from the constant 7"),
+        "{pair}"
+    );
+    let count = sandbox
+        .ok("why app.aft --at app.rs:20 --var pair.count")
+        .stdout;
+    assert!(
+        count.contains("which\ncomes from byte 1 of standard input"),
+        "{count}"
+    );
+}
+
+/// The line with `let seen`.
+const SEEN: &str = "app.rs:19";
+
+fn recorded(input: &[u8], words: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", SOURCE);
+    let mut data = vec![0; 103];
+    data[102] = 2;
+    std::fs::create_dir(sandbox.path("data")).unwrap();
+    sandbox.write("data/file", data);
+    let words = format!("record --lens full -o app.aft {words}");
+    let ran = ran_with_input(&mut sandbox.command(words.split_whitespace()), input);
+    assert!(sandbox.path("app.aft").exists(), "{ran:?}");
+    sandbox
+}
+
+/// The objects that a command writes.
+fn lines(sandbox: &Sandbox, words: &str) -> Vec<Value> {
+    let ran = sandbox.ok(words);
+    let lines = ran.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The last of these: where the value came from.
+fn end(told: &[Value]) -> (&str, Option<&str>, Option<u64>) {
+    let end = told.last().expect("an end");
+    let kind = end["kind"].as_str().expect("an end");
+    (kind, end["file"].as_str(), end["offset"].as_u64())
+}
+
+#[test]
+fn a_printed_byte_comes_from_a_byte_of_the_input() {
+    let sandbox = recorded(b"abcdefghijklmnopq7xyz\n", "app.wasm");
+    let told = sandbox.ok("why app.aft --stdout 3").stdout;
+    let begin =
+        "byte 3 of standard output, '7' in \"<n=7>\"\ncomes from byte 17 of standard input, '7'";
+    assert!(told.starts_with(begin), "{told}");
+    assert!(told.contains("| u32::from(byte - b'0')"), "{told}");
+    let input = ("input", Some("standard input"), Some(17));
+    for words in [
+        "why app.aft --stdout 3 --format json".to_owned(),
+        format!("why app.aft --at {SEEN} --format json"),
+        "why app.aft --at app.rs:20 --var seen --format json".to_owned(),
+    ] {
+        let told = lines(&sandbox, &words);
+        assert_eq!(end(&told), input, "{words}: {told:#?}");
+        assert_eq!(told[0]["schema"], "afterimage/why/1");
+    }
+    // The first byte of the line is a constant of the program.
+    let told = lines(&sandbox, "why app.aft --stdout line:1 --format json");
+    assert!(matches!(end(&told).0, "constant" | "data"), "{told:#?}");
+    sandbox.refused("why app.aft --stdout 6", 125, &["--stdout 6", "6 bytes"]);
+    sandbox.refused("why app.aft --stdout line:2", 125, &["line:2", "1 line"]);
+    sandbox.refused("why app.aft --trap", 125, &["it returned"]);
+    sandbox.refused(
+        &format!("why-not app.aft --at {SEEN}"),
+        125,
+        // What comes behind its calls is executed after it was reached.
+        &["was reached once, at t=", ", and executed up to t="],
+    );
+}
+
+#[test]
+fn files_are_named_and_seeking_counts() {
+    let words = "--dir data::/data app.wasm /data/file";
+    let sandbox = recorded(b"abcdefghijklmnopq0xyz\n", words);
+    let told = lines(&sandbox, "why app.aft --stdout 3 --format json");
+    let file = ("input", Some("/data/file"), Some(102));
+    assert_eq!(end(&told), file, "{told:#?}");
+}
+
+const PANICS: &str = r#"fn main() {
+    let given = std::env::args().count();
+    let all: Vec<u32> = (1..4).collect();
+    println!("{}", all[all.len() - given]);
+    println!("{}", all[given + 9]);
+}
+"#;
+
+#[test]
+fn a_panic_is_explained_by_the_check_that_failed() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", PANICS);
+    let ran = sandbox.run("record --lens full -o app.aft app.wasm");
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    let told = lines(&sandbox, "why app.aft --trap --format json");
+    let frames = told[1]["frames"].as_array().unwrap();
+    // Those that cannot return stand before it, and have branches, too.
+    let branches = frames.iter().filter(|frame| !frame["branch"].is_null());
+    let followed = |frame: &&Value| frame["branch"]["followed"] == true;
+    let position = branches.clone().position(|frame| followed(&frame));
+    assert!(position.is_some_and(|position| position > 0), "{told:#?}");
+    let function = branches.clone().find(followed).unwrap()["place"]["function"].as_str();
+    assert!(function.unwrap().contains("index"), "{function:?}");
+    // The index against the length, and not whether the line above overflowed.
+    let compared = told.iter().any(|step| {
+        let value = |i: usize| step["operands"][i]["value"].as_str();
+        (value(0), value(1)) == (Some("10"), Some("3"))
+    });
+    assert!(compared, "{told:#?}");
+    let text = sandbox.ok("why app.aft --trap").stdout;
+    let listed = text.matches("led there by").count();
+    assert!(listed >= position.unwrap() + 2, "{text}");
+}
+
+#[test]
+fn what_was_not_reached_says_whom_to_ask() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", PANICS);
+    sandbox.run("record --lens full -o app.aft app.wasm one two three");
+    let hint = "see: afterimage why-not app.aft --at app.rs:5";
+    for words in [
+        "why app.aft --at app.rs:5#2",
+        "why app.aft --at app.rs:5 --var all",
+        "slice app.aft --at app.rs:5",
+    ] {
+        sandbox.refused(words, 125, &[hint]);
+    }
+    // The place is named that was not reached.
+    sandbox.refused("slice app.aft --at app.rs:4 --chop app.rs:5", 125, &[hint]);
+    let told = sandbox.ok("why-not app.aft --at app.rs:5").stdout;
+    assert!(told.contains("app.rs:4"), "{told}");
+}
+
+#[test]
+fn an_exit_is_explained_by_the_branch_that_led_there() {
+    let sandbox = recorded(b"abcdefghijklmnopqrstuvwxyz\n", "app.wasm");
+    let told = lines(&sandbox, "why app.aft --trap --format json");
+    assert_eq!(
+        (told[0]["value"].as_str(), end(&told).0),
+        (Some("3"), "constant")
+    );
+    let frames = told[1]["frames"].as_array().unwrap().iter();
+    let own = frames.filter(|frame| frame["own"] == true);
+    let branches = own.filter_map(|frame| frame["branch"]["place"]["line"].as_str());
+    assert_eq!(
+        Vec::from_iter(branches).first(),
+        Some(&"app.rs:4"),
+        "{told:#?}"
+    );
+    // Why the line behind it was not executed, down to the byte that is no digit.
+    let told = sandbox
+        .ok("why-not app.aft --at app.rs:7 --format json")
+        .stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["cause"]["line"], "app.rs:4", "{told:#}");
+    assert_eq!(told["cause"]["kind"], "branch");
+    let why = told["why"].as_array().unwrap();
+    assert_eq!(
+        end(why),
+        ("input", Some("standard input"), Some(17)),
+        "{told:#}"
+    );
+}
+
+const ROUNDS: &str = r#"struct Pair {
+    left: u32,
+    right: u32,
+}
+
+fn both(value: u32) -> bool {
+    value > 2 && value != 7
+}
+
+fn main() {
+    let given = std::env::args().count() as u32;
+    let pair = Pair {
+        left: 258 * given,
+        right: given,
+    };
+    let never = |x: u32| {
+        x * pair.right
+    };
+    let mut total = 0;
+    for i in 0..5 {
+        total += if both(i) { i } else { pair.right };
+    }
+    if total > 1000 {
+        total = never(total);
+    }
+    println!("{total} {}", pair.left);
+}
+"#;
+
+fn rounds() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", ROUNDS);
+    sandbox.ok("record --lens full -o app.aft app.wasm");
+    sandbox
+}
+
+#[test]
+fn what_was_reached_is_told_with_a_moment_behind_it() {
+    let sandbox = rounds();
+    // How often each line was reached: its arrivals, as a profile counts them.
+    for (line, reached) in [
+        (7, "5 times"),
+        (8, "5 times"),
+        (11, "once"),
+        (21, "5 times"),
+    ] {
+        let at = format!("why-not app.aft --at app.rs:{line}");
+        let refused = sandbox.run(&at);
+        assert_eq!(refused.code, Some(125), "{refused:?}");
+        let told = &refused.stderr;
+        assert!(told.contains(&format!("was reached {reached}, ")), "{told}");
+        let (_, after) = told.split_once("why not again: --after ").expect(told);
+        // Of several blocks of the line, it is behind the last one: the answer counts the same.
+        let after = after.trim();
+        let again = sandbox.ok(&format!("{at} --after {after}")).stdout;
+        let expected = format!("(it was reached {reached} before, the last time at t=");
+        assert!(again.contains(&expected), "{again}");
+        let (_, last) = again.split_once(&expected).expect("it is there");
+        let last = last.split(')').next().unwrap_or_default();
+        let up_to = match last == after {
+            true => String::new(),
+            false => format!(", and executed up to t={after}"),
+        };
+        assert!(
+            told.contains(&format!("at t={last}{up_to};")),
+            "{told} {again}"
+        );
+    }
+    // A column is a part of a line, which nobody arrives at.
+    let told = sandbox.run("why-not app.aft --at app.rs:21:9").stderr;
+    assert!(told.contains("app.rs:21:9 was executed 5 times"), "{told}");
+    let told = sandbox.ok("why-not app.aft --at app.rs:17").stdout;
+    assert!(told.starts_with("app.rs:17 was never executed"), "{told}");
+}
+
+#[test]
+fn of_a_struct_the_first_byte_is_explained() {
+    let sandbox = rounds();
+    let told = sandbox.ok("why app.aft --at app.rs:19 --var pair").stdout;
+    let (head, rest) = told.split_once('\n').expect("two lines");
+    assert!(
+        head.starts_with("pair is { left = 258, right = 1 }")
+            && head.ends_with("the first byte of which"),
+        "{told}"
+    );
+    assert!(rest.contains("app.rs:13"), "{told}");
+    // Of a member it is the value.
+    let told = sandbox
+        .ok("why app.aft --at app.rs:19 --var pair.left")
+        .stdout;
+    assert!(told.starts_with("pair.left is 258"), "{told}");
+    assert!(!told.contains("first byte"), "{told}");
+}
+
+/// Each row of a table without quotes, by its fields.
+fn rows(table: &str) -> Vec<Vec<&str>> {
+    let rows = table.lines().skip(1);
+    rows.map(|row| row.split(',').collect()).collect()
+}
+
+#[test]
+fn a_slice_by_line_has_all_its_statements() {
+    let sandbox = rounds();
+    let slice = "slice app.aft --at app.rs:26 --format csv";
+    let by_line = sandbox.ok(slice).stdout;
+    let by_line = rows(&by_line);
+    let by_statement = sandbox.ok(&format!("{slice} --by statement")).stdout;
+    // Names of generic functions have commas in them: a row each is enough.
+    let all = by_statement.lines().count() - 1;
+    let mut counted = 0;
+    let mut kinds = [0, 0];
+    for row in &by_line {
+        let [file, line, statements, _, _, function] = row[..] else {
+            panic!("six fields: {row:?}");
+        };
+        assert_eq!(file.is_empty(), line.is_empty(), "{row:?}");
+        assert_ne!(file.is_empty(), function.is_empty(), "{row:?}");
+        kinds[usize::from(file.is_empty())] += 1;
+        counted += statements.parse::<usize>().unwrap();
+    }
+    assert!(kinds[0] > 0 && kinds[1] > 0, "{by_line:?}");
+    assert_eq!(counted, all);
+    let refused = sandbox.run("slice app.aft --at app.rs:26 --annotate --limit 3");
+    assert_eq!(refused.code, Some(125), "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("'--annotate' cannot be used with '--limit"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn what_was_printed_as_an_error_has_bytes_of_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.rust(
+        "app",
+        "fn main() {\n    println!(\"out\");\n    eprintln!(\"err {}\", std::env::args().count());\n}\n",
+    );
+    sandbox.ok("record app.wasm");
+    let told = sandbox.ok("why app.aft --stderr line:1").stdout;
+    assert!(
+        told.starts_with("byte 0 of standard error, 'e' in \"err "),
+        "{told}"
+    );
+    let told = sandbox.ok("why app.aft --stdout 0").stdout;
+    assert!(
+        told.starts_with("byte 0 of standard output, 'o' in \"out\""),
+        "{told}"
+    );
+    sandbox.refused(
+        "why app.aft --stderr 6",
+        125,
+        &["--stderr 6: the program printed 6 bytes to standard error; bytes are counted from 0"],
+    );
+    sandbox.refused(
+        "why app.aft --stderr line:2",
+        125,
+        &["--stderr line:2: the program printed 6 bytes to standard error, in 1 line"],
+    );
+}
+
+/// How deep is too deep the engine decides, by how much of its stack each function takes.
+#[test]
+fn of_an_exhausted_stack_the_calls_that_repeat_are_told() {
+    let sandbox = Sandbox::new();
+    let module = r#"(module
+      (func $even (param $n i32) (result i32)
+        (i32.add (call $odd (i32.add (local.get $n) (i32.const 1))) (i32.const 1)))
+      (func $odd (param $n i32) (result i32)
+        (i32.mul (call $even (i32.add (local.get $n) (i32.const 1))) (i32.const 3)))
+      (func (export "_start") (drop (call $even (i32.const 1)))))"#;
+    sandbox.wasm("a.wasm", module);
+    sandbox.run("record --lens full --stack 64 -o run.aft a.wasm");
+    let told = sandbox.ok("why run.aft --trap").stdout;
+    let number = |before: &str, behind: &str| -> u64 {
+        let (_, rest) = told.split_once(before).unwrap_or_else(|| panic!("{told}"));
+        let (number, _) = rest.split_once(behind).unwrap_or_else(|| panic!("{told}"));
+        number.replace(',', "").parse().expect("a number")
+    };
+    let open = number(", with ", " activations on it: ");
+    let times = number(" called odd, ", " times");
+    assert!(open > 100, "{told}");
+    // _start has called even, and then it is the two of them again and again.
+    assert!((open / 2 - 1..=open / 2).contains(&times), "{told}");
+    assert!(
+        told.starts_with("the run exhausted its stack at @"),
+        "{told}"
+    );
+    assert!(told.contains("called even, even at @"), "{told}");
+    // What repeats is shown once.
+    assert!(told.lines().count() < 8, "{told}");
+}
+
+/// What stopped a run from outside is known before anything is built.
+#[test]
+fn a_run_that_was_stopped_is_refused_at_once() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm(
+        "a.wasm",
+        r#"(module (func (export "_start") (loop $again (br $again))))"#,
+    );
+    sandbox.run("record --timeout 0.05 -o run.aft a.wasm");
+    let before = sandbox.read("run.aft");
+    for verb in ["why", "slice"] {
+        let parts = ["time limit", "afterimage state --at end run.aft"];
+        sandbox.refused(&format!("{verb} run.aft --trap"), 125, &parts);
+    }
+    assert_eq!(sandbox.read("run.aft"), before);
+}
