@@ -1,7 +1,7 @@
 //! Whole execution traces in trace files.
 
-use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::{Mutex, OnceLock};
 
 use afterimage_trace::{
     Kind, SectionReader, SectionWriter, TraceError as FileError, TraceFile, TraceWriter,
@@ -9,6 +9,7 @@ use afterimage_trace::{
 
 use crate::epoch::{Epoch, EpochError};
 use crate::index::{Index, LeftOut};
+use crate::locked;
 use crate::trace::{Epochs, HostCalls, Lent, Span};
 
 /// Most bytes of an epoch in one chunk.
@@ -93,10 +94,10 @@ pub struct FileEpochs {
     windows: Vec<Window>,
     /// How many blocks were executed before each epoch, window by window.
     before: Vec<u64>,
-    loaded: Vec<OnceCell<Epoch>>,
+    loaded: Vec<OnceLock<Epoch>>,
     /// The one that was lent last.
-    passing: RefCell<Option<(usize, Rc<Epoch>)>>,
-    host: OnceCell<HostCalls>,
+    passing: Mutex<Option<(usize, Arc<Epoch>)>>,
+    host: OnceLock<HostCalls>,
 }
 
 /// What was traced at one time.
@@ -124,8 +125,8 @@ impl FileEpochs {
             windows: Vec::new(),
             before: Vec::new(),
             loaded: Vec::new(),
-            passing: RefCell::default(),
-            host: OnceCell::new(),
+            passing: Mutex::default(),
+            host: OnceLock::new(),
         };
         let mut sections = Vec::new();
         while let Some(section) = file.section(sections.len()) {
@@ -172,7 +173,7 @@ impl FileEpochs {
             firsts.push(next);
             next = next.checked_add(count).ok_or(EpochFileError::Index)?;
             self.before.push(before);
-            self.loaded.push(OnceCell::new());
+            self.loaded.push(OnceLock::new());
         }
         // The last chunk is empty.
         if chunks != next as usize + 1 {
@@ -334,17 +335,17 @@ impl Epochs for FileEpochs {
     }
 
     fn lend(&self, position: usize) -> Result<Lent<'_>, EpochFileError> {
-        if let Some(epoch) = self.loaded.get(position).and_then(OnceCell::get) {
+        if let Some(epoch) = self.loaded.get(position).and_then(OnceLock::get) {
             return Ok(Lent::Kept(epoch));
         }
-        let mut passing = self.passing.borrow_mut();
+        let mut passing = locked(&self.passing);
         if let Some((known, epoch)) = &*passing
             && *known == position
         {
-            return Ok(Lent::Passing(Rc::clone(epoch)));
+            return Ok(Lent::Passing(Arc::clone(epoch)));
         }
-        let epoch = Rc::new(self.read(position)?);
-        *passing = Some((position, Rc::clone(&epoch)));
+        let epoch = Arc::new(self.read(position)?);
+        *passing = Some((position, Arc::clone(&epoch)));
         Ok(Lent::Passing(epoch))
     }
 

@@ -22,3 +22,10 @@ pub use trace::{
     Known, Lent, Place, ReadBy, Readers, Reading, Source, Span, Taken, TakenBy, Takers, TraceError,
     WholeTrace, Writer,
 };
+
+/// Locks a cache. One that a panic left is still sound: each change is one insertion.
+fn locked<T>(cache: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    cache
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

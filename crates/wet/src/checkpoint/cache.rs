@@ -1,9 +1,10 @@
 //! What was read of checkpoints and may be needed again, as long as there is room for it.
 
-use std::cell::RefCell;
+use crate::locked;
 use std::fmt::{Debug, Formatter, Result as FmtResult};
 use std::hash::Hash;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::Mutex;
 
 use quick_cache::Weighter;
 use quick_cache::unsync::{self, DefaultLifecycle};
@@ -16,15 +17,15 @@ pub(super) trait Room {
 }
 
 /// Things by keys, of which those stay that are asked for again: going over more than there is room for does not drive out everything.
-pub(super) struct Cache<K, V>(RefCell<unsync::Cache<K, Rc<V>, Bytes, FxBuildHasher>>);
+pub(super) struct Cache<K, V>(Mutex<unsync::Cache<K, Arc<V>, Bytes, FxBuildHasher>>);
 
 /// Counts bytes. What has no room even alone counts as something that just has, so that it is kept, alone.
 struct Bytes {
     most: u64,
 }
 
-impl<K, V: Room> Weighter<K, Rc<V>> for Bytes {
-    fn weight(&self, _: &K, value: &Rc<V>) -> u64 {
+impl<K, V: Room> Weighter<K, Arc<V>> for Bytes {
+    fn weight(&self, _: &K, value: &Arc<V>) -> u64 {
         self.most.min((value.bytes() + OWN) as u64)
     }
 }
@@ -36,7 +37,7 @@ impl<K: Eq + Hash, V: Room> Cache<K, V> {
     /// An empty one with room for so many bytes, of things of about so many each.
     pub fn new(room: usize, each: usize) -> Self {
         let most = room as u64 / 10 * 9;
-        Self(RefCell::new(unsync::Cache::with(
+        Self(Mutex::new(unsync::Cache::with(
             room / each,
             room as u64,
             Bytes { most },
@@ -45,19 +46,19 @@ impl<K: Eq + Hash, V: Room> Cache<K, V> {
         )))
     }
 
-    pub fn get(&self, key: &K) -> Option<Rc<V>> {
-        self.0.borrow().get(key).cloned()
+    pub fn get(&self, key: &K) -> Option<Arc<V>> {
+        locked(&self.0).get(key).cloned()
     }
 
     /// Keeps it, and lets others go if there is no room for all.
-    pub fn keep(&self, key: K, value: &Rc<V>) {
-        self.0.borrow_mut().insert(key, Rc::clone(value));
+    pub fn keep(&self, key: K, value: &Arc<V>) {
+        locked(&self.0).insert(key, Arc::clone(value));
     }
 
     /// How many bytes are taken.
     #[cfg(test)]
     pub fn bytes(&self) -> u64 {
-        self.0.borrow().weight()
+        locked(&self.0).weight()
     }
 }
 
@@ -71,7 +72,7 @@ impl<K, V> Debug for Cache<K, V> {
 mod tests {
     use afterimage_testkit::modules::SplitMix64;
 
-    use super::{Cache, Rc, Room};
+    use super::{Arc, Cache, Room};
 
     struct Large(u64, usize);
 
@@ -101,7 +102,7 @@ mod tests {
                         0 => 2 * ROOM,
                         _ => random.below(1 << 13),
                     };
-                    cache.keep(key, &Rc::new(Large(key, bytes)));
+                    cache.keep(key, &Arc::new(Large(key, bytes)));
                 }
             }
             assert!(cache.bytes() <= ROOM as u64);
@@ -114,7 +115,7 @@ mod tests {
     fn what_is_larger_than_the_room_is_kept() {
         let cache = Cache::new(ROOM, 1 << 12);
         for key in 0..100 {
-            cache.keep(key, &Rc::new(Large(key, 3 * ROOM)));
+            cache.keep(key, &Arc::new(Large(key, 3 * ROOM)));
             assert!(cache.get(&key).is_some_and(|known| known.0 == key));
         }
         assert!(cache.bytes() <= ROOM as u64);
@@ -131,7 +132,7 @@ mod tests {
             for key in 0..all {
                 match cache.get(&key) {
                     Some(_) => found += 1,
-                    None => cache.keep(key, &Rc::new(Large(key, 1 << 12))),
+                    None => cache.keep(key, &Arc::new(Large(key, 1 << 12))),
                 }
             }
             assert!(time > 0 || found == 0);

@@ -1,6 +1,6 @@
 //! Checkpoints in trace files.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use afterimage_machine::Checkpoint;
 use afterimage_trace::{
@@ -231,7 +231,7 @@ pub struct FileCheckpoints {
     groups: Cache<u64, Group>,
     /// By interval.
     parts: Cache<u64, Parts>,
-    sets: Cache<(usize, u64), Vec<Rc<Sets>>>,
+    sets: Cache<(usize, u64), Vec<Arc<Sets>>>,
     /// Of vertices without a parent.
     united: Cache<(usize, u64), Sets>,
     units: Cache<(u64, usize), Vec<u8>>,
@@ -245,7 +245,7 @@ impl Room for Vec<u8> {
     }
 }
 
-impl Room for Vec<Rc<Sets>> {
+impl Room for Vec<Arc<Sets>> {
     fn bytes(&self) -> usize {
         self.iter().map(|sets| sets.bytes()).sum()
     }
@@ -405,7 +405,7 @@ impl FileCheckpoints {
     }
 
     /// The group that an interval is in, and its position there.
-    pub(super) fn group_of(&self, interval: u64) -> Result<(Rc<Group>, usize), CheckpointError> {
+    pub(super) fn group_of(&self, interval: u64) -> Result<(Arc<Group>, usize), CheckpointError> {
         let number = self.parent(1, interval);
         let number = number.ok_or(CheckpointError::Damaged("an interval is missing"))?;
         let first = self.levels[0][number as usize].0.first;
@@ -416,7 +416,7 @@ impl FileCheckpoints {
     pub(super) fn parts(
         &self,
         interval: u64,
-    ) -> Result<(Rc<Group>, usize, Rc<Parts>), CheckpointError> {
+    ) -> Result<(Arc<Group>, usize, Arc<Parts>), CheckpointError> {
         let (group, within) = self.group_of(interval)?;
         if let Some(known) = self.parts.get(&interval) {
             return Ok((group, within, known));
@@ -424,12 +424,12 @@ impl FileCheckpoints {
         let of = &group.intervals[within];
         let number = self.parent(1, interval).unwrap_or(0);
         let parts = of.parts(&self.unit(number, &group, of.unit)?);
-        let parts = Rc::new(parts.ok_or(CheckpointError::Damaged("what an interval wrote"))?);
+        let parts = Arc::new(parts.ok_or(CheckpointError::Damaged("what an interval wrote"))?);
         self.parts.keep(interval, &parts);
         Ok((group, within, parts))
     }
 
-    fn group(&self, number: u64) -> Result<Rc<Group>, CheckpointError> {
+    fn group(&self, number: u64) -> Result<Arc<Group>, CheckpointError> {
         if let Some(known) = self.groups.get(&number) {
             return Ok(known);
         }
@@ -441,7 +441,7 @@ impl FileCheckpoints {
             group.intervals.len() == entry.children as usize
                 && last.map(|last| last.after) == Some(entry.after)
         });
-        let group = Rc::new(group.ok_or(CheckpointError::Damaged("a group of intervals"))?);
+        let group = Arc::new(group.ok_or(CheckpointError::Damaged("a group of intervals"))?);
         self.groups.keep(number, &group);
         Ok(group)
     }
@@ -457,7 +457,7 @@ impl FileCheckpoints {
         number: u64,
         group: &Group,
         unit: usize,
-    ) -> Result<Rc<Vec<u8>>, CheckpointError> {
+    ) -> Result<Arc<Vec<u8>>, CheckpointError> {
         let key = (number, unit);
         if let Some(known) = self.units.get(&key) {
             return Ok(known);
@@ -472,7 +472,7 @@ impl FileCheckpoints {
         }
         let first = (entry.chunk + entry.chunks) as usize + first;
         let end = (entry.chunk + entry.chunks) as usize + end;
-        let bytes = Rc::new(self.chunks(first as u32..end as u32, section)?);
+        let bytes = Arc::new(self.chunks(first as u32..end as u32, section)?);
         if bytes.len() != group.units[unit] {
             return Err(damaged());
         }
@@ -512,7 +512,7 @@ impl FileCheckpoints {
             Some(known) => known,
             None => {
                 let first = entry.chunk + entry.chunks + entry.units + chunk;
-                let bytes = Rc::new(self.chunks(first..first + 1, section)?);
+                let bytes = Arc::new(self.chunks(first..first + 1, section)?);
                 self.words.keep((number, chunk), &bytes);
                 bytes
             }
@@ -573,7 +573,7 @@ fn connected(all: Vec<Vec<Found>>) -> Vec<Vec<Found>> {
 
 impl FileCheckpoints {
     /// What a vertex without a parent wrote and read.
-    fn united(&self, level: usize, number: u64) -> Result<Rc<Sets>, CheckpointError> {
+    fn united(&self, level: usize, number: u64) -> Result<Arc<Sets>, CheckpointError> {
         let key = (level, number);
         if let Some(known) = self.united.get(&key) {
             return Ok(known);
@@ -583,7 +583,7 @@ impl FileCheckpoints {
             all.add(&*self.sets(level - 1, child)?);
         }
         all.shrink();
-        let all = Rc::new(all);
+        let all = Arc::new(all);
         self.united.keep(key, &all);
         Ok(all)
     }
@@ -610,10 +610,10 @@ impl Tree for FileCheckpoints {
         (child - entry.first < u64::from(entry.children)).then_some(number as u64)
     }
 
-    fn sets(&self, level: usize, number: u64) -> Result<Rc<Sets>, CheckpointError> {
+    fn sets(&self, level: usize, number: u64) -> Result<Arc<Sets>, CheckpointError> {
         if level == 0 {
             let (_, _, parts) = self.parts(number)?;
-            return Ok(Rc::clone(&parts.sets));
+            return Ok(Arc::clone(&parts.sets));
         }
         let Some(parent) = self.parent(level + 1, number) else {
             return self.united(level, number);
@@ -621,16 +621,16 @@ impl Tree for FileCheckpoints {
         let position = (number - self.children(level + 1, parent).start) as usize;
         let key = (level + 1, parent);
         if let Some(known) = self.sets.get(&key) {
-            return Ok(Rc::clone(&known[position]));
+            return Ok(Arc::clone(&known[position]));
         }
         let (entry, section) = self.levels[level][parent as usize];
         let bytes = self.bytes(&entry, section)?;
         let mut input = &bytes[..];
-        let sets = (0..entry.children).map(|_| Sets::decode(&mut input).map(Rc::new));
+        let sets = (0..entry.children).map(|_| Sets::decode(&mut input).map(Arc::new));
         let sets = sets.collect::<Option<Vec<_>>>();
         let sets = sets.filter(|_| input.is_empty());
-        let sets = Rc::new(sets.ok_or(CheckpointError::Damaged("a vertex of their tree"))?);
+        let sets = Arc::new(sets.ok_or(CheckpointError::Damaged("a vertex of their tree"))?);
         self.sets.keep(key, &sets);
-        Ok(Rc::clone(&sets[position]))
+        Ok(Arc::clone(&sets[position]))
     }
 }

@@ -1,8 +1,8 @@
 //! The intervals next to each other that are coded together.
 
-use std::cell::OnceCell;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::OnceLock;
 
 use afterimage_streams::Stream;
 
@@ -172,7 +172,7 @@ pub(super) struct Group {
     bytes: Vec<u8>,
     pub intervals: Vec<Interval>,
     lists: Range<usize>,
-    decoded: OnceCell<Option<Lists>>,
+    decoded: OnceLock<Option<Lists>>,
     /// How many bytes each unit has.
     pub units: Vec<usize>,
 }
@@ -203,7 +203,7 @@ pub(super) struct Interval {
 /// What is known of an interval's words.
 #[derive(Debug)]
 pub(super) struct Parts {
-    pub sets: Rc<Sets>,
+    pub sets: Arc<Sets>,
     /// What was written, ascending.
     written: Vec<Written>,
     times: Vec<u8>,
@@ -311,7 +311,7 @@ impl Group {
             bytes,
             intervals,
             lists,
-            decoded: OnceCell::new(),
+            decoded: OnceLock::new(),
             units,
         })
     }
@@ -373,7 +373,7 @@ impl Interval {
             read,
         };
         Some(Parts {
-            sets: Rc::new(sets),
+            sets: Arc::new(sets),
             written,
             times: unit.get(self.times.clone())?.to_vec(),
             lists: unit.get(self.lists.clone())?.to_vec(),

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use afterimage_machine::{Checkpoint, Initial, Machine, MachineError, Memory, State};
 use afterimage_trace::{Event, HostWrite};
@@ -397,7 +397,7 @@ fn put(into: &mut impl Lines, key: Key, mask: u16, write: &HostWrite) {
 
 impl FileCheckpoints {
     /// What the host wrote in an interval.
-    fn host_writes(&self, interval: u64) -> Result<Rc<Vec<HostWrite>>, CheckpointError> {
+    fn host_writes(&self, interval: u64) -> Result<Arc<Vec<HostWrite>>, CheckpointError> {
         if let Some(known) = self.host_writes.get(&interval) {
             return Ok(known);
         }
@@ -418,7 +418,7 @@ impl FileCheckpoints {
                 None => break,
             }
         }
-        let all = Rc::new(all);
+        let all = Arc::new(all);
         self.host_writes.keep(interval, &all);
         Ok(all)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use afterimage_ids::{NodeId, PrimaryMap};
 use afterimage_machine::{Body, Code, NodeCode, Range as Bytes, compile};
@@ -365,14 +365,14 @@ fn damage((bytes, units): (&[u8], &[Vec<u8>]), random: &mut SplitMix64) {
 
 /// A tree of intervals in memory.
 struct Levels {
-    intervals: Vec<Rc<Sets>>,
+    intervals: Vec<Arc<Sets>>,
     /// From level 1 on: the children of each vertex.
     levels: Vec<Vec<Range<u64>>>,
 }
 
 impl Levels {
     /// The last levels may lack vertices, as where windows are missing.
-    fn new(intervals: Vec<Rc<Sets>>, children: usize, missing: usize) -> Self {
+    fn new(intervals: Vec<Arc<Sets>>, children: usize, missing: usize) -> Self {
         let mut levels: Vec<Vec<Range<u64>>> = Vec::new();
         let mut below = intervals.len() as u64;
         while below > 1 || levels.is_empty() {
@@ -409,15 +409,15 @@ impl Tree for Levels {
         found.map(|found| found as u64)
     }
 
-    fn sets(&self, level: usize, number: u64) -> Result<Rc<Sets>, CheckpointError> {
+    fn sets(&self, level: usize, number: u64) -> Result<Arc<Sets>, CheckpointError> {
         if level == 0 {
-            return Ok(Rc::clone(&self.intervals[number as usize]));
+            return Ok(Arc::clone(&self.intervals[number as usize]));
         }
         let mut all = Sets::default();
         for child in self.children(level, number) {
             all.add(&*self.sets(level - 1, child)?);
         }
-        Ok(Rc::new(all))
+        Ok(Arc::new(all))
     }
 }
 
@@ -432,7 +432,7 @@ fn the_nearest_interval_is_found() {
                 _ => Set::default(),
             };
             let (written, read) = (sparse(&mut random), sparse(&mut random));
-            Rc::new(Sets { written, read })
+            Arc::new(Sets { written, read })
         });
         let intervals = Vec::from_iter(intervals);
         let children = 2 + random.below(CHILDREN - 1);

@@ -3,7 +3,7 @@
 //! Level 0 is that of the intervals. What a vertex knows of its children is the union of what is below each of them.
 
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::group::Sets;
 use super::set::Set;
@@ -21,7 +21,7 @@ pub(crate) trait Tree {
     fn parent(&self, level: usize, child: u64) -> Option<u64>;
 
     /// What was written and read in a vertex.
-    fn sets(&self, level: usize, number: u64) -> Result<Rc<Sets>, CheckpointError>;
+    fn sets(&self, level: usize, number: u64) -> Result<Arc<Sets>, CheckpointError>;
 }
 
 /// What is looked for.

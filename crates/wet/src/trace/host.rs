@@ -1,9 +1,10 @@
 //! What the host did.
 
-use std::cell::RefCell;
+use crate::locked;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::Mutex;
 
 use afterimage_ids::{FuncId, ImportId};
 use afterimage_trace::{Event, HostRead, HostWrite, LogPlace, LogReader, RawValue, TraceError};
@@ -36,13 +37,13 @@ pub struct HostCall {
 /// bytes for each few hundred calls.
 #[derive(Debug, Default)]
 pub struct HostCalls {
-    log: Option<RefCell<LogReader>>,
+    log: Option<Mutex<LogReader>>,
     blocks: Vec<Block>,
     count: u64,
     by_itself: Vec<u64>,
     /// The arguments of the host's calls of each function; `None` if they differ.
     entered: HashMap<FuncId, Option<Vec<RawValue>>>,
-    kept: RefCell<Kept>,
+    kept: Mutex<Kept>,
 }
 
 /// Calls that follow each other in the log.
@@ -57,12 +58,12 @@ struct Block {
 }
 
 /// A call, and how many events are before it.
-type Logged = (u64, Rc<HostCall>);
+type Logged = (u64, Arc<HostCall>);
 
 /// Blocks in memory, and how many bytes they have.
 #[derive(Debug, Default)]
 struct Kept {
-    blocks: HashMap<usize, Rc<[Logged]>>,
+    blocks: HashMap<usize, Arc<[Logged]>>,
     bytes: usize,
 }
 
@@ -105,7 +106,7 @@ impl HostCalls {
         if let Some(first) = open.first {
             all.close(first, &mut open);
         }
-        all.log = Some(RefCell::new(log));
+        all.log = Some(Mutex::new(log));
         Ok(all)
     }
 
@@ -134,7 +135,7 @@ impl HostCalls {
     ///
     /// # Errors
     /// If the log cannot be read.
-    pub fn get(&self, call: u64) -> Result<Option<Rc<HostCall>>, TraceError> {
+    pub fn get(&self, call: u64) -> Result<Option<Arc<HostCall>>, TraceError> {
         let block = self.blocks.partition_point(|block| block.first <= call);
         let Some(block) = block.checked_sub(1) else {
             return Ok(None);
@@ -142,7 +143,7 @@ impl HostCalls {
         let calls = self.block(block)?;
         let position = usize::try_from(call - self.blocks[block].first).ok();
         let found = position.and_then(|position| calls.get(position));
-        Ok(found.map(|(_, call)| Rc::clone(call)))
+        Ok(found.map(|(_, call)| Arc::clone(call)))
     }
 
     /// How many calls are among so many first events of the log.
@@ -168,7 +169,7 @@ impl HostCalls {
         &self,
         from: u64,
         wanted: impl Fn(&HostRead) -> bool,
-    ) -> Result<Option<(u64, Rc<HostCall>)>, TraceError> {
+    ) -> Result<Option<(u64, Arc<HostCall>)>, TraceError> {
         let first = self.blocks.partition_point(|block| block.first <= from);
         for number in first.saturating_sub(1)..self.blocks.len() {
             let block = &self.blocks[number];
@@ -177,7 +178,7 @@ impl HostCalls {
             }
             for (number, (_, call)) in (block.first..).zip(self.block(number)?.iter()) {
                 if number >= from && call.reads.iter().any(&wanted) {
-                    return Ok(Some((number, Rc::clone(call))));
+                    return Ok(Some((number, Arc::clone(call))));
                 }
             }
         }
@@ -210,9 +211,9 @@ impl HostCalls {
         of_guest + low as u64
     }
 
-    fn block(&self, number: usize) -> Result<Rc<[Logged]>, TraceError> {
-        if let Some(known) = self.kept.borrow().blocks.get(&number) {
-            return Ok(Rc::clone(known));
+    fn block(&self, number: usize) -> Result<Arc<[Logged]>, TraceError> {
+        if let Some(known) = locked(&self.kept).blocks.get(&number) {
+            return Ok(Arc::clone(known));
         }
         let block = &self.blocks[number];
         let next = self.blocks.get(number + 1).map(|next| next.first);
@@ -220,7 +221,7 @@ impl HostCalls {
         let mut calls = Vec::new();
         let mut bytes = 0;
         if let Some(log) = &self.log {
-            let mut log = log.borrow_mut();
+            let mut log = locked(log);
             log.go(block.place)?;
             while (calls.len() as u64) < count {
                 let before = log.events();
@@ -229,17 +230,17 @@ impl HostCalls {
                 };
                 if let Some(call) = HostCall::of(event) {
                     bytes += call.bytes();
-                    calls.push((before, Rc::new(call)));
+                    calls.push((before, Arc::new(call)));
                 }
             }
         }
-        let calls: Rc<[Logged]> = calls.into();
-        let mut kept = self.kept.borrow_mut();
+        let calls: Arc<[Logged]> = calls.into();
+        let mut kept = locked(&self.kept);
         if kept.bytes + bytes > KEPT {
             *kept = Kept::default();
         }
         kept.bytes += bytes;
-        kept.blocks.insert(number, Rc::clone(&calls));
+        kept.blocks.insert(number, Arc::clone(&calls));
         Ok(calls)
     }
 }

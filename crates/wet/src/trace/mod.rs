@@ -119,7 +119,7 @@ pub enum Lent<'e> {
     /// It stays in memory.
     Kept(&'e Epoch),
     /// It does not.
-    Passing(Rc<Epoch>),
+    Passing(std::sync::Arc<Epoch>),
 }
 
 impl std::ops::Deref for Lent<'_> {

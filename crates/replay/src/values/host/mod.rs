@@ -11,7 +11,7 @@ mod times;
 mod writers;
 
 use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use afterimage_machine::Range;
 use afterimage_trace::TraceFile;
@@ -240,7 +240,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         &self,
         mut from: u64,
         wanted: impl Fn(Range) -> bool,
-    ) -> Result<Option<(u64, Rc<HostCall>)>, HostReadsError> {
+    ) -> Result<Option<(u64, Arc<HostCall>)>, HostReadsError> {
         let host = self.host()?;
         loop {
             let found = host.next_reading(from, |read| {
