@@ -10,6 +10,7 @@ use afterimage_present::{
 use afterimage_profile::Resolver;
 use afterimage_profile::location::{Occurrence, Place, number};
 use afterimage_program::{Names, SourceMap};
+use afterimage_replay::Recording;
 use afterimage_replay::paths::FileSegments;
 use afterimage_replay::steps::{
     Access, AccessSite, AccessedStretches, Addresses, Operators, access_sites, address_stats,
@@ -20,7 +21,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
-use crate::lens::{Traced, traced_whole};
+use crate::lens::{source_map, traced_whole};
 use crate::output::write;
 use crate::places::{counts_whole, reached, times};
 use crate::steps::follow;
@@ -116,12 +117,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
+fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
     if arguments.format == Format::Bin && !arguments.each {
         bail!("--format bin is for --all --each");
     }
-    let loaded = &traced.loaded;
-    let source = loaded.source_map();
+    let loaded = traced.module();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let scene = StepScene {
@@ -163,12 +164,12 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
 
 /// Those that an arrival at a line, or a call, executes.
 fn named<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
     sites: &[AccessSite],
 ) -> Result<Which> {
-    let steps = traced.positions(names, source).executed(at)?;
+    let steps = traced.positions(names, source)?.executed(at)?;
     let mut found = Vec::new();
     for step in steps {
         let mut sites = sites.iter();
@@ -184,12 +185,12 @@ fn named<'a>(
 
 /// The loads and stores at a place.
 fn sites(
-    traced: &Traced,
+    traced: &Recording,
     scene: &StepScene<'_>,
     text: &str,
     place: &Place,
 ) -> Result<Vec<AccessSite>> {
-    let loaded = &traced.loaded;
+    let loaded = traced.module();
     let types = Types::new(&loaded.program, &loaded.bytes);
     let operators: Vec<(FuncId, OpId)> = match place {
         Place::Operator(function, op) => vec![(*function, *op)],
@@ -223,7 +224,7 @@ fn sites(
 
 fn summed(
     arguments: &Arguments,
-    traced: &Traced,
+    traced: &Recording,
     scene: &StepScene<'_>,
     sites: Option<&[AccessSite]>,
 ) -> Result<()> {
@@ -245,7 +246,7 @@ fn summed(
 }
 
 /// All addresses of the program.
-fn each(arguments: &Arguments, traced: &Traced, scene: &StepScene<'_>) -> Result<()> {
+fn each(arguments: &Arguments, traced: &Recording, scene: &StepScene<'_>) -> Result<()> {
     let out = arguments.report.output.as_deref();
     let screen = arguments.format == Format::Text && out.is_none();
     let limit = arguments.limit.or(screen.then_some(LINES));
@@ -272,7 +273,7 @@ fn each(arguments: &Arguments, traced: &Traced, scene: &StepScene<'_>) -> Result
 
 fn listed(
     arguments: &Arguments,
-    traced: &Traced,
+    traced: &Recording,
     scene: &StepScene<'_>,
     sites: &[AccessSite],
     which: Option<Which>,
@@ -333,7 +334,12 @@ enum Kind {
 
 impl Chosen {
     /// Finds them in the path; says why there are none.
-    fn of(traced: &Traced, text: &str, sites: &[AccessSite], which: Option<Which>) -> Result<Self> {
+    fn of(
+        traced: &Recording,
+        text: &str,
+        sites: &[AccessSite],
+        which: Option<Which>,
+    ) -> Result<Self> {
         let never = || format!("no load or store at {text} was ever executed");
         if let Some(Which::These(these)) = which {
             let first = these.first().map_or(1, |these| these.0);
@@ -341,7 +347,7 @@ impl Chosen {
             let kind = Kind::These(these);
             return Ok(Self { kind, first, last });
         }
-        let program = &traced.loaded.program;
+        let program = traced.program();
         // How often each was executed, when those that are asked for were executed first and last, and their number by then.
         let (mut most, mut first, mut last) = (0, u64::MAX, 0);
         let mut latest = None;
@@ -351,7 +357,7 @@ impl Chosen {
             let block = program.function(site.function);
             let block = block.and_then(|function| function.block_of(site.op));
             // Where the run ended in a block, not all of it was executed equally often.
-            let ended = traced.stops.first().is_some_and(|stop| {
+            let ended = traced.stops()?.first().is_some_and(|stop| {
                 stop.function == site.function && site.op >= stop.next && Some(stop.block) == block
             });
             let key = (site.function, block, ended);
@@ -425,9 +431,9 @@ struct Span {
     final_time: Option<u64>,
 }
 
-fn span(traced: &Traced, site: &AccessSite, which: Option<&Which>) -> Result<Span> {
-    let program = &traced.loaded.program;
-    let all = block_executions(&traced.path, program, site.function, site.op)?;
+fn span(traced: &Recording, site: &AccessSite, which: Option<&Which>) -> Result<Span> {
+    let program = traced.program();
+    let all = block_executions(traced.path()?, program, site.function, site.op)?;
     let by = |time| Ok(all.rank(time)?);
     let count = reached(traced, (site.function, site.op), all.count(), by)?;
     let time = |number| -> Result<Option<u64>> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use afterimage_present::grouped;
+use afterimage_program::Module;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
 use afterimage_replay::paths::{
     FileSegments, PathFileError, Positions, RecordedDirectory, RecordedPath, coded_path,
@@ -170,7 +171,7 @@ fn kept_values(
     let source = loaded.source_map();
     let names = loaded.names(&source);
     let stops = stops_of(file, loaded)?;
-    let Loaded { program, bytes, .. } = loaded;
+    let Module { program, bytes } = &*loaded.module;
     let positions = Positions::new(path, program, bytes, &names, &source, &stops);
     let kept = filters.values(loaded, path.length(), beyond, |text| {
         Ok(positions.time(text)?)

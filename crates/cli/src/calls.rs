@@ -5,12 +5,13 @@ use afterimage_present::{
     CallReport, Scene, call_json, call_text, calls_json, calls_text, function_calls_text,
 };
 use afterimage_program::{Names, SourceMap};
+use afterimage_replay::Recording;
 use afterimage_replay::paths::{Places, kth_call};
 use anyhow::{Context, Result, anyhow};
 
 use crate::arguments::{ReportArguments, Which};
 use crate::exit::Exit;
-use crate::lens::{Traced, numbering, traced, which_call};
+use crate::lens::{self, numbering, source_map, traced, which_call};
 use crate::output::{SourceFiles, write};
 
 /// Show who called whom, exactly, and single calls
@@ -53,11 +54,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
-    let source = traced.loaded.source_map();
-    let names = traced.loaded.names(&source);
+fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+    let source = source_map(traced);
+    let names = traced.module().names(&source);
     let function = arguments.function.as_deref();
-    let function = function.map(|text| traced.function(&names, text));
+    let function = function.map(|text| lens::function(traced, &names, text));
     match (function.transpose()?, arguments.call) {
         (Some(function), Some(which)) => call(arguments, traced, function, which, &names, &source),
         (function, _) => graph(arguments, traced, function, &names),
@@ -66,19 +67,19 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
 
 fn graph(
     arguments: &Arguments,
-    traced: &Traced,
+    traced: &Recording,
     function: Option<FuncId>,
     names: &Names,
 ) -> Result<()> {
-    let graph = traced.path.call_graph()?;
+    let graph = traced.path()?.call_graph()?;
     let totals = graph.totals();
     let totals = totals.ok_or_else(|| anyhow!("there are more calls than can be counted"))?;
     let report = CallReport {
         graph: &graph,
         totals: &totals,
-        length: traced.path.length(),
+        length: traced.path()?.length(),
         names,
-        left_out: &traced.path.segments().directory().left_out,
+        left_out: &traced.path()?.segments().directory().left_out,
     };
     let out = arguments.report.output.as_deref();
     let style = arguments.report.style();
@@ -96,25 +97,25 @@ fn graph(
 
 fn call(
     arguments: &Arguments,
-    traced: &Traced,
+    traced: &Recording,
     function: FuncId,
     which: Which,
     names: &Names,
     source: &SourceMap<'_>,
 ) -> Result<()> {
     let name = names.function(function);
-    let (kept, _) = which_call(&traced.path, function, name, which)?;
-    let calls = kth_call(&traced.path, function, kept)?;
-    let number = numbering(&traced.path).of_kept(function, kept);
+    let (kept, _) = which_call(traced.path()?, function, name, which)?;
+    let calls = kth_call(traced.path()?, function, kept)?;
+    let number = numbering(traced.path()?).of_kept(function, kept);
     let number = number.unwrap_or(kept);
     let out = arguments.report.output.as_deref();
-    let places = Places::new(&traced.loaded.program, &traced.loaded.bytes, source);
+    let places = Places::new(traced.program(), traced.bytes(), source);
     let scene = Scene {
-        path: &traced.path,
+        path: traced.path()?,
         names,
         places: &places,
         sources: &SourceFiles,
-        left_out: &traced.path.segments().directory().left_out,
+        left_out: &traced.path()?.segments().directory().left_out,
         style: arguments.report.style(),
     };
     write(out, false, |out| {

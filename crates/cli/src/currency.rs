@@ -101,14 +101,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let a = traced_whole(unoptimised)?;
     let b = traced_whole(optimised)?;
-    if a.loaded.bytes == b.loaded.bytes {
+    if a.bytes() == b.bytes() {
         bail!(
             "{} and {} are recordings of the same program: record a version without optimisation, too, on the same input",
             optimised.display(),
             unoptimised.display()
         );
     }
-    let (args_a, args_b) = (a.file.meta()?.args, b.file.meta()?.args);
+    let (args_a, args_b) = (a.file().meta()?.args, b.file().meta()?.args);
     if args_a != args_b {
         bail!(
             "the two runs had different arguments, {args_a:?} in {} and {args_b:?} in {}, so what one holds says nothing of the other: record both on the same input",
@@ -117,8 +117,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         );
     }
     say_if_given_otherwise([&a, &b], "the optimiser did")?;
-    explain(unoptimised, &a, |a| {
-        explain(optimised, &b, |b| {
+    explain(&a, |a| {
+        explain(&b, |b| {
             let mut pair = Pair {
                 a: Side::new(a, unoptimised.display().to_string())?,
                 b: Side::new(b, optimised.display().to_string())?,

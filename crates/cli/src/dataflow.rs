@@ -11,13 +11,14 @@ use afterimage_present::{
 };
 use afterimage_profile::Resolver;
 use afterimage_profile::location::{Occurrence, Place};
+use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{Traced, traced_whole};
+use crate::lens::{source_map, traced_whole};
 use crate::output::write;
 use crate::progress::Bar;
 
@@ -142,9 +143,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Result<()> {
-    let loaded = &traced.loaded;
-    let source = loaded.source_map();
+fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Recording) -> Result<()> {
+    let loaded = traced.module();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
@@ -264,14 +265,14 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Resu
 }
 
 /// The path traces and calls of a run; `None` if it is not known how it ended.
-pub(crate) fn run_calls(traced: &Traced) -> Result<Option<RunCalls>> {
-    let Some(end) = traced.file.end()? else {
+pub(crate) fn run_calls(traced: &Recording) -> Result<Option<RunCalls>> {
+    let Some(end) = traced.file().end()? else {
         return Ok(None);
     };
     let _bar = Bar::start("collecting path traces", None);
-    let loaded = &traced.loaded;
+    let loaded = traced.module();
     let last = LastStep::of(&loaded.program, &loaded.bytes, &end)?;
-    Ok(Some(RunCalls::of(&traced.path, last)?))
+    Ok(Some(RunCalls::of(traced.path()?, last)?))
 }
 
 /// So many operators are asked about at once: what is known of their executions is in memory together.

@@ -11,7 +11,8 @@ use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, value_text};
 use afterimage_profile::{operator_texts, readable};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_replay::steps::{Run, stopped_before};
+use afterimage_replay::Recording;
+use afterimage_replay::Trap;
 use afterimage_replay::values::{
     Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance, Kind,
     Origin, RecordedValues, Statement, Types, ValuesError, moves, of_statement,
@@ -24,7 +25,7 @@ use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{Traced, Trapped, traced_whole};
+use crate::lens::{self, source_map, traced_whole};
 use crate::output::{harmless, write};
 use crate::places::{Site, chosen, line_of, statements};
 use crate::record::counted;
@@ -101,13 +102,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 /// What is known of the program, for telling where things are.
 struct Scene<'a> {
-    traced: &'a Traced,
+    traced: &'a Recording,
     names: &'a Names,
     source: &'a SourceMap<'a>,
     index: OperatorIndex<'a>,
     types: &'a Types<'a>,
     /// What trapped, if the run ended so.
-    trapped: Option<Trapped>,
+    trapped: Option<Trap>,
     /// The operators whose texts are needed: they are found all at once.
     named: RefCell<BTreeSet<OrigOffset>>,
 }
@@ -185,34 +186,23 @@ struct Told {
     further: Vec<Told>,
 }
 
-fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
-    let loaded = &traced.loaded;
-    let source = loaded.source_map();
+fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+    let loaded = traced.module();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     let types = Types::new(&loaded.program, &loaded.bytes);
     let found = statements(traced, &names, &source, &types, &arguments.at)?;
-    let epochs = traced.epochs(&arguments.report.file)?;
-    let values = traced.values(&epochs)?;
+    let values = lens::values(traced)?;
     let scene = Scene {
         traced,
         names: &names,
         source: &source,
         index: OperatorIndex::new(&loaded.program, &loaded.bytes),
         types: &types,
-        trapped: traced.trapped()?,
+        trapped: traced.trap()?,
         named: RefCell::default(),
     };
-    let checkpoints = traced.checkpoints()?;
-    let end = traced.file.end()?;
-    let run = Run {
-        program: &loaded.program,
-        module: &loaded.bytes,
-        path: &traced.path,
-        continuations: &traced.path.segments().directory().continuations,
-        stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
-        checkpoints: checkpoints.as_ref(),
-        progress: &|_| {},
-    };
+    let run = traced.run_from_checkpoints()?;
     let host = HostReads::new(&values, run, traced.newest());
     let controllers = Controllers::new(&loaded.program);
     let asked = Asked {
@@ -385,7 +375,7 @@ impl<'a> Scene<'a> {
     /// The texts of all operators that were named.
     fn texts(&self) -> Result<Texts> {
         let named = Vec::from_iter(self.named.take());
-        let texts = operator_texts(&self.traced.loaded.bytes, &named)?;
+        let texts = operator_texts(self.traced.bytes(), &named)?;
         let texts = texts.iter().map(|text| readable(text.trim()));
         Ok(named.iter().copied().zip(texts).collect())
     }
@@ -532,7 +522,7 @@ impl<'a> Scene<'a> {
         instance: Instance,
         op: OpId,
     ) -> Result<Option<Statement>> {
-        let program = &self.traced.loaded.program;
+        let program = self.traced.program();
         let node = &values.path().nodes()[instance.node];
         let function = program.function(node.function);
         let block = function.and_then(|function| function.block_of(op));
@@ -648,7 +638,7 @@ impl<'a> Scene<'a> {
         op: OpId,
     ) -> Result<(u64, FuncId, OrigOffset)> {
         let node = &values.path().nodes()[instance.node];
-        let function = self.traced.loaded.program.function(node.function);
+        let function = self.traced.program().function(node.function);
         let function = function.context("a function that the program does not have")?;
         let block = function.block_of(op);
         let position = node.blocks.iter().position(|&other| Some(other) == block);
@@ -660,7 +650,7 @@ impl<'a> Scene<'a> {
     }
 
     fn last_op(&self, function: FuncId, block: BlockId) -> Option<OpId> {
-        let function = self.traced.loaded.program.function(function)?;
+        let function = self.traced.program().function(function)?;
         let end = function.cfg.blocks.get(block)?.ops.end.as_u32();
         Some(OpId::from_u32(end.checked_sub(1)?))
     }

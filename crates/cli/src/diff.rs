@@ -140,12 +140,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let a = traced(first)?;
     let b = traced(second)?;
     let places = [first.as_path(), second.as_path()];
-    if a.loaded.bytes == b.loaded.bytes {
+    if a.bytes() == b.bytes() {
         same::compare(&arguments, places, &a, &b, None)?;
         return Ok(Exit::Success);
     }
-    let of_a = (&a.loaded.program, &*a.loaded.bytes);
-    let of_b = (&b.loaded.program, &*b.loaded.bytes);
+    let of_a = (a.program(), a.bytes());
+    let of_b = (b.program(), b.bytes());
     match alike(of_a, of_b) {
         Some(alike) => same::compare(&arguments, places, &a, &b, Some(alike))?,
         None => versions::compare(&arguments, places, &a, &b)?,

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use afterimage_present::{bits_text, type_text, value_text};
+use afterimage_replay::Recording;
 use afterimage_replay::paths::At;
 use afterimage_replay::state::{
     BitField, Ended, Limits, Machine, Object, Path, PathError, Piece, Place, Rendered, Shape,
@@ -14,7 +15,6 @@ use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 use wasmparser::ValType;
 
-use crate::lens::Traced;
 use crate::steps::follow;
 
 /// A result of an invoked function.
@@ -85,18 +85,18 @@ pub(crate) fn ending(ending: &Ending, results: Option<&[ResultRow]>) -> String {
 }
 
 /// Where the run stood when it ended, if that is what a text asks for and it stood anywhere: it trapped, was stopped, or the host did not return.
-pub(crate) fn stood(traced: &Traced, at: &str) -> Result<Option<At>> {
+pub(crate) fn stood(traced: &Recording, at: &str) -> Result<Option<At>> {
     if at.trim() != "end" {
         return Ok(None);
     }
-    let time = traced.path.length();
-    let stood = traced.stood()?;
+    let time = traced.path()?.length();
+    let stood = traced.final_operator()?;
     Ok(stood.map(|(_, op)| At { time, op: Some(op) }))
 }
 
 /// Whether a text asks for the end of a run that came to its end: then functions, and what was theirs, are gone.
-pub(crate) fn is_over(traced: &Traced, at: &str) -> Result<bool> {
-    Ok(at.trim() == "end" && traced.stood()?.is_none())
+pub(crate) fn is_over(traced: &Recording, at: &str) -> Result<bool> {
+    Ok(at.trim() == "end" && traced.final_operator()?.is_none())
 }
 
 /// What is shown of an object.
@@ -147,9 +147,9 @@ pub(crate) fn shown(
 }
 
 /// Looks at what there is when the run has ended.
-pub(crate) fn at_end<T>(traced: &Traced, look: impl FnOnce(&Ended<'_>) -> T) -> Result<T> {
+pub(crate) fn at_end<T>(traced: &Recording, look: impl FnOnce(&Ended<'_>) -> T) -> Result<T> {
     let failed = RefCell::default();
-    let program = &traced.loaded.program;
+    let program = traced.program();
     let found = follow(traced, |run, log| {
         Ok(follow_to_end(run, log, |paused| {
             look(&Ended {
@@ -167,7 +167,7 @@ pub(crate) fn at_end<T>(traced: &Traced, look: impl FnOnce(&Ended<'_>) -> T) -> 
 
 /// Where a variable is when the run has come to its end, and what it holds.
 pub(crate) fn variable(
-    traced: &Traced,
+    traced: &Recording,
     variables: &Variables<'_>,
     path: &Path,
     name: &str,

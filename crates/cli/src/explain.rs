@@ -4,25 +4,26 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::thread;
 
 use afterimage_analyses::why::{Spot, Walk};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::WhyPlace;
 use afterimage_program::{Location, Names, SourceMap};
+use afterimage_replay::Recording;
 use afterimage_replay::paths::recorded_directory;
-use afterimage_replay::steps::{FileCheckpoints, Operators, Run, stopped_before};
+use afterimage_replay::steps::Operators;
 use afterimage_replay::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use anyhow::{Context, Result};
 
 use crate::input;
-use crate::lens::{Traced, traced_in};
+use crate::lens::{self, source_map, traced_in};
 use crate::source_lines::SourceLines;
 
 /// A recording that is asked about.
 pub(crate) struct Scene<'s, 'a> {
-    pub traced: &'a Traced,
+    pub traced: &'a Recording,
     pub names: &'a Names,
     source: &'s dyn Fn() -> &'a SourceMap<'a>,
     pub types: Types<'a>,
@@ -52,58 +53,41 @@ pub(crate) fn opened<R>(file: &Path, ask: impl FnOnce(&Scene<'_, '_>) -> Result<
         };
         (loaded, directory)
     });
-    let loaded = Arc::new(loaded?);
+    let loaded = loaded?;
     // What the source map lives with must be there until it is gone.
     let (with, known) = (OnceCell::new(), OnceLock::new());
     let source = || known.get_or_init(|| loaded.source_map());
     thread::scope(|scope| {
         // Where no thread can be had, who asks first reads them.
         let _ = thread::Builder::new().spawn_scoped(scope, source);
-        let traced = traced_in(file, recording, Arc::clone(&loaded), directory)?;
-        let names = traced.loaded.names_with(&source);
-        let (epochs, checkpoints) = (traced.epochs(file)?, traced.checkpoints()?);
-        let (traced, names, epochs, checkpoints) =
-            with.get_or_init(|| (traced, names, epochs, checkpoints));
-        let values = traced.values(epochs)?;
-        let opened = (traced, names, &source as _);
-        ask(&Scene::new(opened, &values, checkpoints.as_ref())?)
+        let traced = traced_in(file, recording, &loaded, directory)?;
+        let names = traced.module().names_with(&source);
+        let (traced, names) = with.get_or_init(|| (traced, names));
+        let values = lens::values(traced)?;
+        ask(&Scene::new((traced, names, &source), &values)?)
     })
 }
 
 /// Opens what a question about an opened recording needs, building it if it is not there yet, and asks.
 pub(crate) fn explain<R>(
-    file: &Path,
-    traced: &Traced,
+    traced: &Recording,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
 ) -> Result<R> {
-    let (names, epochs, checkpoints);
-    let source = traced.loaded.source_map();
-    names = traced.loaded.names(&source);
-    epochs = traced.epochs(file)?;
-    checkpoints = traced.checkpoints()?;
-    let values = traced.values(&epochs)?;
+    let names;
+    let source = source_map(traced);
+    names = traced.module().names(&source);
+    let values = lens::values(traced)?;
     let source = || &source;
-    let opened = (traced, &names, &source as _);
-    ask(&Scene::new(opened, &values, checkpoints.as_ref())?)
+    ask(&Scene::new((traced, &names, &source), &values)?)
 }
 
 impl<'s, 'a> Scene<'s, 'a> {
     fn new(
-        (traced, names, source): (&'a Traced, &'a Names, &'a dyn Fn() -> &'a SourceMap<'a>),
+        (traced, names, source): (&'a Recording, &'a Names, &'a dyn Fn() -> &'a SourceMap<'a>),
         values: &'s RecordedValues<'a>,
-        checkpoints: Option<&'a FileCheckpoints>,
     ) -> Result<Self> {
-        let loaded = &traced.loaded;
-        let end = traced.file.end()?;
-        let run = Run {
-            program: &loaded.program,
-            module: &loaded.bytes,
-            path: &traced.path,
-            continuations: &traced.path.segments().directory().continuations,
-            stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
-            checkpoints,
-            progress: &|_| {},
-        };
+        let loaded = traced.module();
+        let run = traced.run_from_checkpoints()?;
         Ok(Self {
             traced,
             names,
@@ -126,7 +110,7 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     fn operators(&self) -> &Operators<'a> {
         self.operators.get_or_init(|| {
-            let loaded = &self.traced.loaded;
+            let loaded = self.traced.module();
             Operators::new(&loaded.program, &loaded.bytes, self.source())
         })
     }
@@ -135,7 +119,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     pub(crate) fn walk(&self) -> Walk<'s, 'a> {
         Walk {
             values: self.values,
-            program: &self.traced.loaded.program,
+            program: self.traced.program(),
         }
     }
 
@@ -148,7 +132,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         let all = match counted.entry((function, op)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let program = &self.traced.loaded.program;
+                let program = self.traced.program();
                 new.insert(Executions::of(self.values, program, function, op)?)
             }
         };
@@ -212,7 +196,7 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     /// The source file that a function is from.
     pub(crate) fn path(&self, function: FuncId) -> Result<Option<&str>> {
-        let Some(known) = self.traced.loaded.program.function(function) else {
+        let Some(known) = self.traced.program().function(function) else {
             return Ok(None);
         };
         let operators = self.operators().of(function)?;

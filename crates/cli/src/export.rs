@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use afterimage_present::context_dot;
 use afterimage_present::export::{TimelineHead, collapsed, firefox, perfetto};
+use afterimage_replay::Recording;
 use afterimage_replay::paths::{
     CallLengths, ContextLimits, ContextTree, Timeline, TimelineLimits, Window,
 };
@@ -11,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::StretchArguments;
 use crate::exit::Exit;
-use crate::lens::{Traced, traced};
+use crate::lens::{source_map, traced};
 use crate::output::{say, write};
 
 /// Write the calls of a run for other tools: over time, or as a tree with counts
@@ -102,26 +103,26 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn export(arguments: &Arguments, traced: &Traced) -> Result<()> {
-    let source = traced.loaded.source_map();
-    let names = traced.loaded.names(&source);
-    if traced.path.length() == 0 {
+fn export(arguments: &Arguments, traced: &Recording) -> Result<()> {
+    let source = source_map(traced);
+    let names = traced.module().names(&source);
+    if traced.path()?.length() == 0 {
         bail!("the run executed no block, so there is nothing to export");
     }
-    let positions = traced.positions(&names, &source);
+    let positions = traced.positions(&names, &source)?;
     let window = arguments.stretch.window(&positions)?;
     let out = arguments.output.as_deref();
     match arguments.format {
         Format::Perfetto | Format::Firefox => {
             let limits = timeline_limits(arguments, traced, window)?;
-            let program = traced.file.meta()?.program_name;
+            let program = traced.file().meta()?.program_name;
             let head = TimelineHead {
                 program: &program,
                 names: &names,
                 window,
                 limits,
             };
-            let mut timeline = Timeline::new(&traced.path, window, limits);
+            let mut timeline = Timeline::new(traced.path()?, window, limits);
             write(out, false, |out| match arguments.format {
                 Format::Firefox => Ok(firefox(out, &head, &mut timeline)?),
                 _ => Ok(perfetto(out, &head, &mut timeline)?),
@@ -137,7 +138,7 @@ fn export(arguments: &Arguments, traced: &Traced) -> Result<()> {
                 depth: arguments.depth,
                 min: least.of(window.last - window.first + 1),
             };
-            let tree = ContextTree::new(&traced.path, window, limits)?;
+            let tree = ContextTree::new(traced.path()?, window, limits)?;
             write(out, false, |out| match arguments.format {
                 Format::Dot => Ok(context_dot(out, &tree, &names)?),
                 _ => Ok(collapsed(out, &tree, &names)?),
@@ -148,10 +149,10 @@ fn export(arguments: &Arguments, traced: &Traced) -> Result<()> {
 
 fn timeline_limits(
     arguments: &Arguments,
-    traced: &Traced,
+    traced: &Recording,
     window: Window,
 ) -> Result<TimelineLimits> {
-    let lengths = CallLengths::new(&traced.path, window)?;
+    let lengths = CallLengths::new(traced.path()?, window)?;
     let blocks = window.last - window.first + 1;
     let min = match arguments.min {
         Some(least) => least.of(blocks),

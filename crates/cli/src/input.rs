@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::ops::Deref;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use afterimage_present::grouped;
-use afterimage_program::{Names, ParseError, Program, SourceMap};
+use afterimage_program::{Module, SourceMap};
+use afterimage_replay::Recording;
 use afterimage_trace::{Kind as Section, TraceError, TraceFile, Writer, writer};
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::fs::OFlags;
@@ -18,8 +20,15 @@ use crate::output::{harmless, pasted, say};
 /// A program as it was given: its bytes, and what they mean.
 pub(crate) struct Loaded {
     pub path: PathBuf,
-    pub bytes: Vec<u8>,
-    pub program: Program,
+    pub module: Arc<Module>,
+}
+
+impl Deref for Loaded {
+    type Target = Module;
+
+    fn deref(&self) -> &Module {
+        &self.module
+    }
 }
 
 /// The programs of which it was said that part of their debug information cannot be read.
@@ -116,16 +125,11 @@ pub(crate) fn program(path: &Path) -> Result<Loaded> {
             })
         })?;
     }
-    let program = parse(&bytes).map_err(|e| cannot(e.into()))?;
+    let module = Module::parse(bytes).map_err(|e| cannot(e.into()))?;
     Ok(Loaded {
         path: path.to_owned(),
-        bytes,
-        program,
+        module: Arc::new(module),
     })
-}
-
-fn parse(bytes: &[u8]) -> Result<Program, ParseError> {
-    Program::parse(bytes)
 }
 
 /// Opens a recording.
@@ -175,76 +179,80 @@ pub(crate) fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> 
         ),
         error => anyhow::Error::new(error).context(path.display().to_string()),
     })?;
-    let program = parse(&bytes).with_context(|| format!("the program in {}", path.display()))?;
+    let module =
+        Module::parse(bytes).with_context(|| format!("the program in {}", path.display()))?;
     Ok(Loaded {
         path: path.to_owned(),
-        bytes,
-        program,
+        module: Arc::new(module),
     })
 }
 
 impl Loaded {
+    /// The program of a recording that is open.
+    pub(crate) fn of(recording: &Recording) -> Self {
+        Self {
+            path: recording.at().to_owned(),
+            module: Arc::clone(recording.module()),
+        }
+    }
+
     /// Where the program's code comes from. Prints what part of the debug information cannot be read, once for a program.
     pub(crate) fn source_map(&self) -> SourceMap<'_> {
-        let map = SourceMap::build(&self.bytes).preferring(|path| Path::new(path).is_file());
-        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.insert(self.path.clone()) {
-            self.say_what_is_foreign(&map);
-            self.say_what_is_unread(&map);
-        }
-        map
+        source_map(&self.path, &self.module)
     }
+}
 
-    fn say_what_is_foreign(&self, map: &SourceMap<'_>) {
-        /// The most functions that the message names.
-        const NAMED: usize = 3;
-        let foreign = map
-            .foreign()
-            .filter_map(|body| self.program.function_at(body.start));
-        let foreign = Vec::from_iter(foreign.map(|function| function.id));
-        if foreign.is_empty() {
-            return;
-        }
-        let names = self.names(map);
-        let mut named = Vec::from_iter(
-            foreign
-                .iter()
-                .take(NAMED)
-                .map(|id| harmless(names.function(*id))),
-        );
-        if foreign.len() > NAMED {
-            named.push(format!("{} more", grouped((foreign.len() - NAMED) as u64)));
-        }
-        say(format_args!(
-            "{}: the debug information of {} of {} functions does not belong to their code ({}): a tool rewrote the module and kept the old addresses; their lines and variables are left out; record the module as it was linked",
-            self.path.display(),
-            grouped(foreign.len() as u64),
-            grouped(map.described() as u64),
-            named.join(", "),
-        ));
+/// Where the code of a module comes from, which `name` is to say. Prints what part of the debug information cannot be read, once for a name.
+pub(crate) fn source_map<'a>(name: &Path, module: &'a Module) -> SourceMap<'a> {
+    let map = SourceMap::build(&module.bytes).preferring(|path| Path::new(path).is_file());
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.insert(name.to_owned()) {
+        say_what_is_foreign(name, module, &map);
+        say_what_is_unread(name, &map);
     }
+    map
+}
 
-    fn say_what_is_unread(&self, map: &SourceMap<'_>) {
-        let mut warnings = map.warnings();
-        let Some(first) = warnings.next() else {
-            return;
-        };
-        let more = match warnings.count() {
-            0 => String::new(),
-            more => format!(", and {more} more of the kind"),
-        };
-        say(format_args!(
-            "{}: part of the program's debug information cannot be read, so lines and functions may be missing: {first}{more}",
-            self.path.display()
-        ));
+fn say_what_is_foreign(name: &Path, module: &Module, map: &SourceMap<'_>) {
+    /// The most functions that the message names.
+    const NAMED: usize = 3;
+    let foreign = map
+        .foreign()
+        .filter_map(|body| module.program.function_at(body.start));
+    let foreign = Vec::from_iter(foreign.map(|function| function.id));
+    if foreign.is_empty() {
+        return;
     }
+    let names = module.names(map);
+    let mut named = Vec::from_iter(
+        foreign
+            .iter()
+            .take(NAMED)
+            .map(|id| harmless(names.function(*id))),
+    );
+    if foreign.len() > NAMED {
+        named.push(format!("{} more", grouped((foreign.len() - NAMED) as u64)));
+    }
+    say(format_args!(
+        "{}: the debug information of {} of {} functions does not belong to their code ({}): a tool rewrote the module and kept the old addresses; their lines and variables are left out; record the module as it was linked",
+        name.display(),
+        grouped(foreign.len() as u64),
+        grouped(map.described() as u64),
+        named.join(", "),
+    ));
+}
 
-    pub(crate) fn names(&self, source: &SourceMap<'_>) -> Names {
-        Names::build(&self.program, &self.bytes, source)
-    }
-
-    /// The same, where the source map may not be there yet.
-    pub(crate) fn names_with<'s>(&self, source: &dyn Fn() -> &'s SourceMap<'s>) -> Names {
-        Names::build_with(&self.program, &self.bytes, source)
-    }
+fn say_what_is_unread(name: &Path, map: &SourceMap<'_>) {
+    let mut warnings = map.warnings();
+    let Some(first) = warnings.next() else {
+        return;
+    };
+    let more = match warnings.count() {
+        0 => String::new(),
+        more => format!(", and {more} more of the kind"),
+    };
+    say(format_args!(
+        "{}: part of the program's debug information cannot be read, so lines and functions may be missing: {first}{more}",
+        name.display()
+    ));
 }

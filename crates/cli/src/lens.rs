@@ -1,21 +1,19 @@
-//! What commands that look at the path of a run have in common.
+//! Opening recordings for commands that look at the path of a run, and building what they need.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::path::Path;
+use std::sync::Arc;
 
-use afterimage_ids::{FuncId, OpId};
+use afterimage_ids::FuncId;
 use afterimage_present::{absent, grouped};
 use afterimage_profile::{Stop, stops};
-use afterimage_program::{BlockEnd, Names, OperatorIndex, SourceMap};
+use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_record::LivePath;
 use afterimage_replay::paths::{
-    FileSegments, NumberError, Numbering, PathFileError, Positions, RecordedDirectory,
-    RecordedPath, path_in_memory,
+    NumberError, Numbering, PathFileError, RecordedDirectory, RecordedPath, path_in_memory,
 };
-use afterimage_replay::steps::{FileCheckpoints, recorded_checkpoints};
-use afterimage_replay::values::{RecordedValues, recorded_values};
-use afterimage_trace::{Ending, Kind, Standing, TraceFile, TrapCode, Writer};
-use afterimage_wet::FileEpochs;
+use afterimage_replay::values::RecordedValues;
+use afterimage_replay::{Recording, RecordingError};
+use afterimage_trace::{Kind, TraceFile, Writer};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::Which;
@@ -24,47 +22,32 @@ use crate::input::{self, Loaded};
 use crate::output::{pasted, say};
 use crate::progress::Bar;
 
-/// A recording with its path.
-pub(crate) struct Traced {
-    /// Where the recording is.
-    pub at: PathBuf,
-    pub file: TraceFile,
-    /// It again, with the values that were built since it was opened.
-    with_values: OnceLock<TraceFile>,
-    pub loaded: Arc<Loaded>,
-    pub path: RecordedPath,
-    /// Only of a stretch of the path is there more than how many blocks it has.
-    pub is_stretch: bool,
-    /// Where the run ended.
-    pub stops: Vec<Stop>,
-}
-
 /// Opens a recording, and builds its path if that is not there yet.
-pub(crate) fn traced(at: &Path) -> Result<Traced> {
+pub(crate) fn traced(at: &Path) -> Result<Recording> {
     traced_with(at, build::path)
 }
 
 /// As [`traced`], for what needs all of the path.
-pub(crate) fn traced_whole(at: &Path) -> Result<Traced> {
+pub(crate) fn traced_whole(at: &Path) -> Result<Recording> {
     traced_with(at, build::whole_path)
 }
 
 fn traced_with(
     at: &Path,
     path: impl FnOnce(&Path, &TraceFile, &Loaded) -> Result<RecordedPath>,
-) -> Result<Traced> {
+) -> Result<Recording> {
     let file = input::recording(at)?;
-    let loaded = Arc::new(input::recorded_program(at, &file)?);
-    traced_of(at, file, loaded, path)
+    let loaded = input::recorded_program(at, &file)?;
+    traced_of(at, file, &loaded, path)
 }
 
 /// A recording whose program and directory were read already, with its path, which is built if it is not there yet.
 pub(crate) fn traced_in(
     at: &Path,
     file: TraceFile,
-    loaded: Arc<Loaded>,
+    loaded: &Loaded,
     directory: Result<Option<RecordedDirectory>, PathFileError>,
-) -> Result<Traced> {
+) -> Result<Recording> {
     traced_of(at, file, loaded, |at, file, loaded| {
         build::path_with(at, file, loaded, directory)
     })
@@ -73,24 +56,23 @@ pub(crate) fn traced_in(
 fn traced_of(
     at: &Path,
     file: TraceFile,
-    loaded: Arc<Loaded>,
+    loaded: &Loaded,
     path: impl FnOnce(&Path, &TraceFile, &Loaded) -> Result<RecordedPath>,
-) -> Result<Traced> {
-    let name = || at.display().to_string();
+) -> Result<Recording> {
     let path = match input::recorder(at, &file) {
-        Some(recorder) => so_far(at, &file, &loaded, recorder)?,
-        None => path(at, &file, &loaded)?,
+        Some(recorder) => so_far(at, &file, loaded, recorder)?,
+        None => path(at, &file, loaded)?,
     };
-    let stops = stops_of(&file, &loaded).with_context(name)?;
-    Ok(Traced {
-        at: at.to_owned(),
-        file,
-        with_values: OnceLock::new(),
-        loaded,
-        path,
-        is_stretch: false,
-        stops,
-    })
+    with_path(at, file, loaded, path)
+}
+
+/// A recording with this path. What is damaged at the end of its run is said now.
+fn with_path(at: &Path, file: TraceFile, loaded: &Loaded, path: RecordedPath) -> Result<Recording> {
+    let recording = Recording::of(at, file, Arc::clone(&loaded.module)).with_path(path);
+    recording
+        .stops()
+        .with_context(|| at.display().to_string())?;
+    Ok(recording)
 }
 
 /// The path of a run that goes on, as far as it is written: compacted in memory, for the file is not ours.
@@ -137,13 +119,13 @@ pub(crate) fn gaps(path: &RecordedPath) -> Option<&str> {
 pub(crate) fn unbuilt(
     at: &Path,
     wanted: impl FnOnce(u64, u64) -> Result<Option<(u64, u64)>>,
-) -> Result<Option<Traced>> {
+) -> Result<Option<Recording>> {
     let name = || at.display().to_string();
     let file = input::recording(at)?;
     if file.last(Kind::PATH_INDEX).is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
         return Ok(None);
     }
-    let loaded = Arc::new(input::recorded_program(at, &file)?);
+    let loaded = input::recorded_program(at, &file)?;
     let live = LivePath::open(&file, &loaded.bytes, &loaded.program).with_context(name)?;
     let Some(live) = live else { return Ok(None) };
     let longest = loaded.program.functions.iter().map(|f| f.cfg.blocks.len());
@@ -153,16 +135,7 @@ pub(crate) fn unbuilt(
     };
     let stretch = live.stretch(first, last).with_context(name)?;
     let path = path_in_memory(&file, stretch.directory, stretch.segments).with_context(name)?;
-    let stops = stops_of(&file, &loaded).with_context(name)?;
-    Ok(Some(Traced {
-        at: at.to_owned(),
-        file,
-        with_values: OnceLock::new(),
-        loaded,
-        path,
-        is_stretch: true,
-        stops,
-    }))
+    with_path(at, file, &loaded, path).map(Some)
 }
 
 pub(crate) fn stops_of(file: &TraceFile, loaded: &Loaded) -> Result<Vec<Stop>> {
@@ -173,130 +146,46 @@ pub(crate) fn stops_of(file: &TraceFile, loaded: &Loaded) -> Result<Vec<Stop>> {
     Ok(stops(&loaded.program, &index, &end)?)
 }
 
-/// The operator with which a run ended, by trapping.
-pub(crate) struct Trapped {
-    function: FuncId,
-    op: OpId,
-    time: u64,
-    /// Why, in words.
-    pub why: String,
+/// The values of a recording, built if they are not there yet.
+pub(crate) fn values(recording: &Recording) -> Result<RecordedValues<'_>> {
+    let at = recording.at();
+    input::ended(at)?;
+    complete(at, recording.path()?).with_context(|| at.display().to_string())?;
+    match recording.epochs() {
+        Err(RecordingError::NoValues) => {
+            let loaded = Loaded::of(recording);
+            build::values(at, &recording.newest(), &loaded, recording.path()?)?;
+        }
+        found => {
+            found.with_context(|| at.display().to_string())?;
+        }
+    }
+    Ok(recording.values()?)
 }
 
-impl Trapped {
-    /// Whether it is this operator, when its block is executed at a time.
-    pub(crate) fn is_at(&self, function: FuncId, op: OpId, time: u64) -> bool {
-        (self.function, self.op, self.time) == (function, op, time)
+/// The values of a recording, if they were built.
+pub(crate) fn values_if_built(recording: &Recording) -> Result<Option<RecordedValues<'_>>> {
+    match recording.values() {
+        Err(RecordingError::NoValues) => Ok(None),
+        found => Ok(Some(found?)),
     }
 }
 
-impl Traced {
-    /// What trapped, if the run ended so.
-    pub(crate) fn trapped(&self) -> Result<Option<Trapped>> {
-        let end = self.file.end()?;
-        let why = match end.map(|end| end.ending) {
-            Some(Ending::Trapped {
-                code: TrapCode::Other,
-                message,
-            }) => message,
-            Some(Ending::Trapped { code, .. }) => code.to_string(),
-            _ => return Ok(None),
-        };
-        Ok(self.stood()?.map(|(function, op)| Trapped {
-            function,
-            op,
-            time: self.path.length(),
-            why,
-        }))
-    }
+/// Where the code of a recording's program comes from. Prints what part of the debug information cannot be read, once.
+pub(crate) fn source_map(recording: &Recording) -> SourceMap<'_> {
+    input::source_map(recording.at(), recording.module())
+}
 
-    /// The operator before or in which the run ended, in its last block: where it trapped, called the host, which did not return, or was stopped.
-    pub(crate) fn stood(&self) -> Result<Option<(FuncId, OpId)>> {
-        let Some(end) = self.file.end()? else {
-            return Ok(None);
-        };
-        let mut frames = end.frames.iter();
-        let frame = frames.find(|frame| frame.standing != Standing::NotEntered);
-        Ok(frame.zip(self.stops.first()).and_then(|(frame, stop)| {
-            let op = match frame.standing {
-                Standing::At => OpId::from_u32(stop.next.as_u32().checked_sub(1)?),
-                Standing::Before | Standing::NotEntered => stop.next,
-            };
-            let function = self.loaded.program.function(stop.function)?;
-            (function.block_of(op) == Some(stop.block)).then_some((stop.function, op))
-        }))
+/// A function that the module defines, by what a user calls it.
+pub(crate) fn function(recording: &Recording, names: &Names, text: &str) -> Result<FuncId> {
+    let function = names.find(text)?;
+    if recording.program().function(function).is_none() {
+        bail!(
+            "{} is imported, so the path has nothing of it; see its callers",
+            names.function(function)
+        );
     }
-
-    /// The operator in which the run ended, with the time of its block: as [`stood`](Self::stood), and what threw an exception that nothing caught. The functions that this left are not
-    /// known to the recording, but nothing is executed behind it.
-    pub(crate) fn ended_in(&self) -> Result<Option<(u64, FuncId, OpId)>> {
-        let length = self.path.length();
-        let end = self.file.end()?.map(|end| end.ending);
-        if !matches!(end, Some(Ending::Exception { .. })) {
-            return Ok(self.stood()?.map(|(function, op)| (length, function, op)));
-        }
-        let Some(last) = self.path.cursor().seek(length)? else {
-            return Ok(None);
-        };
-        let node = &self.path.nodes()[last.node];
-        let function = self.loaded.program.function(node.function);
-        let block = function.zip(node.blocks.last());
-        let block = block.and_then(|(function, &block)| function.cfg.blocks.get(block));
-        let block = block.filter(|block| block.end == BlockEnd::Throw);
-        Ok(block.and_then(|block| {
-            let op = OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?);
-            Some((length, node.function, op))
-        }))
-    }
-
-    /// Its values, built if they are not there yet.
-    pub(crate) fn epochs(&self, at: &Path) -> Result<FileEpochs> {
-        input::ended(at)?;
-        let epochs = build::values(at, &input::recording(at)?, &self.loaded, &self.path)?;
-        if self.with_values.get().is_none() {
-            // Nobody else sets it.
-            let _ = self.with_values.set(input::recording(at)?);
-        }
-        Ok(epochs)
-    }
-
-    /// The file, with what [`epochs`](Self::epochs) may have added to it since it was opened.
-    pub(crate) fn newest(&self) -> &TraceFile {
-        self.with_values.get().unwrap_or(&self.file)
-    }
-
-    /// From where its run can be followed besides its beginning.
-    pub(crate) fn checkpoints(&self) -> Result<Option<FileCheckpoints>> {
-        Ok(recorded_checkpoints(self.newest(), &self.path)?)
-    }
-
-    /// Asks them.
-    pub(crate) fn values<'a>(&'a self, epochs: &'a FileEpochs) -> Result<RecordedValues<'a>> {
-        let Loaded { program, bytes, .. } = &*self.loaded;
-        Ok(recorded_values(program, bytes, &self.path, epochs)?)
-    }
-
-    /// Finds positions in the run.
-    pub(crate) fn positions<'a>(
-        &'a self,
-        names: &'a Names,
-        source: &'a SourceMap<'a>,
-    ) -> Positions<'a, FileSegments> {
-        let Loaded { program, bytes, .. } = &*self.loaded;
-        Positions::new(&self.path, program, bytes, names, source, &self.stops)
-            .numbered(numbering(&self.path))
-    }
-
-    /// A function that the module defines, by what a user calls it.
-    pub(crate) fn function(&self, names: &Names, text: &str) -> Result<FuncId> {
-        let function = names.find(text)?;
-        if self.loaded.program.function(function).is_none() {
-            bail!(
-                "{} is imported, so the path has nothing of it; see its callers",
-                names.function(function)
-            );
-        }
-        Ok(function)
-    }
+    Ok(function)
 }
 
 /// Which calls of the whole run those of the path are.

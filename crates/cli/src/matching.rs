@@ -8,13 +8,14 @@ use afterimage_analyses::matching::{
     Sketched, TruthSide, accuracy, divergences, match_runs, same_names, version,
 };
 use afterimage_present::{MatchReport, MatchSide, match_csv, match_json, match_text};
+use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::rows;
 use crate::exit::Exit;
 use crate::given::{endings, say_if_given_otherwise};
-use crate::lens::{Traced, traced_whole};
+use crate::lens::{source_map, traced_whole};
 use crate::output::{Color, say, write};
 use crate::steps::{follow, follow_telling};
 
@@ -73,7 +74,7 @@ enum Format {
 /// Follows two runs at the same time and sketches their statements.
 pub(crate) fn sketched(
     [at_a, at_b]: [&Path; 2],
-    [a, b]: [&Traced; 2],
+    [a, b]: [&Recording; 2],
 ) -> Result<(Sketched, Sketched)> {
     let (of_a, of_b) = thread::scope(|scope| {
         let quietly = || follow_telling(b, &|_| {}, |run, log| Ok(version(run, log)?));
@@ -109,7 +110,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             of_b.words(),
         ));
     }
-    let sources = (a.loaded.source_map(), b.loaded.source_map());
+    let sources = (source_map(&a), source_map(&b));
     if arguments.check {
         for (at, source) in [(&arguments.a, &sources.0), (&arguments.b, &sources.1)] {
             if source.files().is_empty() {
@@ -121,12 +122,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         }
     }
     let (of_a, of_b) = sketched([&arguments.a, &arguments.b], [&a, &b])?;
-    let names = (a.loaded.names(&sources.0), b.loaded.names(&sources.1));
-    let same = same_names((&a.loaded.program, &names.0), (&b.loaded.program, &names.1));
+    let names = (a.module().names(&sources.0), b.module().names(&sources.1));
+    let same = same_names((a.program(), &names.0), (b.program(), &names.1));
     let hint = (!arguments.no_names).then_some(&same);
     let (found, diverging) = follow(&a, |run_a, _| {
         follow(&b, |run_b, _| {
-            let logs = (|| a.file.log(), || b.file.log());
+            let logs = (|| a.file().log(), || b.file().log());
             let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
             let found = match_runs([&of_a, &of_b], hint, runs)?;
             let diverging = divergences([&of_a, &of_b], &found, runs)?;
@@ -141,8 +142,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         )
     });
     let operators = (
-        Operators::new(&a.loaded.program, &a.loaded.bytes, &sources.0),
-        Operators::new(&b.loaded.program, &b.loaded.bytes, &sources.1),
+        Operators::new(a.program(), a.bytes(), &sources.0),
+        Operators::new(b.program(), b.bytes(), &sources.1),
     );
     let texts = [&arguments.a, &arguments.b].map(|path| path.display().to_string());
     let report = MatchReport {
@@ -185,14 +186,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 fn truth<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     names: &'a afterimage_program::Names,
     source: &'a afterimage_program::SourceMap<'a>,
     sketched: &'a Sketched,
 ) -> TruthSide<'a> {
     TruthSide {
-        program: &traced.loaded.program,
-        module: &traced.loaded.bytes,
+        program: traced.program(),
+        module: traced.bytes(),
         names,
         source,
         sketched,

@@ -7,16 +7,16 @@ use afterimage_present::{
     MemoryPlace, PresentError, StepScene, Stretch, grouped, memory_json, memory_text, steps_json,
     steps_text,
 };
+use afterimage_replay::Recording;
 use afterimage_replay::paths::{At as Moment, Window};
 use afterimage_replay::steps::{
     At, LARGEST_RANGE, Level, Operators, Range, Steps, Wanted, Within, memory_at,
 };
-use afterimage_replay::values::recorded_epochs;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
-use crate::lens::{Traced, traced_whole};
+use crate::lens::{self, source_map, traced_whole};
 use crate::output::write;
 use crate::steps::follow;
 
@@ -111,8 +111,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
-    let loaded = &traced.loaded;
+fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+    let loaded = traced.module();
     if arguments.all && arguments.at.is_some() && arguments.var.is_none() {
         bail!("--all shows the whole run, so leave --at out");
     }
@@ -123,13 +123,13 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
             arguments.memory
         );
     }
-    let source = loaded.source_map();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     let at = match &arguments.at {
         None => At::End,
         Some(text) if text.trim() == "end" => At::End,
         Some(text) => {
-            let moment = traced.positions(&names, &source).moment(text);
+            let moment = traced.positions(&names, &source)?.moment(text);
             At::Before(moment.with_context(|| format!("--at {text}"))?)
         }
     };
@@ -173,9 +173,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     if arguments.all {
         return accesses(arguments, traced, &scene, range, &place);
     }
-    let epochs = recorded_epochs(traced.newest(), &traced.path)?;
-    let values = epochs.as_ref().map(|epochs| traced.values(epochs));
-    let values = values.transpose()?;
+    let values = lens::values_if_built(traced)?;
     let answer = follow(traced, |run, log| {
         Ok(memory_at(run, log, values.as_ref(), range, at)?)
     })?;
@@ -192,12 +190,13 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
 }
 
 /// The operator that is about to be executed at a moment within a block.
-fn before(traced: &Traced, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
+fn before(traced: &Recording, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
     let At::Before(Moment { time, op: Some(op) }) = at else {
         return Ok(None);
     };
-    let visit = traced.path.cursor().seek(time)?;
-    let function = visit.map(|visit| traced.path.nodes()[visit.node].function);
+    let path = traced.path()?;
+    let visit = path.cursor().seek(time)?;
+    let function = visit.map(|visit| path.nodes()[visit.node].function);
     let found = function.map(|function| operators.get(function, op));
     Ok(found.transpose()?.flatten().map(|found| found.offset))
 }
@@ -205,12 +204,12 @@ fn before(traced: &Traced, operators: &Operators<'_>, at: At) -> Result<Option<O
 /// Every read and write of the bytes.
 fn accesses(
     arguments: &Arguments,
-    traced: &Traced,
+    traced: &Recording,
     scene: &StepScene<'_>,
     range: Range,
     place: &MemoryPlace,
 ) -> Result<()> {
-    let length = traced.path.length();
+    let length = traced.path()?.length();
     let call = place.variable.as_ref().and_then(|v| v.call.as_ref());
     let whole = Window {
         first: 1,

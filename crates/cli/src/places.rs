@@ -7,11 +7,11 @@ use afterimage_present::{grouped, shell_word};
 use afterimage_profile::location::{Form, Occurrence, Place, form, split_occurrence};
 use afterimage_profile::{Resolver, Source, operator_texts, readable};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
+use afterimage_replay::Recording;
 use afterimage_replay::paths::{PathFileError, PositionError};
 use afterimage_replay::values::{Execution, Executions, Operand, RecordedValues, Types};
 use anyhow::{Context, Error, Result, anyhow, bail};
 
-use crate::lens::Traced;
 use crate::output::{pasted, say};
 
 /// A statement of the program.
@@ -61,7 +61,7 @@ impl Chosen<'_> {
     /// The number of the execution, and the execution itself. Nothing, if the run ended before it.
     pub fn get<'a>(
         &self,
-        traced: &'a Traced,
+        traced: &'a Recording,
         values: &RecordedValues<'a>,
     ) -> Result<Option<Execution>> {
         let (all, count) = executions(traced, values, self.site)?;
@@ -78,7 +78,7 @@ impl Chosen<'_> {
 
 /// The statements at a place: those of a source line, one operator, or the first of a function.
 pub(crate) fn statements<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     names: &'a Names,
     source: &'a SourceMap<'a>,
     types: &Types<'_>,
@@ -86,7 +86,7 @@ pub(crate) fn statements<'a>(
 ) -> Result<Sites> {
     let mut found = nameless_statements(traced, names, source, types, text)?;
     let offsets = Vec::from_iter(found.sites.iter().map(|site| site.offset));
-    let texts = operator_texts(&traced.loaded.bytes, &offsets)?;
+    let texts = operator_texts(traced.bytes(), &offsets)?;
     for (site, text) in found.sites.iter_mut().zip(texts) {
         site.text = readable(text.trim());
     }
@@ -107,13 +107,13 @@ pub(crate) fn is_moment(text: &str) -> bool {
 
 /// The same without their texts, for which the module has to be gone through.
 pub(crate) fn nameless_statements<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     names: &'a Names,
     source: &'a SourceMap<'a>,
     types: &Types<'_>,
     text: &str,
 ) -> Result<Sites> {
-    let loaded = &traced.loaded;
+    let loaded = traced.module();
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, names, source);
     let resolved = resolver.location(text);
     if resolved.is_err() && is_moment(text) {
@@ -227,7 +227,7 @@ pub(crate) fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
 /// Which executions a user named, in the order of time: of a line those of the k-th arrival, of a function the first of each
 /// statement in the k-th call, of an operator or a column the k-th of each statement. At least one.
 pub(crate) fn chosen<'f, 'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     found: &'f Sites,
@@ -236,7 +236,7 @@ pub(crate) fn chosen<'f, 'a>(
     let mut chosen = Vec::new();
     match found.counts {
         Counts::Whole => {
-            for step in traced.positions(names, source).executed(at)? {
+            for step in traced.positions(names, source)?.executed(at)? {
                 let mut sites = found.sites.iter();
                 let is_here = |site: &&Site| (site.function, site.op) == (step.function, step.op);
                 let Some(site) = sites.find(is_here) else {
@@ -299,11 +299,11 @@ fn other_executions(at: &str) -> String {
 
 /// The executions of a statement. The last one is not among them if the run ended before it.
 pub(crate) fn executions<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     values: &RecordedValues<'a>,
     site: &Site,
 ) -> Result<(Executions<'a>, u64)> {
-    let program = &traced.loaded.program;
+    let program = traced.program();
     let all = Executions::of(values, program, site.function, site.op)?;
     let by = |time| Ok(all.by(time)?);
     let count = reached(traced, (site.function, site.op), all.count(), by)?;
@@ -313,19 +313,19 @@ pub(crate) fn executions<'a>(
 /// How many of the executions of an operator's block came to the operator: `count`, or one less if the run ended in the last one before it. `by` tells how
 /// many of the block's there were at a time and before.
 pub(crate) fn reached(
-    traced: &Traced,
+    traced: &Recording,
     (function, op): (FuncId, OpId),
     count: u64,
     by: impl FnOnce(u64) -> Result<u64>,
 ) -> Result<u64> {
-    if let Some(stop) = traced.stops.first()
+    if let Some(stop) = traced.stops()?.first()
         && stop.function == function
         && op >= stop.next
         && count > 0
     {
-        let known = traced.loaded.program.function(function);
+        let known = traced.program().function(function);
         let block = known.and_then(|function| function.block_of(op));
-        if block == Some(stop.block) && by(traced.path.length().saturating_sub(1))? < count {
+        if block == Some(stop.block) && by(traced.path()?.length().saturating_sub(1))? < count {
             return Ok(count - 1);
         }
     }

@@ -6,6 +6,7 @@ use afterimage_present::{
     RedundancyOf, RedundancyReport, RedundancyScene, StepScene, redundancy_csv, redundancy_json,
     redundancy_text,
 };
+use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
@@ -14,7 +15,7 @@ use crate::build::Lens;
 use crate::dataflow::run_calls;
 use crate::early;
 use crate::exit::Exit;
-use crate::lens::{Traced, traced};
+use crate::lens::{self, source_map, traced};
 use crate::output::{say, write};
 use crate::progress::Bar;
 use crate::steps::follow;
@@ -88,9 +89,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
-    let loaded = &traced.loaded;
-    let source = loaded.source_map();
+fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+    let loaded = traced.module();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let scene = RedundancyScene {
@@ -102,10 +103,10 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
             style: arguments.report.style(),
         },
         program: &loaded.program,
-        paths: traced.path.nodes(),
+        paths: traced.path()?.nodes(),
     };
     let function = arguments.function.as_deref();
-    let function = function.map(|text| traced.function(&names, text));
+    let function = function.map(|text| lens::function(traced, &names, text));
     let function = function.transpose()?;
     let of = match arguments.expressions {
         true => RedundancyOf::Expressions,

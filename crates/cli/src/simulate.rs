@@ -9,15 +9,17 @@ use afterimage_analyses::simulate::{
     simulate, stored_simulations,
 };
 use afterimage_present::{MissReport, StepScene, grouped, misses_csv, misses_json, misses_text};
+use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{Traced, traced_whole};
+use crate::lens::{source_map, traced_whole};
 use crate::output::{say, write};
 use crate::steps::follow;
+use afterimage_replay::paths::RecordedPath;
 
 /// Simulate branch predictors and caches: which branches were mispredicted, which loads and stores missed
 ///
@@ -139,9 +141,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Traced, specs: &[Spec]) -> Result<()> {
+fn answer(arguments: &Arguments, traced: &Recording, specs: &[Spec]) -> Result<()> {
     let at = &arguments.report.file;
-    let is_live = input::recorder(at, &traced.file).is_some();
+    let is_live = input::recorder(at, traced.file()).is_some();
     if is_live && (arguments.at.is_some() || arguments.worst) {
         bail!(
             "it is still being recorded, so no history can be kept in it yet; ask again when the program has ended, or without --at and --worst"
@@ -154,9 +156,13 @@ fn answer(arguments: &Arguments, traced: &Traced, specs: &[Spec]) -> Result<()> 
         };
         let specs = if specs.is_empty() { &default } else { specs };
         let summaries = follow(traced, |run, log| {
-            Ok(simulate(run, log, &traced.stops, specs, &mut |_, _, _| {
-                Ok(())
-            })?)
+            Ok(simulate(
+                run,
+                log,
+                traced.stops()?,
+                specs,
+                &mut |_, _, _| Ok(()),
+            )?)
         })?;
         return shown(arguments, traced, &summaries);
     }
@@ -178,20 +184,20 @@ fn answer(arguments: &Arguments, traced: &Traced, specs: &[Spec]) -> Result<()> 
 }
 
 /// Says that a recording was cut off before its path ends.
-fn say_cut(traced: &Traced, summary: &Summary) {
-    if summary.blocks < traced.path.length() {
+fn say_cut(path: &RecordedPath, summary: &Summary) {
+    if summary.blocks < path.length() {
         say(format_args!(
             "the recording was cut off: its log ends at t={}, its path at t={}; what follows is about the run up to there",
             grouped(summary.blocks),
-            grouped(traced.path.length())
+            grouped(path.length())
         ));
     }
 }
 
 /// Writes what was found.
-fn shown(arguments: &Arguments, traced: &Traced, summaries: &[Summary]) -> Result<()> {
-    let loaded = &traced.loaded;
-    let source = loaded.source_map();
+fn shown(arguments: &Arguments, traced: &Recording, summaries: &[Summary]) -> Result<()> {
+    let loaded = traced.module();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let scene = StepScene {
@@ -202,7 +208,7 @@ fn shown(arguments: &Arguments, traced: &Traced, summaries: &[Summary]) -> Resul
         style: arguments.report.style(),
     };
     if let Some(summary) = summaries.first() {
-        say_cut(traced, summary);
+        say_cut(traced.path()?, summary);
     }
     let by = match arguments.by {
         Some(By::Line) => MissesBy::Line,

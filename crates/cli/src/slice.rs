@@ -20,7 +20,8 @@ use afterimage_present::{
 use afterimage_profile::Line;
 use afterimage_profile::operator_texts;
 use afterimage_program::{Names, SourceMap};
-use afterimage_replay::steps::{FileCheckpoints, Operators, Range, Run, stopped_before};
+use afterimage_replay::Recording;
+use afterimage_replay::steps::{FileCheckpoints, Operators, Range, Run};
 use afterimage_replay::values::{HostReads, RecordedValues};
 use anyhow::{Context, Result, bail};
 use clap::{Args, FromArgMatches};
@@ -31,7 +32,7 @@ use crate::early;
 use crate::exit::Exit;
 use crate::explain::explain;
 use crate::input;
-use crate::lens::{Traced, traced_whole};
+use crate::lens::{self, source_map, traced_whole};
 use crate::memory::addresses;
 use crate::output::{SourceFiles, say, write};
 use crate::places::and_why_not;
@@ -248,31 +249,26 @@ impl Arguments {
 /// Finds the slice, and has `writing` call what writes it.
 fn answer(
     arguments: &Arguments,
-    traced: &Traced,
+    traced: &Recording,
     writing: impl FnOnce(&mut dyn FnMut(&mut dyn Write) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
-    let loaded = &traced.loaded;
-    let epochs = match arguments.saved {
-        None => Some(traced.epochs(&arguments.report.file)?),
+    let loaded = traced.module();
+    let values = match arguments.saved {
+        None => Some(lens::values(traced)?),
         Some(_) => None,
     };
     let checkpoints = match arguments.is_near() {
         true => traced.checkpoints()?,
         false => None,
     };
-    let values = epochs.as_ref().map(|epochs| traced.values(epochs));
-    let values = values.transpose()?;
-    let source = loaded.source_map();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     let saved = match (&arguments.saved, &values) {
-        (None, Some(values)) => {
-            let checkpoints = checkpoints.as_ref();
-            asked(arguments, traced, (values, checkpoints), (&names, &source))?
-        }
+        (None, Some(values)) => asked(arguments, traced, (values, checkpoints), (&names, &source))?,
         (name, _) => kept::named(traced, name.as_deref().unwrap_or_default())?,
     };
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
-    let report = SliceReport::new(&saved.slice, &loaded.program, &traced.path, &operators)?;
+    let report = SliceReport::new(&saved.slice, &loaded.program, traced.path()?, &operators)?;
     let lines = saved.offsets.iter();
     let lines = lines.filter_map(|&offset| source.locate(offset).map(Line::from));
     let mut lines = Vec::from_iter(lines);
@@ -330,12 +326,12 @@ fn answer(
     told
 }
 
-fn chain(arguments: &Arguments, traced: &Traced, out: &mut dyn Write) -> Result<()> {
+fn chain(arguments: &Arguments, traced: &Recording, out: &mut dyn Write) -> Result<()> {
     let file = &arguments.report.file;
     let at = arguments.at.as_deref().unwrap_or_default();
     let operand = arguments.operand.as_deref();
     writeln!(out)?;
-    explain(file, traced, |scene| {
+    explain(traced, |scene| {
         why::chain(out, file, scene, at, (arguments.var.as_deref(), operand))
             .map_err(|error| and_why_not(error, file, at))
     })
@@ -344,7 +340,7 @@ fn chain(arguments: &Arguments, traced: &Traced, out: &mut dyn Write) -> Result<
 /// The slice that is asked for, from the recording if it is kept there.
 fn asked<'a>(
     arguments: &Arguments,
-    traced: &'a Traced,
+    traced: &'a Recording,
     (values, checkpoints): (&RecordedValues<'a>, Option<&'a FileCheckpoints>),
     scene: (&'a Names, &'a SourceMap<'a>),
 ) -> Result<SavedSlice> {
@@ -400,7 +396,7 @@ fn asked<'a>(
             let slice = match near(arguments, traced, (values, checkpoints), &question)? {
                 Some(slice) => slice,
                 None => follow_for(traced, "slicing", |run, log| {
-                    let logs = [log, traced.file.log()?];
+                    let logs = [log, traced.file().log()?];
                     Ok(slices::answer(run, logs, &question)?)
                 })?,
             };
@@ -408,7 +404,7 @@ fn asked<'a>(
                 question,
                 about,
                 offsets,
-                path: kept::identity(&traced.path),
+                path: kept::identity(traced.path()?),
                 slice,
             }
         }
@@ -422,23 +418,17 @@ const NEAR: usize = 10_000;
 /// A slice of a depth, without following the run, if that can be.
 fn near<'a>(
     arguments: &Arguments,
-    traced: &'a Traced,
+    traced: &'a Recording,
     (values, checkpoints): (&RecordedValues<'a>, Option<&'a FileCheckpoints>),
     question: &slices::Question,
 ) -> Result<Option<Slice>> {
     if !arguments.is_near() {
         return Ok(None);
     }
-    let loaded = &traced.loaded;
-    let end = traced.file.end()?;
+    let loaded = traced.module();
     let run = Run {
-        program: &loaded.program,
-        module: &loaded.bytes,
-        path: &traced.path,
-        continuations: &traced.path.segments().directory().continuations,
-        stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
         checkpoints,
-        progress: &|_| {},
+        ..traced.run()?
     };
     let host = HostReads::new(values, run, traced.newest());
     let (follows, criteria) = (question.follows, &question.criteria);
@@ -511,7 +501,7 @@ impl Arguments {
 }
 
 /// The dependences between statements that were exercised.
-fn edges(traced: &Traced, question: &slices::Question) -> Result<BTreeSet<Edge>> {
+fn edges(traced: &Recording, question: &slices::Question) -> Result<BTreeSet<Edge>> {
     follow_for(traced, "collecting dependences", |run, log| {
         Ok(exercised_of(run, log, question)?)
     })

@@ -3,6 +3,7 @@
 use afterimage_ids::FuncId;
 use afterimage_present::{state_json, state_text};
 use afterimage_program::{Names, Program, SourceMap, demangle};
+use afterimage_replay::Recording;
 use afterimage_replay::paths::At;
 use afterimage_replay::state::{
     Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Halt, Limits, Local,
@@ -18,7 +19,7 @@ use crate::arguments::ReportArguments;
 use crate::ended::{self, results, stood};
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{Traced, traced_whole};
+use crate::lens::{self, source_map, traced_whole};
 use crate::output::write;
 use crate::steps::follow;
 
@@ -89,16 +90,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
-    let loaded = &traced.loaded;
-    let source = loaded.source_map();
+fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+    let loaded = traced.module();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     let At { time, op } = match stood(traced, &arguments.at)? {
         Some(stood) => stood,
-        None => traced.positions(&names, &source).moment(&arguments.at)?,
+        None => traced.positions(&names, &source)?.moment(&arguments.at)?,
     };
-    let epochs = traced.epochs(&arguments.report.file)?;
-    let values = traced.values(&epochs)?;
+    let values = lens::values(traced)?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let most = match arguments.frame {
         Some(frame) => frame.saturating_add(1),
@@ -112,7 +112,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     }
     let scene = Scene {
         arguments,
-        length: traced.path.length(),
+        length: traced.path()?.length(),
         program: &loaded.program,
         names: &names,
         operators: Operators::new(&loaded.program, &loaded.bytes, &source),
@@ -128,7 +128,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let report = scene.told(traced)?;
     // Where the run stood when it ended is shown, unless it returned.
     let results = match arguments.at.trim() {
-        "end" => results(&traced.file)?,
+        "end" => results(traced.file())?,
         _ => None,
     };
     write(arguments.report.output.as_deref(), false, |out| {
@@ -170,7 +170,7 @@ struct Scene<'s, 'a> {
 
 impl<'a> Scene<'_, 'a> {
     /// The report: by the trace alone if that is enough, otherwise by following the run to the moment.
-    fn told(&self, traced: &Traced) -> Result<StateReport> {
+    fn told(&self, traced: &Recording) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
         if let Some(report) = self.report(&recorded, &recorded, &|| recorded.is_enough())? {
             return Ok(report);

@@ -8,6 +8,7 @@ use afterimage_present::{
     calls_in_json, calls_in_text, grouped, steps_binary, steps_json, steps_text, trace_binary,
     trace_json, trace_text,
 };
+use afterimage_replay::Recording;
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
     Window, last, time_of,
@@ -21,7 +22,7 @@ use anyhow::{Context, Result, bail};
 use crate::arguments::{ReportArguments, StretchArguments, entries, window};
 use crate::ended::{self, results};
 use crate::exit::Exit;
-use crate::lens::{Traced, numbering, traced, unbuilt};
+use crate::lens::{self, numbering, source_map, traced, unbuilt};
 use crate::output::{SourceFiles, write};
 use crate::steps::follow;
 
@@ -139,17 +140,18 @@ impl Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check(&arguments)?;
-    let traced = match stretch_of_words(&arguments)? {
-        Some(traced) => traced,
-        None => traced(&arguments.report.file)?,
+    let (traced, is_stretch) = match stretch_of_words(&arguments)? {
+        Some(traced) => (traced, true),
+        None => (traced(&arguments.report.file)?, false),
     };
-    shown(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
+    shown(&arguments, &traced, is_stretch)
+        .with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }
 
 /// What is asked for, from the words of a path that is not compacted: there is no need to compact all of it if times say
 /// what is wanted, and it may be a run that goes on.
-fn stretch_of_words(arguments: &Arguments) -> Result<Option<Traced>> {
+fn stretch_of_words(arguments: &Arguments) -> Result<Option<Recording>> {
     let StretchArguments { from, to } = &arguments.stretch;
     let blocks = arguments.level == Level::Block;
     // When activations that are open began is not in the words.
@@ -212,13 +214,14 @@ fn check(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
-    let source = traced.loaded.source_map();
-    let names = traced.loaded.names(&source);
+/// Of a stretch of a path there is no more than how many blocks the run has.
+fn shown(arguments: &Arguments, traced: &Recording, is_stretch: bool) -> Result<()> {
+    let source = source_map(traced);
+    let names = traced.module().names(&source);
     let function = arguments.function.as_deref();
-    let function = function.map(|text| traced.function(&names, text));
-    let positions = traced.positions(&names, &source);
-    if traced.path.length() == 0 {
+    let function = function.map(|text| lens::function(traced, &names, text));
+    let positions = traced.positions(&names, &source)?;
+    if traced.path()?.length() == 0 {
         bail!("the run executed no block, so there is nothing to trace");
     }
     let (window, within) = match step_level(arguments.level) {
@@ -231,18 +234,19 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
         function: function.transpose()?,
     };
     if let Some(function) = stretch.function
-        && !(arguments.level == Level::Statement && is_open(&traced.path, function, window.first)?)
+        && !(arguments.level == Level::Statement
+            && is_open(traced.path()?, function, window.first)?)
     {
-        executed(&traced.path, function, window, names.function(function))?;
+        executed(traced.path()?, function, window, names.function(function))?;
     }
     let out = arguments.report.output.as_deref();
-    let places = Places::new(&traced.loaded.program, &traced.loaded.bytes, &source);
+    let places = Places::new(traced.program(), traced.bytes(), &source);
     let scene = Scene {
-        path: &traced.path,
+        path: traced.path()?,
         names: &names,
         places: &places,
         sources: &SourceFiles,
-        left_out: &traced.path.segments().directory().left_out,
+        left_out: &traced.path()?.segments().directory().left_out,
         style: arguments.report.style(),
     };
     let mut limit = arguments.entries();
@@ -254,12 +258,12 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
             function: stretch.function,
             range: None,
         };
-        let operators = Operators::new(&traced.loaded.program, &traced.loaded.bytes, &source);
+        let operators = Operators::new(traced.program(), traced.bytes(), &source);
         let scene = StepScene {
             names: &names,
             operators: &operators,
             source: &source,
-            memories: traced.loaded.program.memories,
+            memories: traced.program().memories,
             style: arguments.report.style(),
         };
         return statements(
@@ -279,7 +283,7 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
         };
         if let Some(unit) = unit {
             let function = stretch.function;
-            stretch.window = last(&traced.path, window, function, unit, entries)?;
+            stretch.window = last(traced.path()?, window, function, unit, entries)?;
         }
         limit = limit.filter(|&limit| limit < entries);
     }
@@ -291,7 +295,7 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
             Level::Call => calls(arguments, out, &scene, &stretch, limit)?,
         };
         // After a stretch only the number of blocks is known.
-        let unknown = traced.is_stretch && arguments.level != Level::Block;
+        let unknown = is_stretch && arguments.level != Level::Block;
         let rest = rest.map(|rest| Rest {
             count: rest.count.filter(|_| !unknown),
             ..rest
@@ -314,7 +318,7 @@ fn step_level(level: Level) -> Option<steps::Level> {
 
 fn statements(
     arguments: &Arguments,
-    traced: &Traced,
+    traced: &Recording,
     scene: &StepScene<'_>,
     stretch: &Stretch,
     (wanted, limit): (Wanted, Option<u64>),
@@ -335,7 +339,7 @@ fn statements(
         } else if arguments.reverse {
             let log = || {
                 traced
-                    .file
+                    .file()
                     .log()
                     .map_err(|error| StepsError::from(MachineError::from(error)))
             };
@@ -345,7 +349,7 @@ fn statements(
             streamed = Steps::new(run, log, wanted)?;
             next = Box::new(|| streamed.next().map_err(unreadable));
         }
-        let (level, length) = (wanted.level, traced.path.length());
+        let (level, length) = (wanted.level, traced.path()?.length());
         let out = arguments.report.output.as_deref();
         write(out, arguments.format == Format::Bin, |out| {
             match arguments.format {
@@ -524,7 +528,7 @@ fn calls(
 /// The last line: how to go on, or how the run ended.
 fn ending(
     out: &mut dyn Write,
-    traced: &Traced,
+    traced: &Recording,
     stretch: &Stretch,
     rest: Option<Rest>,
 ) -> Result<()> {
@@ -539,11 +543,11 @@ fn ending(
         )?;
     } else if !stretch.reverse
         && stretch.function.is_none()
-        && stretch.window.last == traced.path.length()
+        && stretch.window.last == traced.path()?.length()
     {
-        match traced.file.end()? {
+        match traced.file().end()? {
             Some(end) => {
-                let results = results(&traced.file)?;
+                let results = results(traced.file())?;
                 let ending = ended::ending(&end.ending, results.as_deref());
                 writeln!(out, "the run {ending}")?;
             }

@@ -11,6 +11,8 @@ use afterimage_analyses::why::ValType;
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::{bits_text, grouped, range_json, range_text, type_text, value_text};
 use afterimage_profile::location::{Occurrence, number};
+use afterimage_replay::Recording;
+use afterimage_replay::Trap;
 use afterimage_replay::state::Rank;
 use afterimage_replay::steps::{GivenBy, GivenCounts, given_counts};
 use afterimage_replay::values::{
@@ -25,7 +27,7 @@ use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{Traced, Trapped, traced_whole};
+use crate::lens::{self, source_map, traced_whole};
 use crate::output::{harmless, pasted, write};
 use crate::places::{Site, chosen, executions, line_of, statements, times};
 use crate::progress::Bar;
@@ -223,12 +225,12 @@ fn range(
     })
 }
 
-fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
-    let loaded = &traced.loaded;
+fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+    let loaded = traced.module();
     if arguments.format == Format::Bin && !arguments.each {
         bail!("--format bin is for --loads --each");
     }
-    let source = loaded.source_map();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     if arguments.loads {
         return loads::answer(arguments, traced, &names, &source);
@@ -239,8 +241,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let types = Types::new(&loaded.program, &loaded.bytes);
     let found = statements(traced, &names, &source, &types, arguments.place())?;
     let which = wanted(arguments, found.occurrence)?;
-    let epochs = traced.epochs(&arguments.report.file)?;
-    let values = traced.values(&epochs)?;
+    let values = lens::values(traced)?;
     // A number behind the place names executions that belong together.
     let named = match found.occurrence {
         Some(_) => Some(chosen(
@@ -252,7 +253,8 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         )?),
         None => None,
     };
-    let trap = traced.trapped()?;
+    let trap = traced.trap()?;
+    let epochs = traced.epochs()?;
     let windows = epochs.windows().map(|index| (index.first, index.length));
     let windows = Vec::from_iter(windows);
     let mut reports = Vec::new();
@@ -266,7 +268,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         followed: HashMap::new(),
     };
     if named.is_none() && (arguments.stats || arguments.histogram) {
-        asked.followed = asked.follow_many(traced, &epochs, &found.sites, which)?;
+        asked.followed = asked.follow_many(traced, epochs, &found.sites, which)?;
     }
     for site in &found.sites {
         let mut which = which;
@@ -285,7 +287,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         let by = |time| Ok(all.by(time)?);
         let function = names.function(site.function);
         let range = range(which, count, (&what, "executed"), by);
-        let kept = left_out(&epochs, site.function, function).map_or(Ok(()), Err);
+        let kept = left_out(epochs, site.function, function).map_or(Ok(()), Err);
         let rows = match kept.and(range) {
             Ok(range) => {
                 let rows = asked.rows(site, &all, (count, range), which);
@@ -433,7 +435,7 @@ struct Asked<'s, 'a> {
     types: &'s Types<'a>,
     /// From when to when values were kept.
     windows: &'s [(u64, u64)],
-    trap: Option<&'s Trapped>,
+    trap: Option<&'s Trap>,
     /// What was counted by following the run, by statement.
     followed: HashMap<OrigOffset, GivenCounts>,
 }
@@ -445,7 +447,7 @@ impl<'a> Asked<'_, 'a> {
     /// The values of statements that are to be summed up, counted by following the run, if that takes less than asking for them.
     fn follow_many(
         &self,
-        traced: &'a Traced,
+        traced: &'a Recording,
         epochs: &FileEpochs,
         sites: &[Site],
         which: Which,
@@ -470,7 +472,7 @@ impl<'a> Asked<'_, 'a> {
                 executions: (first, last),
             });
         }
-        if executed.saturating_mul(BLOCKS_PER_VALUE) <= traced.path.length() {
+        if executed.saturating_mul(BLOCKS_PER_VALUE) <= traced.path()?.length() {
             return Ok(HashMap::new());
         }
         let counts = follow(traced, |run, log| Ok(given_counts(run, log, &asked)?))?;
@@ -621,8 +623,8 @@ impl<'a> Asked<'_, 'a> {
     }
 
     /// Why an execution trapped, if it is the one that did.
-    fn trap_at(&self, site: &Site, execution: &Execution) -> Option<&Trapped> {
-        let here = |trap: &&Trapped| trap.is_at(site.function, site.op, execution.time);
+    fn trap_at(&self, site: &Site, execution: &Execution) -> Option<&Trap> {
+        let here = |trap: &&Trap| trap.is_at(site.function, site.op, execution.time);
         self.trap.filter(here)
     }
 

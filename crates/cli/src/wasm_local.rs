@@ -2,25 +2,23 @@
 
 use afterimage_analyses::why::ValType;
 use afterimage_ids::FuncId;
-use afterimage_program::Names;
+use afterimage_program::{Module, Names};
 use afterimage_replay::state::{
     Activation, Bodies, Evaluated, Occasion, Place, StateError, Unavailable, Variables,
 };
 use afterimage_replay::values::{Bits, RecordedValues, ValuesError};
 use anyhow::Result;
 
-use crate::input::Loaded;
-
 /// The local of a function that a text names, `n` or `$n`, if the debug information does not describe the function.
 pub(crate) fn wasm_local(
-    loaded: &Loaded,
+    module: &Module,
     names: &Names,
     function: FuncId,
     text: &str,
 ) -> Option<u32> {
     let text = text.trim();
     let local = names.find_local(function, text.strip_prefix('$').unwrap_or(text))?;
-    let described = Variables::open(&loaded.bytes).and_then(|known| known.function(function));
+    let described = Variables::open(&module.bytes).and_then(|known| known.function(function));
     described.is_err().then_some(local)
 }
 

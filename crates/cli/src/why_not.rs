@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     input::ended(file)?;
     early::places(file, Lens::Full, [arguments.at.as_str()])?;
     let traced = traced_whole(file)?;
-    explain(file, &traced, |scene| answer(&arguments, scene))
+    explain(&traced, |scene| answer(&arguments, scene))
         .with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
@@ -75,7 +75,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     let moment = match &arguments.after {
         None => At { time: 0, op: None },
         Some(text) => {
-            let positions = scene.traced.positions(scene.names, scene.source());
+            let positions = scene.traced.positions(scene.names, scene.source())?;
             let moment = positions.moment(text);
             moment.with_context(|| format!("--after {text}"))?
         }
@@ -83,7 +83,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     let after = moment.time;
     let at = harmless(&arguments.at);
     let (places, line) = places(scene, &arguments.at)?;
-    let stopped = scene.traced.stops.first().copied();
+    let stopped = scene.traced.stops()?.first().copied();
     // The run may have ended before any of the place's operators.
     let never_came = stopped.as_ref().and_then(|stop| {
         let place = (stop.function, stop.block);
@@ -231,7 +231,7 @@ type Places = BTreeMap<Place, OpId>;
 
 /// The blocks at a place; none, if no way leads there.
 fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
-    let loaded = &scene.traced.loaded;
+    let loaded = scene.traced.module();
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, scene.names, scene.source());
     let resolved = resolver.location(at)?;
     if resolved.occurrence.is_some() {
@@ -282,7 +282,7 @@ fn arrivals(
         return Ok(None);
     };
     let functions: BTreeSet<FuncId> = asked.places.iter().map(|place| place.0).collect();
-    let positions = scene.traced.positions(scene.names, scene.source());
+    let positions = scene.traced.positions(scene.names, scene.source())?;
     let Ok(all) = positions.arrivals(line, functions.into_iter()) else {
         return Ok(None);
     };

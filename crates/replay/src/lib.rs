@@ -1,6 +1,9 @@
 //! A recorded execution, followed again without the engine: its path, its steps, its values, and the state at any moment.
 
 pub mod paths;
+mod recording;
 pub mod state;
 pub mod steps;
 pub mod values;
+
+pub use recording::{Recording, RecordingError, Trap};

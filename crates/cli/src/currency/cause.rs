@@ -155,7 +155,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
     /// Whether the unoptimised program puts a parameter in its place there: before the end of the prologue.
     fn is_parameter(&self, spot: Spot) -> Result<bool> {
         let scene = self.pair.a.scene;
-        let loaded = &scene.traced.loaded;
+        let loaded = scene.traced.module();
         let Some(function) = loaded.program.function(spot.function) else {
             return Ok(false);
         };

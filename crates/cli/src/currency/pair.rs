@@ -33,7 +33,7 @@ pub(super) struct Side<'p, 's, 'a> {
 
 impl<'p, 's, 'a> Side<'p, 's, 'a> {
     pub(super) fn new(scene: &'p Scene<'s, 'a>, name: String) -> Result<Self> {
-        let loaded = &scene.traced.loaded;
+        let loaded = scene.traced.module();
         Ok(Self {
             scene,
             variables: Variables::open(&loaded.bytes).with_context(|| name.clone())?,
@@ -44,7 +44,7 @@ impl<'p, 's, 'a> Side<'p, 's, 'a> {
     }
 
     fn resolver(&self) -> Resolver<'a> {
-        let loaded = &self.scene.traced.loaded;
+        let loaded = self.scene.traced.module();
         Resolver::new(
             &loaded.program,
             &loaded.bytes,
@@ -68,7 +68,7 @@ impl<'p, 's, 'a> Side<'p, 's, 'a> {
     /// The arrivals at a line.
     fn arrivals(&self, line: &OneLine) -> Result<ArrivalTimes<'a, FileSegments>> {
         let scene = self.scene;
-        let positions = scene.traced.positions(scene.names, scene.source());
+        let positions = scene.traced.positions(scene.names, scene.source())?;
         let functions = line.functions.iter().copied();
         let found = positions.arrivals(line.line, functions);
         found.with_context(|| self.name.clone())
@@ -89,19 +89,19 @@ impl<'p, 's, 'a> Side<'p, 's, 'a> {
         &'v self,
         line: &'v OneLine,
         arrivals: &'v ArrivalTimes<'a, FileSegments>,
-    ) -> Version<'v, 'a, FileSegments> {
-        let loaded = &self.scene.traced.loaded;
-        Version {
-            path: &self.scene.traced.path,
-            program: &loaded.program,
-            module: &loaded.bytes,
+    ) -> Result<Version<'v, 'a, FileSegments>> {
+        let traced = self.scene.traced;
+        Ok(Version {
+            path: traced.path()?,
+            program: traced.program(),
+            module: traced.bytes(),
             names: self.scene.names,
             source: self.scene.source(),
             line: line.line,
             functions: &line.functions,
             arrivals,
             matched: self.matched.as_ref(),
-        }
+        })
     }
 }
 
@@ -144,14 +144,14 @@ impl Pair<'_, '_, '_, '_, '_> {
     pub(super) fn match_statements(&mut self) -> Result<()> {
         let sketched = |scene: &Scene<'_, '_>| {
             follow(scene.traced, |run, _| {
-                Ok(version(run, scene.traced.file.log()?)?)
+                Ok(version(run, scene.traced.file().log()?)?)
             })
         };
         let of_a = sketched(self.a.scene).with_context(|| self.a.name.clone())?;
         let of_b = sketched(self.b.scene).with_context(|| self.b.name.clone())?;
         let named = (
-            (&self.a.scene.traced.loaded.program, self.a.scene.names),
-            (&self.b.scene.traced.loaded.program, self.b.scene.names),
+            (self.a.scene.traced.program(), self.a.scene.names),
+            (self.b.scene.traced.program(), self.b.scene.names),
         );
         let names = same_names(named.0, named.1);
         let found = match_versions(&of_a.version, &of_b.version, Some(&names));
@@ -238,7 +238,7 @@ impl Pair<'_, '_, '_, '_, '_> {
         let Some(a) = moments.a.stops.get(found as usize) else {
             return Ok(Ok(found));
         };
-        let b = &moments.b.stops[stop as usize];
+        let b = moments.b.stops[stop as usize];
         let of_a = self.a.scene.written_in(a.function, a.op)?;
         let of_b = self.b.scene.written_in(b.function, b.op)?;
         Ok(match of_a.zip(of_b) {
@@ -260,8 +260,8 @@ impl Pair<'_, '_, '_, '_, '_> {
 
     fn both(&self, a: &OneLine, b: &OneLine) -> Result<Both> {
         let (of_a, of_b) = (self.a.arrivals(a)?, self.b.arrivals(b)?);
-        let versions = (self.a.version(a, &of_a), self.b.version(b, &of_b));
-        let length = self.b.scene.traced.path.length();
+        let versions = (self.a.version(a, &of_a)?, self.b.version(b, &of_b)?);
+        let length = self.b.scene.traced.path()?.length();
         let bar = Bar::start("walking over both runs", Some(length));
         let progress = bar.progress();
         let mut moments = moments(&versions.0, &versions.1, MOST, &|time| progress(time))?;

@@ -99,7 +99,7 @@ pub(super) fn read(
         return Ok(BTreeMap::new());
     };
     let scene = side.scene;
-    let positions = scene.traced.positions(scene.names, scene.source());
+    let positions = scene.traced.positions(scene.names, scene.source())?;
     let mut prologues = HashMap::new();
     let mut wanted = Vec::new();
     for at in stops {
@@ -133,7 +133,7 @@ pub(super) fn read(
         })
         .collect();
     let called = |function| scene.names.function(function).to_owned();
-    let program = &scene.traced.loaded.program;
+    let program = scene.traced.program();
     let watch = Watch::new(
         program,
         &side.bodies,

@@ -144,7 +144,7 @@ impl<'a> Scene<'a> {
         let values = asked.host.values();
         let instance = values.at(block.time)?;
         let instance = instance.context("an execution that is not there")?;
-        let function = self.traced.loaded.program.function(block.function);
+        let function = self.traced.program().function(block.function);
         let function = function.context("a function that the program does not have")?;
         let ops = &function.cfg.blocks[block.block].ops;
         for op in ops.start.as_u32()..ops.end.as_u32() {
@@ -193,9 +193,9 @@ impl<'a> Scene<'a> {
         let Some(definition) = definition(&compiled, instance, statement) else {
             return Ok(users);
         };
-        let program = &self.traced.loaded.program;
+        let program = self.traced.program();
         let mut uses = match Uses::of(host, program, definition) {
-            Ok(uses) => uses.ending(self.traced.stops.first().copied()),
+            Ok(uses) => uses.ending(self.traced.stops()?.first().copied()),
             Err(error) if error.is_outside() => {
                 users.unknown.push(error.to_string());
                 return Ok(users);
@@ -357,7 +357,7 @@ impl<'a> Scene<'a> {
             before,
             ..Line::default()
         };
-        let function = self.traced.loaded.program.function(block.function);
+        let function = self.traced.program().function(block.function);
         let function = function.context("a function that the program does not have")?;
         let ops = &function.cfg.blocks[block.block].ops;
         let (first, end) = (ops.start.as_u32(), ops.end.as_u32());

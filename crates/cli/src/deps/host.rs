@@ -71,7 +71,7 @@ impl<'a> Scene<'a> {
     ) -> Result<(Line, Value, Option<Point>)> {
         let logged = values.host()?.get(call)?;
         let logged = logged.context("a call of the host that the log does not have")?;
-        let imports = &self.traced.loaded.program.imports;
+        let imports = &self.traced.program().imports;
         let import = imports.get(logged.import.as_u32() as usize);
         let import = import.context("an import that the program does not have")?;
         let import = format!("{}.{}", import.module, import.name);

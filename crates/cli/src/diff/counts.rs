@@ -1,7 +1,6 @@
 //! How often lines were executed.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use afterimage_ids::Counts;
 use afterimage_placement::{Mode, PlanOptions};
@@ -9,16 +8,16 @@ use afterimage_present::LineDifference;
 use afterimage_profile::{Line, Profile, Scope};
 use afterimage_program::{Names, SourceMap};
 use afterimage_record::{Cache, count};
-use afterimage_trace::{TraceFile, TraceWriter};
+use afterimage_replay::Recording;
+use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result};
 
-use crate::input::Loaded;
-use crate::lens::stops_of;
 use crate::output::{say, say_what_is_removed};
 use crate::progress::Bar;
 
 /// The exact counts of a recording: those in the file, or else made by running it once more, and kept.
-fn counts(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<Counts>> {
+fn counts(recording: &Recording) -> Result<Option<Counts>> {
+    let file = recording.file();
     if let Some(lens) = file.counts()? {
         return Ok(Some(lens.counts));
     }
@@ -30,22 +29,22 @@ fn counts(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<Counts>
     let cache = Cache::of_user();
     let lens = count(
         file,
-        &loaded.bytes,
-        &loaded.program,
+        recording.bytes(),
+        recording.program(),
         &plan,
         &cache,
         &bar.progress(),
     )?;
     drop(bar);
-    let kept = TraceWriter::append(at).and_then(|out| {
-        say_what_is_removed(at, file);
+    let kept = TraceWriter::append(recording.at()).and_then(|out| {
+        say_what_is_removed(recording.at(), file);
         out.counts(&lens)?;
         out.commit()
     });
     if let Err(error) = kept {
         say(format_args!(
             "the counts are not kept in {}: {error}",
-            at.display()
+            recording.at().display()
         ));
     }
     Ok(Some(lens.counts))
@@ -53,21 +52,20 @@ fn counts(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<Counts>
 
 /// How often each line was arrived at; `None` if the recording has no end.
 pub(super) fn line_counts(
-    at: &Path,
-    (file, loaded): (&TraceFile, &Loaded),
+    recording: &Recording,
     names: &Names,
     source: &SourceMap<'_>,
 ) -> Result<Option<BTreeMap<Line, u64>>> {
-    let place = || at.display().to_string();
-    let Some(counts) = counts(at, file, loaded).with_context(place)? else {
+    let place = || recording.at().display().to_string();
+    let Some(counts) = counts(recording).with_context(place)? else {
         return Ok(None);
     };
-    let stops = stops_of(file, loaded).with_context(place)?;
+    let stops = recording.stops().with_context(place)?;
     let profile = Profile::new(
-        &loaded.program,
-        &loaded.bytes,
+        recording.program(),
+        recording.bytes(),
         &counts,
-        &stops,
+        stops,
         names,
         source,
     );

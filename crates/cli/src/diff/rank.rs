@@ -5,6 +5,7 @@ use std::path::Path;
 
 use afterimage_analyses::diff::{ranges, rank_lines, rank_values};
 use afterimage_present::{RankReport, RankedValues, rank_csv, rank_json, rank_text};
+use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
@@ -37,8 +38,9 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
     let lines = |at: &Path| {
         input::ended(at)?;
         let file = input::recording(at)?;
-        let own = input::recorded_program(at, &file)?;
-        if own.bytes != loaded.bytes {
+        let module = input::recorded_program(at, &file)?.module;
+        let own = Recording::of(at, file, module);
+        if own.bytes() != loaded.bytes {
             bail!(
                 "{} is a recording of another program than {}; only executions of one program can be ranked",
                 at.display(),
@@ -48,7 +50,7 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
         if !has_lines {
             return Ok(BTreeMap::new());
         }
-        let found = counts::line_counts(at, (&file, &loaded), &names, &source)?;
+        let found = counts::line_counts(&own, &names, &source)?;
         found.with_context(|| {
             format!(
                 "{}: the recording was cut off before its end was written, so exact counts cannot be made",

@@ -12,17 +12,16 @@ use afterimage_present::{
     StepScene, diff_json, diff_text,
 };
 use afterimage_profile::{operator_texts, readable};
+use afterimage_replay::Recording;
 use afterimage_replay::paths::{FileSegments, Window};
-use afterimage_replay::steps::{
-    Level, Operators, Run, Step, Steps, Wanted, Within, stopped_before,
-};
+use afterimage_replay::steps::{Level, Operators, Run, Step, Steps, Wanted, Within};
 use afterimage_replay::values::Types;
 use afterimage_trace::{LogReader, TraceError};
 use anyhow::{Context, Result, bail};
 
 use super::{Arguments, Format, counts};
 use crate::given::{endings, say_if_given_otherwise};
-use crate::lens::{Traced, complete};
+use crate::lens::{complete, source_map};
 use crate::output::{SourceFiles, write};
 use crate::progress::Bar;
 
@@ -31,21 +30,21 @@ const FRAMES: usize = 6;
 
 /// What there is to follow a recording.
 struct Opened<'a> {
-    traced: &'a Traced,
+    traced: &'a Recording,
     run: Run<'a, FileSegments>,
 }
 
 impl Opened<'_> {
     fn log(&self) -> impl Fn() -> Result<LogReader, TraceError> + use<'_> {
-        || self.traced.file.log()
+        || self.traced.file().log()
     }
 }
 
 pub(super) fn compare(
     arguments: &Arguments,
     places: [&Path; 2],
-    a: &Traced,
-    b: &Traced,
+    a: &Recording,
+    b: &Recording,
     alike: Option<Alike>,
 ) -> Result<()> {
     if alike.is_some() {
@@ -54,16 +53,13 @@ pub(super) fn compare(
     let checkpoints = (checkpoints(places[0], a)?, checkpoints(places[1], b)?);
     let bar = Bar::start(
         "following both runs",
-        Some(a.path.length() + b.path.length()),
+        Some(a.path()?.length() + b.path()?.length()),
     );
     let progress = bar.progress();
     let half = std::cell::Cell::new(0);
     let tell = |time: u64| progress(half.get() + time);
     let opened = |traced, checkpoints| opened(traced, checkpoints, &tell);
-    let sides = [
-        opened(a, checkpoints.0.as_ref())?,
-        opened(b, checkpoints.1.as_ref())?,
-    ];
+    let sides = [opened(a, checkpoints.0)?, opened(b, checkpoints.1)?];
     let logs = (sides[0].log(), sides[1].log());
     let a_side = Side {
         run: sides[0].run,
@@ -75,7 +71,7 @@ pub(super) fn compare(
     };
     let replaced_operators = alike.as_ref().map_or(&[][..], |alike| &alike.replaced);
     let first = first_difference(a_side, b_side, replaced_operators)?;
-    half.set(a.path.length().min(b.path.length()));
+    half.set(a.path()?.length().min(b.path()?.length()));
     let (first, parted, outputs) = match first {
         None => (None, None, Vec::new()),
         Some(difference) => {
@@ -90,11 +86,11 @@ pub(super) fn compare(
                         Some(op) => number(traced, step, op)?,
                         None => 1,
                     },
-                    calls: calls_around(&traced.path, &traced.loaded.program, step.time, FRAMES)?,
+                    calls: calls_around(traced.path()?, traced.program(), step.time, FRAMES)?,
                     difference,
                 },
             };
-            let parted = match parting(&a.path, &b.path)? {
+            let parted = match parting(a.path()?, b.path()?)? {
                 Some(parting) => Some(decision(a, [&sides[0], &sides[1]], parting)?),
                 None => None,
             };
@@ -110,20 +106,18 @@ pub(super) fn compare(
         None => None,
     };
     drop(bar);
-    let sources = [a, b].map(|traced| traced.loaded.source_map());
-    let names = [a.loaded.names(&sources[0]), b.loaded.names(&sources[1])];
+    let sources = [a, b].map(|traced| source_map(traced));
+    let names = [a.module().names(&sources[0]), b.module().names(&sources[1])];
     let operators = [
-        Operators::new(&a.loaded.program, &a.loaded.bytes, &sources[0]),
-        Operators::new(&b.loaded.program, &b.loaded.bytes, &sources[1]),
+        Operators::new(a.program(), a.bytes(), &sources[0]),
+        Operators::new(b.program(), b.bytes(), &sources[1]),
     ];
     let mut lines = (None, 0);
     // Lines are told apart by the number of their file.
     let known = !sources[0].files().is_empty() && sources[0].files() == sources[1].files();
     if first.is_some() && !arguments.no_lines && known {
-        let of_a = (&a.file, &*a.loaded);
-        let of_a = counts::line_counts(places[0], of_a, &names[0], &sources[0])?;
-        let of_b = (&b.file, &*b.loaded);
-        let of_b = counts::line_counts(places[1], of_b, &names[1], &sources[1])?;
+        let of_a = counts::line_counts(a, &names[0], &sources[0])?;
+        let of_b = counts::line_counts(b, &names[1], &sources[1])?;
         if let (Some(of_a), Some(of_b)) = (of_a, of_b) {
             let (rows, known) = counts::differences(&of_a, &of_b);
             lines = (Some(rows), known);
@@ -132,8 +126,8 @@ pub(super) fn compare(
     let texts = places.map(|place| place.display().to_string());
     let report = DiffReport {
         names: [&texts[0], &texts[1]],
-        program: &a.loaded.program,
-        lengths: [a.path.length(), b.path.length()],
+        program: a.program(),
+        lengths: [a.path()?.length(), b.path()?.length()],
         first,
         parting: parted,
         outputs,
@@ -148,7 +142,7 @@ pub(super) fn compare(
         names: &names[side],
         operators: &operators[side],
         source: &sources[side],
-        memories: a.loaded.program.memories,
+        memories: a.program().memories,
         style: arguments.color.style(out),
     });
     write(out, false, |out| {
@@ -166,9 +160,9 @@ pub(super) fn compare(
 /// What replaced operators did.
 fn replaced<'a>(
     alike: Alike,
-    [a, b]: [(&'a Traced, Side<'a, FileSegments>); 2],
+    [a, b]: [(&'a Recording, Side<'a, FileSegments>); 2],
 ) -> Result<AlikeReport> {
-    let module = |traced: &'a Traced| (&traced.loaded.program, &*traced.loaded.bytes);
+    let module = |traced: &'a Recording| (traced.program(), traced.bytes());
     let mut texts = Vec::new();
     for (traced, _) in [a, b] {
         let (program, bytes) = module(traced);
@@ -195,7 +189,7 @@ fn replaced<'a>(
         .zip(texts.next().into_iter().flatten());
     let effects = of_a.into_iter().zip(of_b);
     let all = alike.replaced.iter().zip(texts).zip(effects);
-    let types = Types::new(&b.0.loaded.program, &b.0.loaded.bytes);
+    let types = Types::new(b.0.program(), b.0.bytes());
     let replaced = all.map(|((&at, texts), effects)| ReplacedReport {
         at,
         taker: types
@@ -212,38 +206,31 @@ fn replaced<'a>(
 
 type Checkpoints = afterimage_replay::steps::FileCheckpoints;
 
-fn checkpoints(at: &Path, traced: &Traced) -> Result<Option<Checkpoints>> {
-    let found = complete(at, &traced.path);
-    let found = found.and_then(|()| traced.checkpoints());
+fn checkpoints<'a>(at: &Path, traced: &'a Recording) -> Result<Option<&'a Checkpoints>> {
+    let found = complete(at, traced.path()?);
+    let found = found.and_then(|()| Ok(traced.checkpoints()?));
     found.with_context(|| at.display().to_string())
 }
 
 fn opened<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     checkpoints: Option<&'a Checkpoints>,
     progress: &'a dyn Fn(u64),
 ) -> Result<Opened<'a>> {
-    let loaded = &traced.loaded;
-    let end = traced.file.end()?;
-    let directory = traced.path.segments().directory();
     Ok(Opened {
         traced,
         run: Run {
-            program: &loaded.program,
-            module: &loaded.bytes,
-            path: &traced.path,
-            continuations: &directory.continuations,
-            stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
-            checkpoints,
             progress,
+            checkpoints,
+            ..traced.run()?
         },
     })
 }
 
-fn number(traced: &Traced, step: &Step, op: OpId) -> Result<u64> {
-    let program = &traced.loaded.program;
+fn number(traced: &Recording, step: &Step, op: OpId) -> Result<u64> {
+    let program = traced.program();
     Ok(executed_by(
-        &traced.path,
+        traced.path()?,
         program,
         step.function,
         op,
@@ -252,12 +239,16 @@ fn number(traced: &Traced, step: &Step, op: OpId) -> Result<u64> {
 }
 
 /// The calls that put out something else.
-fn outputs(a: &Traced, b: &Traced, found: Vec<OutputDifference>) -> Result<Vec<OutputPlaces>> {
-    let number = |traced: &Traced, written: Option<&Written>| -> Result<u64> {
+fn outputs(
+    a: &Recording,
+    b: &Recording,
+    found: Vec<OutputDifference>,
+) -> Result<Vec<OutputPlaces>> {
+    let number = |traced: &Recording, written: Option<&Written>| -> Result<u64> {
         let Some(written) = written else {
             return Ok(0);
         };
-        let (path, program) = (&traced.path, &traced.loaded.program);
+        let (path, program) = (traced.path()?, traced.program());
         let Written {
             function, op, time, ..
         } = *written;
@@ -277,7 +268,7 @@ fn outputs(a: &Traced, b: &Traced, found: Vec<OutputDifference>) -> Result<Vec<O
 }
 
 /// What decided where control went.
-fn decision(a: &Traced, sides: [&Opened<'_>; 2], parting: Parting) -> Result<PartingDifference> {
+fn decision(a: &Recording, sides: [&Opened<'_>; 2], parting: Parting) -> Result<PartingDifference> {
     let before = parting.time - 1;
     let mut decided = Vec::new();
     let mut number_of = 0;
@@ -295,7 +286,7 @@ fn decision(a: &Traced, sides: [&Opened<'_>; 2], parting: Parting) -> Result<Par
         parting,
         decided,
         number: number_of,
-        calls: calls_around(&a.path, &a.loaded.program, before.max(1), FRAMES)?,
+        calls: calls_around(a.path()?, a.program(), before.max(1), FRAMES)?,
     })
 }
 
@@ -311,7 +302,7 @@ fn steps_of(side: &Opened<'_>, time: u64) -> Result<Vec<Step>> {
         function: None,
         range: None,
     };
-    let mut steps = Steps::new(side.run, side.traced.file.log()?, wanted)?;
+    let mut steps = Steps::new(side.run, side.traced.file().log()?, wanted)?;
     let mut all = Vec::new();
     while let Some(step) = steps.next()? {
         if step.op.is_some() {

@@ -7,12 +7,13 @@ use afterimage_analyses::matching::{divergences, match_runs, same_names, suspect
 use afterimage_present::{
     MatchReport, MatchSide, versions_json, versions_questions, versions_text,
 };
+use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::Result;
 
 use super::{Arguments, Format};
 use crate::given::{endings, say_if_given_otherwise};
-use crate::lens::Traced;
+use crate::lens::source_map;
 use crate::matching::sketched;
 use crate::output::write;
 use crate::steps::follow;
@@ -20,17 +21,17 @@ use crate::steps::follow;
 pub(super) fn compare(
     arguments: &Arguments,
     places: [&Path; 2],
-    a: &Traced,
-    b: &Traced,
+    a: &Recording,
+    b: &Recording,
 ) -> Result<()> {
     say_if_given_otherwise([a, b], "was changed in the program")?;
     let (of_a, of_b) = sketched(places, [a, b])?;
-    let sources = (a.loaded.source_map(), b.loaded.source_map());
-    let names = (a.loaded.names(&sources.0), b.loaded.names(&sources.1));
-    let same = same_names((&a.loaded.program, &names.0), (&b.loaded.program, &names.1));
+    let sources = (source_map(a), source_map(b));
+    let names = (a.module().names(&sources.0), b.module().names(&sources.1));
+    let same = same_names((a.program(), &names.0), (b.program(), &names.1));
     let (found, diverging, suspects, outputs) = follow(a, |run_a, _| {
         follow(b, |run_b, _| {
-            let logs = (|| a.file.log(), || b.file.log());
+            let logs = (|| a.file().log(), || b.file().log());
             let outputs = output_differences(
                 Side {
                     run: run_a,
@@ -49,8 +50,8 @@ pub(super) fn compare(
         })
     })?;
     let operators = (
-        Operators::new(&a.loaded.program, &a.loaded.bytes, &sources.0),
-        Operators::new(&b.loaded.program, &b.loaded.bytes, &sources.1),
+        Operators::new(a.program(), a.bytes(), &sources.0),
+        Operators::new(b.program(), b.bytes(), &sources.1),
     );
     let texts = places.map(|place| place.display().to_string());
     let endings = endings([a, b])?;

@@ -5,6 +5,7 @@ use std::path::Path as FilePath;
 use afterimage_ids::FuncId;
 use afterimage_present::{MemoryVariable, VariableCall, grouped, shell_word};
 use afterimage_program::{Function, Names};
+use afterimage_replay::Recording;
 use afterimage_replay::paths::{At as When, Window};
 use afterimage_replay::state::{
     Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape,
@@ -15,7 +16,7 @@ use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, anyhow, bail};
 
 use crate::ended::at_end;
-use crate::lens::Traced;
+use crate::lens;
 use crate::output::pasted;
 use crate::steps::follow;
 use crate::wasm_local::wasm_local;
@@ -96,7 +97,7 @@ struct Seen {
 /// Finds a variable, or a part of it or of what it points to.
 pub(super) fn find<'a>(
     at_file: &FilePath,
-    traced: &'a Traced,
+    traced: &'a Recording,
     names: &Names,
     expression: &str,
     (at, moment): (At, &str),
@@ -105,15 +106,15 @@ pub(super) fn find<'a>(
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
     let At::Before(when) = at else {
-        let known = Variables::open(&traced.loaded.bytes)?;
+        let known = Variables::open(traced.bytes())?;
         return global(traced, names, known, expression, &path);
     };
     let time = when.time;
-    let mut cursor = traced.path.cursor();
-    let executed = cursor.seek(time)?.map(|visit| visit.node);
-    let function = executed.map(|node| traced.path.nodes()[node].function);
+    let walked = traced.path()?;
+    let executed = walked.cursor().seek(time)?.map(|visit| visit.node);
+    let function = executed.map(|node| walked.nodes()[node].function);
     if let Some(function) = function
-        && let Some(local) = wasm_local(&traced.loaded, names, function, expression)
+        && let Some(local) = wasm_local(traced.module(), names, function, expression)
     {
         bail!(
             "{expression} is local {local} of {} at t={}, not in memory; see what it holds with: afterimage values {} --at {} --var {}",
@@ -124,11 +125,10 @@ pub(super) fn find<'a>(
             shell_word(expression)
         );
     }
-    let known = Variables::open(&traced.loaded.bytes)?;
+    let known = Variables::open(traced.bytes())?;
     // What watches is borrowed for as long as the values are open.
-    let variables = Variables::open(&traced.loaded.bytes)?;
-    let epochs = traced.epochs(at_file)?;
-    let values = traced.values(&epochs)?;
+    let variables = Variables::open(traced.bytes())?;
+    let values = lens::values(traced)?;
     let (function, seen) = seen(traced, &values, names, &variables, &path, when)?;
     let seen = match seen {
         Ok(seen) => seen,
@@ -182,14 +182,14 @@ pub(super) fn find<'a>(
 /// A variable at a moment in the function that is executed then. If that is the beginning of a block, and the function has not made the variable's place by
 /// then, before the block's last operator.
 fn seen<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     values: &RecordedValues<'a>,
     names: &Names,
     variables: &Variables<'a>,
     path: &Path,
     When { time, op }: When,
 ) -> Result<(FuncId, Result<Seen, PathError>)> {
-    let loaded = &traced.loaded;
+    let loaded = traced.module();
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let called = |function: FuncId| names.function(function).to_owned();
     let program = &loaded.program;
@@ -258,7 +258,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
 
 /// A global variable, which is where it is at any moment.
 fn global<'a>(
-    traced: &Traced,
+    traced: &Recording,
     names: &Names,
     variables: Variables<'a>,
     expression: &str,
@@ -294,7 +294,7 @@ fn global<'a>(
         NotInMemory::Elsewhere(place) => anyhow!(
             "{expression} is {place}, not in memory; see what it holds with: afterimage values --at PLACE --var {} {}",
             shell_word(expression),
-            pasted(&traced.at)
+            pasted(traced.at())
         ),
         NotInMemory::Size(why) => anyhow!(why),
     })?;
@@ -324,7 +324,7 @@ const MOST_NAMED: usize = 8;
 
 /// The first functions that have a variable of this name.
 fn with_local(
-    traced: &Traced,
+    traced: &Recording,
     names: &Names,
     variables: &Variables<'_>,
     name: &str,
@@ -339,7 +339,7 @@ fn with_local(
             Err(error) => matches!(error, PathError::NotInScope { .. }),
         }
     };
-    let functions = traced.loaded.program.functions.iter().filter(has_it);
+    let functions = traced.program().functions.iter().filter(has_it);
     let functions = functions.map(|function| names.function(function.id).to_owned());
     functions.take(MOST_NAMED).collect()
 }
@@ -391,14 +391,14 @@ fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
 }
 
 /// From when to when the call lasts that executes a block.
-fn call(traced: &Traced, time: u64) -> Result<Window> {
-    let mut cursor = traced.path.cursor();
+fn call(traced: &Recording, time: u64) -> Result<Window> {
+    let mut cursor = traced.path()?.cursor();
     cursor.seek(time)?;
     let stack = cursor.stack()?;
     let first = stack.last().map_or(time, |innermost| innermost.entered);
     let last = cursor.activation_end()?;
     Ok(Window {
         first,
-        last: last.unwrap_or(traced.path.length()),
+        last: last.unwrap_or(traced.path()?.length()),
     })
 }

@@ -9,11 +9,12 @@ use afterimage_present::{
 };
 use afterimage_profile::Resolver;
 use afterimage_profile::location::{Occurrence, Place, Resolved};
+use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::{Result, bail};
 
 use super::{Arguments, Format};
-use crate::lens::Traced;
+use crate::lens::source_map;
 use crate::output::write;
 use crate::places::times;
 
@@ -21,9 +22,9 @@ use crate::places::times;
 const LINES: u64 = 100;
 
 /// What is at a place, if its history can be asked for like this.
-pub(super) fn asked(arguments: &Arguments, traced: &Traced, place: &str) -> Result<Resolved> {
-    let loaded = &traced.loaded;
-    let source = loaded.source_map();
+pub(super) fn asked(arguments: &Arguments, traced: &Recording, place: &str) -> Result<Resolved> {
+    let loaded = traced.module();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
     let resolved = resolver.location(place)?;
@@ -44,12 +45,12 @@ pub(super) fn asked(arguments: &Arguments, traced: &Traced, place: &str) -> Resu
 /// Writes the histories of what is at a place, simulation by simulation.
 pub(super) fn answer(
     arguments: &Arguments,
-    traced: &Traced,
+    traced: &Recording,
     stored: &[StoredSimulation],
     (place, resolved): (&str, &Resolved),
 ) -> Result<()> {
-    let loaded = &traced.loaded;
-    let source = loaded.source_map();
+    let loaded = traced.module();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let scene = StepScene {

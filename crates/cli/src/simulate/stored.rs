@@ -7,25 +7,25 @@ use afterimage_analyses::simulate::{
     stored_simulation, stored_simulations,
 };
 use afterimage_present::grouped;
+use afterimage_replay::Recording;
 use afterimage_trace::TraceFile;
 use anyhow::{Context, Error, Result, anyhow};
 
 use crate::input;
-use crate::lens::Traced;
 use crate::output::{append, pasted, say};
 use crate::steps::follow;
 
 /// The simulations that are asked for, or if none are, all that the recording has; and what is to be said of one of these that is damaged. `again` does them anew, without reading them.
 pub(super) fn stored(
     at: &Path,
-    traced: &Traced,
+    traced: &Recording,
     specs: &[Spec],
     again: bool,
 ) -> Result<(Vec<StoredSimulation>, Option<Error>)> {
     if !specs.is_empty() {
         return Ok((asked(at, traced, specs, again)?, None));
     }
-    let StoredSimulations { sound, damaged } = stored_simulations(&traced.file)?;
+    let StoredSimulations { sound, damaged } = stored_simulations(traced.file())?;
     let mut specs = Vec::from_iter(sound.iter().map(|stored| stored.summary.spec));
     let mut problem = None;
     for DamagedSimulation { spec, error } in damaged {
@@ -60,7 +60,12 @@ pub(super) fn stored(
 }
 
 /// Some simulations, done if they are not there, or `again`.
-fn asked(at: &Path, traced: &Traced, specs: &[Spec], again: bool) -> Result<Vec<StoredSimulation>> {
+fn asked(
+    at: &Path,
+    traced: &Recording,
+    specs: &[Spec],
+    again: bool,
+) -> Result<Vec<StoredSimulation>> {
     let file = loop {
         let file = input::recording(at)?;
         let mut missing = Vec::new();
@@ -84,7 +89,7 @@ fn asked(at: &Path, traced: &Traced, specs: &[Spec], again: bool) -> Result<Vec<
 }
 
 /// Simulates, and adds what comes of it. Not, if another process added something meanwhile, which may be that.
-fn add(at: &Path, traced: &Traced, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
+fn add(at: &Path, traced: &Recording, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     let lost = "histories cannot be added to the recording (--no-save simulates without)";
     let Some(out) = append(at, seen, lost)? else {
         return Ok(false);
@@ -92,7 +97,7 @@ fn add(at: &Path, traced: &Traced, seen: &TraceFile, specs: &[Spec]) -> Result<b
     let mut writer = SimulationWriter::new(&out, specs)?;
     let summaries = follow(traced, |run, log| {
         let mut keep = |i, before, epoch: &[u8]| writer.put(i, before, epoch);
-        Ok(simulate(run, log, &traced.stops, specs, &mut keep)?)
+        Ok(simulate(run, log, traced.stops()?, specs, &mut keep)?)
     })?;
     writer.finish(&summaries)?;
     out.commit()?;

@@ -6,12 +6,13 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{
     MissReport, SiteHistory, StepScene, WorstSite, shell_name, worst_json, worst_text,
 };
+use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
-use afterimage_replay::values::{RecordedValues, recorded_epochs};
+use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, bail};
 
 use super::{Arguments, Format};
-use crate::lens::Traced;
+use crate::lens::{self, source_map};
 use crate::output::{say, write};
 
 /// Sites, if nothing else is asked for.
@@ -22,14 +23,14 @@ const SAMPLE: u64 = 16;
 /// Writes the sites that missed most, simulation by simulation.
 pub(super) fn answer(
     arguments: &Arguments,
-    traced: &Traced,
+    traced: &Recording,
     stored: &[StoredSimulation],
 ) -> Result<()> {
     if matches!(arguments.format, Format::Csv) {
         bail!("the worst are written as text or JSON; --by instruction has all as CSV");
     }
-    let loaded = &traced.loaded;
-    let source = loaded.source_map();
+    let loaded = traced.module();
+    let source = source_map(traced);
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let scene = StepScene {
@@ -39,11 +40,7 @@ pub(super) fn answer(
         memories: loaded.program.memories,
         style: arguments.report.style(),
     };
-    let epochs = recorded_epochs(&traced.file, &traced.path)?;
-    let values = match &epochs {
-        Some(epochs) => Some(traced.values(epochs)?),
-        None => None,
-    };
+    let values = lens::values_if_built(traced)?;
     let file = arguments.report.file.display().to_string();
     if values.is_none() {
         say(format_args!(
@@ -87,7 +84,7 @@ pub(super) fn answer(
 /// The worst sites of a simulation.
 fn worst<'a>(
     arguments: &Arguments,
-    traced: &'a Traced,
+    traced: &'a Recording,
     stored: &'a StoredSimulation,
     values: Option<&RecordedValues<'a>>,
     operators: &Operators<'_>,
@@ -116,8 +113,7 @@ fn worst<'a>(
         }
         let sample = stored.sample(*site, SAMPLE)?;
         let (function, op): (FuncId, OpId) = (*function, *op);
-        let made =
-            values.map(|values| producers(values, &traced.loaded.program, function, op, &sample));
+        let made = values.map(|values| producers(values, traced.program(), function, op, &sample));
         let last = sample.last().copied().unwrap_or(1);
         // A call's index is behind its arguments: of that, the slice of all is shown.
         let operand = match kind {

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use afterimage_analyses::slices::{Question, SavedSlice, save, saved_slices};
 use afterimage_present::{grouped, shell_word};
+use afterimage_replay::Recording;
 use afterimage_replay::paths::RecordedPath;
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::input;
-use crate::lens::Traced;
 use crate::output::{append, pasted, say};
 
 /// What tells the path of a run: saved questions speak of its nodes.
@@ -17,16 +17,16 @@ pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
 }
 
 /// The slice that answers a question already.
-pub(super) fn known(traced: &Traced, question: &Question) -> Result<Option<SavedSlice>> {
-    let all = saved_slices(&traced.file, &traced.loaded.program)?;
-    let path = identity(&traced.path);
+pub(super) fn known(traced: &Recording, question: &Question) -> Result<Option<SavedSlice>> {
+    let all = saved_slices(traced.file(), traced.program())?;
+    let path = identity(traced.path()?);
     let answers = |saved: &SavedSlice| saved.question == *question && saved.path == path;
     Ok(all.into_values().flatten().find(answers))
 }
 
 /// The slice of a name.
-pub(super) fn named(traced: &Traced, name: &str) -> Result<SavedSlice> {
-    let mut all = saved_slices(&traced.file, &traced.loaded.program)?;
+pub(super) fn named(traced: &Recording, name: &str) -> Result<SavedSlice> {
+    let mut all = saved_slices(traced.file(), traced.program())?;
     match all.remove(name) {
         Some(saved) => saved.with_context(|| format!("the slice {name:?}")),
         None if all.is_empty() => {
@@ -40,10 +40,12 @@ pub(super) fn named(traced: &Traced, name: &str) -> Result<SavedSlice> {
 }
 
 /// Refuses a name that is another slice's.
-pub(super) fn free(traced: &Traced, name: &str, question: &Question) -> Result<()> {
-    let all = saved_slices(&traced.file, &traced.loaded.program)?;
+pub(super) fn free(traced: &Recording, name: &str, question: &Question) -> Result<()> {
+    let all = saved_slices(traced.file(), traced.program())?;
     match all.get(name) {
-        Some(Ok(saved)) if saved.question != *question || saved.path != identity(&traced.path) => {
+        Some(Ok(saved))
+            if saved.question != *question || saved.path != identity(traced.path()?) =>
+        {
             Err(is_taken(name, saved))
         }
         _ => Ok(()),
@@ -58,10 +60,10 @@ fn is_taken(name: &str, saved: &SavedSlice) -> Error {
 }
 
 /// Keeps a slice under a name.
-pub(super) fn keep(at: &Path, traced: &Traced, name: &str, saved: &SavedSlice) -> Result<()> {
+pub(super) fn keep(at: &Path, traced: &Recording, name: &str, saved: &SavedSlice) -> Result<()> {
     loop {
         let file = input::recording(at)?;
-        let all = saved_slices(&file, &traced.loaded.program)?;
+        let all = saved_slices(&file, traced.program())?;
         let known = all.get(name).and_then(|known| known.as_ref().ok());
         if let Some(known) = known {
             match known.question == saved.question && known.path == saved.path {

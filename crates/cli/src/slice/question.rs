@@ -8,6 +8,7 @@ use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::{grouped, value_text};
 use afterimage_profile::location::{Occurrence, split_occurrence};
 use afterimage_program::{Names, SourceMap};
+use afterimage_replay::Recording;
 use afterimage_replay::paths::{At, PathFileError};
 use afterimage_replay::state::{
     Activation, Bodies, Occasion, Path, PathError, Piece, Place, Variables, Watch, WatchError,
@@ -19,7 +20,6 @@ use afterimage_trace::Ending;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::ended::{self, is_over, stood};
-use crate::lens::Traced;
 use crate::output::{harmless, pasted, say};
 use crate::places::{self, Chosen, chosen, statements};
 use crate::steps::follow;
@@ -53,7 +53,7 @@ pub(super) struct Asked {
 
 impl Asked {
     pub fn read<'a>(
-        traced: &'a Traced,
+        traced: &'a Recording,
         values: &RecordedValues<'a>,
         (names, source): (&'a Names, &'a SourceMap<'a>),
         at: &str,
@@ -71,13 +71,13 @@ impl Asked {
 }
 
 fn of_statements<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
     operand: Option<&str>,
 ) -> Result<Asked> {
-    let loaded = &traced.loaded;
+    let loaded = traced.module();
     let types = Types::new(&loaded.program, &loaded.bytes);
     let found = statements(traced, names, source, &types, at)?;
     let mut chosen = chosen(traced, values, (names, source), &found, at)?;
@@ -160,7 +160,7 @@ fn of_statements<'a>(
 
 /// Those of some executions whose statements take an operand, and which operands the others take.
 fn taking<'f, 'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     values: &RecordedValues<'a>,
     chosen: Vec<Chosen<'f>>,
     operand: &str,
@@ -183,20 +183,20 @@ fn taking<'f, 'a>(
 
 /// What killed the program. With `thin`, what it took is asked about on its own: of a load or a store that trapped, it was where it was to be.
 pub(super) fn of_trap<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     thin: bool,
 ) -> Result<Asked> {
-    let loaded = &traced.loaded;
-    let end = traced.file.end()?;
+    let loaded = traced.module();
+    let end = traced.file().end()?;
     let end = end.context("how the run ended is not in the recording")?;
     match end.ending {
         Ending::Returned => bail!("the run was not killed: it returned; ask with --at"),
         Ending::Interrupted { .. } | Ending::StackOverflow | Ending::HostError { .. } => bail!(
             "the run {}: no statement is to blame; see: afterimage state --at end {}",
             end.ending,
-            pasted(&traced.at)
+            pasted(traced.at())
         ),
         Ending::Exited { .. } | Ending::Exception { .. } | Ending::Trapped { .. } => {}
     }
@@ -227,7 +227,7 @@ pub(super) fn of_trap<'a>(
     let operators = Operators::new(&loaded.program, &loaded.bytes, source);
     let operator = operators.get(function, op)?;
     let operator = operator.context("an operator that the program does not have")?;
-    let ending = match traced.trapped()? {
+    let ending = match traced.trap()? {
         Some(trapped) => trapped.why,
         None => end.ending.to_string(),
     };
@@ -251,16 +251,16 @@ pub(super) fn of_trap<'a>(
 
 /// The moment before a place is executed.
 fn moment<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
 ) -> Result<(Activation<'a>, Occasion)> {
-    let loaded = &traced.loaded;
+    let loaded = traced.module();
     let At { time, op } = match stood(traced, at)? {
         Some(stood) => stood,
         None => {
-            let found = traced.positions(names, source).moment(at);
+            let found = traced.positions(names, source)?.moment(at);
             found.with_context(|| format!("--at {at}"))?
         }
     };
@@ -271,13 +271,13 @@ fn moment<'a>(
 }
 
 fn of_bytes<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     values: &RecordedValues<'a>,
     scene: (&'a Names, &'a SourceMap<'a>),
     at: &str,
     range: Range,
 ) -> Result<Asked> {
-    if traced.loaded.program.memories == 0 {
+    if traced.program().memories == 0 {
         bail!("the program has no memory");
     }
     let (activation, _) = moment(traced, values, scene, at)?;
@@ -310,13 +310,13 @@ fn of_bytes<'a>(
 }
 
 fn of_variable<'a>(
-    traced: &'a Traced,
+    traced: &'a Recording,
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
     name: &str,
 ) -> Result<Asked> {
-    let loaded = &traced.loaded;
+    let loaded = traced.module();
     let path: Path = name.parse().map_err(|error: PathError| {
         anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;

@@ -5,11 +5,11 @@ use afterimage_present::{
     loaded_text,
 };
 use afterimage_program::{Names, SourceMap};
+use afterimage_replay::Recording;
 use afterimage_replay::steps::{LoadedStretches, Operators, load_values};
 use anyhow::Result;
 
 use super::{Arguments, Format};
-use crate::lens::Traced;
 use crate::output::write;
 use crate::steps::follow;
 
@@ -18,11 +18,11 @@ const LINES: u64 = 100;
 
 pub(super) fn answer(
     arguments: &Arguments,
-    traced: &Traced,
+    traced: &Recording,
     names: &Names,
     source: &SourceMap<'_>,
 ) -> Result<()> {
-    let loaded = &traced.loaded;
+    let loaded = traced.module();
     let operators = Operators::new(&loaded.program, &loaded.bytes, source);
     let scene = StepScene {
         names,

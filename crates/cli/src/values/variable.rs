@@ -9,6 +9,7 @@ use afterimage_present::{grouped, type_text, value_text, written_json, written_t
 use afterimage_profile::Resolver;
 use afterimage_profile::location::{Form, Place, form, split_occurrence};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
+use afterimage_replay::Recording;
 use afterimage_replay::state::{
     Bodies, Evaluated, Number, Occasion, Occasions, Path, PathError, Variables, Watch, WatchError,
     Worth, follow_to,
@@ -18,7 +19,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::{Arguments, Format, range, rank, wanted};
-use crate::lens::Traced;
+use crate::lens;
 use crate::output::{harmless, write};
 use crate::places::{Site, executions, times};
 use crate::steps::follow;
@@ -60,12 +61,12 @@ struct Report<'a> {
 
 pub(super) fn answer<'a>(
     arguments: &Arguments,
-    traced: &'a Traced,
+    traced: &'a Recording,
     names: &'a Names,
     source: &'a SourceMap<'a>,
     name: &str,
 ) -> Result<()> {
-    let loaded = &traced.loaded;
+    let loaded = traced.module();
     let path: Path = name.parse().map_err(|error: PathError| {
         anyhow::anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
@@ -96,8 +97,7 @@ pub(super) fn answer<'a>(
     if let Some(variables) = &variables {
         known(traced, variables, &path, names, &resolved.place)?;
     }
-    let epochs = traced.epochs(&arguments.report.file)?;
-    let values = traced.values(&epochs)?;
+    let values = lens::values(traced)?;
     let (occasions, happened) = occasions(traced, &values, names, source, resolved.place)?;
     let count = occasions.count();
     let summed = arguments.stats || arguments.histogram;
@@ -168,7 +168,7 @@ pub(super) fn answer<'a>(
 /// What has a value at each moment.
 enum Subject<'s, 'a> {
     /// An expression of the source.
-    Variable(&'s Traced, Watch<'s, 'a>),
+    Variable(&'s Recording, Watch<'s, 'a>),
     /// A local of WebAssembly.
     Local(WasmLocal<'s, 'a>),
 }
@@ -251,13 +251,13 @@ const MOST_NAMED: usize = 16;
 
 /// Refuses a variable that no function of the place knows: it has no value anywhere.
 fn known(
-    traced: &Traced,
+    traced: &Recording,
     variables: &Variables<'_>,
     path: &Path,
     names: &Names,
     place: &Place,
 ) -> Result<()> {
-    let loaded = &traced.loaded;
+    let loaded = traced.module();
     let mut operators: Vec<(FuncId, OpId)> = match place {
         Place::Function(function) => vec![(*function, OpId::from_u32(0))],
         Place::Operator(function, op) => vec![(*function, *op)],
@@ -320,7 +320,7 @@ fn known(
 
 /// All times at which the run was at a place, and what that is called.
 fn occasions<'v, 's: 'v>(
-    traced: &'s Traced,
+    traced: &'s Recording,
     values: &RecordedValues<'v>,
     names: &'s Names,
     source: &'s SourceMap<'s>,
@@ -328,8 +328,8 @@ fn occasions<'v, 's: 'v>(
 ) -> Result<(Occasions<'v>, &'static str)> {
     Ok(match place {
         Place::Function(function) => {
-            let calls = traced.path.activations(function)?;
-            let prologue = traced.positions(names, source).prologue(function)?;
+            let calls = traced.path()?.activations(function)?;
+            let prologue = traced.positions(names, source)?.prologue(function)?;
             (Occasions::Calls(calls, prologue), "called")
         }
         Place::Operator(function, op) => {
@@ -343,7 +343,7 @@ fn occasions<'v, 's: 'v>(
             (Occasions::Operator(all, op, count), "executed")
         }
         Place::Line(line, operators) => {
-            let positions = traced.positions(names, source);
+            let positions = traced.positions(names, source)?;
             let functions = operators.iter().map(|(function, _)| *function);
             let all = positions.arrivals(line, functions)?;
             (Occasions::Line(all), "arrived at")

@@ -55,7 +55,7 @@ pub(super) fn operands(
         Code::TableInit => [Some(Whole::Table(table)), Some(Whole::Elements(other))],
         _ => return Ok(None),
     };
-    if gaps(&scene.traced.path).is_some() {
+    if gaps(scene.traced.path()?).is_some() {
         return Ok(None);
     }
     // What trapped was executed last, and changed nothing.

@@ -34,7 +34,7 @@ pub(super) fn outside(why: &str) -> WhyEnd {
 /// Tells an end.
 pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
     let scene = teller.scene;
-    let loaded = &scene.traced.loaded;
+    let loaded = scene.traced.module();
     let value = &teller.value;
     Ok(match end {
         End::Constant { bits, instance, op } => {
@@ -99,7 +99,7 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
         }
         End::Host { call, range } => {
             let imports = &loaded.program.imports;
-            let given = Given::find(&scene.host, &scene.traced.file, imports, call, range)?;
+            let given = Given::find(&scene.host, scene.traced.file(), imports, call, range)?;
             let mut end = given_end(&given);
             let logged = scene.values.host()?.get(call)?;
             // What was made of it may be another number.
@@ -167,7 +167,7 @@ fn character(byte: &u8) -> Option<String> {
 
 /// The name of the host's function that an execution calls.
 fn callee(teller: &Teller<'_, '_, '_>, instance: Instance) -> Result<String> {
-    let imports = &teller.scene.traced.loaded.program.imports;
+    let imports = &teller.scene.traced.program().imports;
     let function = teller.scene.walk().called(instance)?;
     let import = function.and_then(|function| imports.get(function.as_u32() as usize));
     Ok(import.map_or("function".to_owned(), |import| {
@@ -178,7 +178,7 @@ fn callee(teller: &Teller<'_, '_, '_>, instance: Instance) -> Result<String> {
 /// The global variable of the source that is at an address.
 fn symbol(teller: &Teller<'_, '_, '_>, range: Range) -> Option<String> {
     let address = Some(range.address).filter(|_| range.memory == 0)?;
-    let known = Variables::open(&teller.scene.traced.loaded.bytes).ok()?;
+    let known = Variables::open(teller.scene.traced.bytes()).ok()?;
     let globals = known.globals().ok()?;
     let found = globals.iter().find(|global| {
         let variable = known.global_variable(global).ok();

@@ -45,7 +45,7 @@ pub(super) fn of_place(value: Value, bits: u64) -> Value {
 pub(super) fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> Option<OpId> {
     let node = &scene.values.path().nodes()[instance.node];
     let block = *node.blocks.get((time - instance.time) as usize)?;
-    let function = scene.traced.loaded.program.function(node.function)?;
+    let function = scene.traced.program().function(node.function)?;
     let end = function.cfg.blocks.get(block)?.ops.end.as_u32();
     Some(OpId::from_u32(end.checked_sub(1)?))
 }

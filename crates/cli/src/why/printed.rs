@@ -77,8 +77,8 @@ fn counted(stream: &Stream, all: u64) -> String {
 
 /// A byte of standard output, or of standard error.
 pub(super) fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: Byte) -> Result<Start> {
-    let imports = &scene.traced.loaded.program.imports;
-    let mut printed = Printed::new(&scene.traced.file, imports)?;
+    let imports = &scene.traced.program().imports;
+    let mut printed = Printed::new(scene.traced.file(), imports)?;
     let (mut all, mut line) = (0, 1);
     let mut begins = matches!(wanted, Byte::Line(1));
     while let Some(put) = printed.next(stream)? {
@@ -131,8 +131,8 @@ fn option(stream: &Stream) -> &'static str {
 
 /// Whether what was printed ends with the end of a line.
 fn ends_line(scene: &Scene<'_, '_>, stream: &Stream, all: u64) -> Result<bool> {
-    let imports = &scene.traced.loaded.program.imports;
-    let mut printed = Printed::new(&scene.traced.file, imports)?;
+    let imports = &scene.traced.program().imports;
+    let mut printed = Printed::new(scene.traced.file(), imports)?;
     while let Some(put) = printed.next(stream)? {
         if put.before.saturating_add(put.bytes) == all {
             let held = put.open(&scene.host)?;

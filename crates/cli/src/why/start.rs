@@ -72,7 +72,7 @@ impl Start {
         };
         let caller = put.caller(&scene.host)?;
         let node = &scene.values.path().nodes()[caller.node];
-        let function = scene.traced.loaded.program.function(node.function);
+        let function = scene.traced.program().function(node.function);
         let last = function.zip(node.blocks.last());
         let end = last.and_then(|(f, &block)| f.cfg.blocks.get(block));
         let op = end.and_then(|end| end.ops.end.as_u32().checked_sub(1));
@@ -82,7 +82,7 @@ impl Start {
 
 /// What is asked about is where the run ended.
 fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
-    let end = scene.traced.file.end()?;
+    let end = scene.traced.file().end()?;
     let killed = end.is_some_and(|end| {
         matches!(
             end.ending,
@@ -139,7 +139,7 @@ pub(super) fn find(
             continue;
         };
         let ended_there = execution.time == scene.values.path().length()
-            && scene.traced.stood()? == Some((site.function, site.op));
+            && scene.traced.final_operator()? == Some((site.function, site.op));
         if operand.is_none() && ended_there {
             lacking.push(ended_in(scene, file, at)?);
             continue;

@@ -38,14 +38,14 @@ struct Death {
 /// What killed the program: an operand of what trapped, the exit code, or the branch that led there.
 pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let traced = scene.traced;
-    let end = traced.file.end()?;
+    let end = traced.file().end()?;
     let end = end.context("how the run ended is not in the recording")?;
     let (how, code) = match &end.ending {
         Ending::Returned => bail!("the run was not killed: it returned; ask with --at or --stdout"),
         Ending::Interrupted { .. } | Ending::HostError { .. } => bail!(
             "the run {}: no value is to blame; see: afterimage state --at end {}",
             end.ending,
-            pasted(&traced.at)
+            pasted(traced.at())
         ),
         Ending::Exited { code } => (format!("exited with code {code}"), None),
         Ending::Exception { .. } | Ending::StackOverflow => (end.ending.to_string(), None),
@@ -314,7 +314,7 @@ fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame,
 
 /// Whether some way through a function's code leads to its return. Otherwise whoever called it had decided already that the run ends.
 fn may_return(scene: &Scene<'_, '_>, function: FuncId) -> bool {
-    let code = scene.traced.loaded.program.function(function);
+    let code = scene.traced.program().function(function);
     code.is_some_and(|code| {
         let cfg = &code.cfg;
         let mut last = cfg.graph.predecessors(cfg.graph.exit());

@@ -22,11 +22,11 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     let path: Path = expression.parse().map_err(|error: PathError| {
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
-    let loaded = &scene.traced.loaded;
+    let loaded = scene.traced.module();
     let When { time, op } = match stood(scene.traced, at)? {
         Some(stood) => stood,
         None => {
-            let positions = scene.traced.positions(scene.names, scene.source());
+            let positions = scene.traced.positions(scene.names, scene.source())?;
             positions.moment(at)?
         }
     };
@@ -166,7 +166,7 @@ fn of_local<'a>(
     expression: &str,
 ) -> Result<Option<Start>> {
     let activation = Activation::at(scene.values, bodies, time, op)?;
-    let (loaded, function) = (&scene.traced.loaded, activation.function);
+    let (loaded, function) = (scene.traced.module(), activation.function);
     let Some(local) = wasm_local(loaded, scene.names, function, expression) else {
         return Ok(None);
     };
@@ -214,7 +214,7 @@ fn held<'a>(
     (at, expression): (&str, &str),
     When { time, op }: When,
 ) -> Result<Shown> {
-    let loaded = &scene.traced.loaded;
+    let loaded = scene.traced.module();
     let called = |function| scene.names.function(function).to_owned();
     let watch = Watch::new(
         &loaded.program,

@@ -29,7 +29,7 @@ pub(super) struct Told {
 
 /// The operator that a block ends with.
 fn end_of(scene: &Scene<'_, '_>, (function, block): Place) -> Result<OpId> {
-    let code = scene.traced.loaded.program.function(function);
+    let code = scene.traced.program().function(function);
     let end = code.and_then(|code| code.cfg.blocks.get(block));
     let end = end.context("a block that is not there")?;
     // Where a loop begins there may be a block without operators.
@@ -82,7 +82,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
             execution,
         } => {
             let (shown, start) = decided(scene, place, &execution)?;
-            let code = scene.traced.loaded.program.function(place.0);
+            let code = scene.traced.program().function(place.0);
             let kind = code.map(|code| code.cfg.edges[edge].kind);
             let needed = match kind {
                 Some(EdgeKind::Taken | EdgeKind::Then) => "that takes another value than 0",
@@ -163,7 +163,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
                 Some(stood) => stood.what.clone(),
                 None => format!("{} was left by an exception", harmless(&shown.function)),
             };
-            let code = scene.traced.loaded.program.function(place.0);
+            let code = scene.traced.program().function(place.0);
             let is_empty = code.is_some_and(|code| code.cfg.blocks[place.1].ops.is_empty());
             let from = match is_empty {
                 true => format!("{}, which was entered", name(place.0)),
@@ -234,7 +234,7 @@ struct Stood {
 /// Where the activation stood when the run ended that executed the block at T; `None` if it was over before.
 fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Stood>> {
     let traced = scene.traced;
-    let Some(end) = traced.file.end()? else {
+    let Some(end) = traced.file().end()? else {
         return Ok(None);
     };
     let (asked, _) = calls(scene.values, time, 1)?;
@@ -255,7 +255,7 @@ fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Stood>> {
     };
     let innermost = open.first().context("no activation is open")?;
     // The block may not have been executed to its end.
-    let op = match traced.stood()? {
+    let op = match traced.final_operator()? {
         Some((_, op)) => op,
         None => end_of(scene, block(innermost)?)?,
     };
@@ -329,7 +329,7 @@ fn decided(
 
 /// Where a branch went instead.
 fn went(scene: &Scene<'_, '_>, function: FuncId, execution: &Turned) -> Result<String> {
-    let Some(code) = scene.traced.loaded.program.function(function) else {
+    let Some(code) = scene.traced.program().function(function) else {
         return Ok(String::new());
     };
     let Some(to) = execution.to else {

@@ -404,7 +404,7 @@ fn with<T>(
     };
     let recorded = Recorded {
         values: &values,
-        host: HostReads::new(&values, run, &file),
+        host: HostReads::new(&values, run, file.clone()),
         program: &program,
         controllers: Controllers::new(&program),
         stop: stops(&program, &index, &end).unwrap().first().copied(),

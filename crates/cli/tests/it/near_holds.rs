@@ -77,7 +77,7 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
         checkpoints: checkpoints.as_ref(),
         progress: &|_| {},
     };
-    let host = HostReads::new(&values, run, &file);
+    let host = HostReads::new(&values, run, file.clone());
     let mut random = SplitMix64(path.length());
     for _ in 0..ASKED {
         let time = 1 + random.below(path.length() as usize) as u64;

@@ -313,7 +313,7 @@ fn asked(sandbox: &Sandbox, all: &mut Compared, ask: impl FnOnce(&mut Scene<'_, 
         module: &module,
         controllers: &controllers,
         types: Types::new(&program, &module),
-        host: HostReads::new(&values, run, &file),
+        host: HostReads::new(&values, run, file.clone()),
         file: &file,
         stopped: stops(&program, &OperatorIndex::new(&program, &module), &end)
             .unwrap()

@@ -183,7 +183,7 @@ fn printed(
             checkpoints: None,
             progress: &|_| {},
         };
-        HostReads::new(&values, run, file).check_printed()
+        HostReads::new(&values, run, file.clone()).check_printed()
     };
     match check() {
         Ok(wrong) => wrong.map(|wrong| format!("Printed: {wrong}")),

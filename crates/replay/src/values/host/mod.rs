@@ -38,7 +38,7 @@ const CHUNK: u64 = 1 << 18;
 pub struct HostReads<'v, 'a> {
     values: &'v RecordedValues<'a>,
     run: Run<'a, FileSegments>,
-    file: &'a TraceFile,
+    file: TraceFile,
     times: OnceCell<CallTimes<'a>>,
     printed: OnceCell<Option<FilePrinted>>,
     writers: RefCell<Writers<'a>>,
@@ -58,15 +58,15 @@ impl<'v, 'a> HostReads<'v, 'a> {
     pub fn new(
         values: &'v RecordedValues<'a>,
         run: Run<'a, FileSegments>,
-        file: &'a TraceFile,
+        file: TraceFile,
     ) -> Self {
         Self {
             values,
             run,
-            file,
             times: OnceCell::new(),
             printed: OnceCell::new(),
-            writers: RefCell::new(Writers::new(run, file)),
+            writers: RefCell::new(Writers::new(run, file.clone())),
+            file,
         }
     }
 
@@ -193,7 +193,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         if let Some(known) = self.printed.get() {
             return Ok(known.as_ref());
         }
-        let found = FilePrinted::open(self.file)?;
+        let found = FilePrinted::open(&self.file)?;
         Ok(self.printed.get_or_init(|| found).as_ref())
     }
 

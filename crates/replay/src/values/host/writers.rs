@@ -39,7 +39,7 @@ impl Moment {
 /// Finds who wrote bytes last: by the index of checkpoints, and by following parts of the run.
 pub(super) struct Writers<'a> {
     run: Run<'a, FileSegments>,
-    file: &'a TraceFile,
+    file: TraceFile,
     follower: Option<Follower<'a, FileSegments>>,
     /// The host may call imports that are exported: then it writes at other times than in calls of the guest, too.
     host_calls_itself: bool,
@@ -49,7 +49,7 @@ pub(super) struct Writers<'a> {
 type Written = BTreeMap<u64, Vec<usize>>;
 
 impl<'a> Writers<'a> {
-    pub fn new(run: Run<'a, FileSegments>, file: &'a TraceFile) -> Self {
+    pub fn new(run: Run<'a, FileSegments>, file: TraceFile) -> Self {
         let imported = |(_, function): &(String, FuncId)| run.program.function(*function).is_none();
         Self {
             host_calls_itself: run.program.exports.iter().any(imported),

@@ -1,0 +1,377 @@
+//! A recording, opened once.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_profile::{ProfileError, Stop, stops};
+use afterimage_program::{BlockEnd, Module, Names, OperatorIndex, ParseError, Program, SourceMap};
+use afterimage_trace::{Ending, LogReader, Standing, TraceError, TraceFile, TrapCode};
+use afterimage_wet::checkpoint::CheckpointError;
+use afterimage_wet::{EpochFileError, FileEpochs};
+use afterimage_wpp::PathError;
+
+use crate::paths::{
+    FileSegments, Numbering, PathFileError, Positions, RecordedPath, recorded_path,
+};
+use crate::steps::{FileCheckpoints, Run, recorded_checkpoints, stopped_before};
+use crate::values::{RecordedValues, ValuesError, recorded_epochs, recorded_values};
+
+/// A recording and what was built of it: its program, its path, its values and its checkpoints.
+///
+/// It only reads: what was not built is an error that names it. Each part is opened when it is first asked for, and kept. Threads can
+/// share a recording.
+///
+/// ```no_run
+/// use afterimage_replay::Recording;
+///
+/// let recording = Recording::open("app.aft".as_ref())?;
+/// println!("{} blocks were executed", recording.path()?.length());
+/// # Ok::<(), afterimage_replay::RecordingError>(())
+/// ```
+pub struct Recording {
+    at: PathBuf,
+    file: TraceFile,
+    /// The file as it was opened last: building something adds to it.
+    newest: Mutex<TraceFile>,
+    module: Arc<Module>,
+    stops: OnceLock<Vec<Stop>>,
+    path: OnceLock<RecordedPath>,
+    epochs: OnceLock<FileEpochs>,
+    checkpoints: OnceLock<FileCheckpoints>,
+}
+
+/// Why a recording, or a part of it, cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] TraceError),
+    /// The program in it cannot be parsed.
+    #[error("the program in the recording: {0}")]
+    Program(#[from] ParseError),
+    /// Where the run ended is damaged.
+    #[error(transparent)]
+    End(#[from] ProfileError),
+    /// The path is damaged.
+    #[error(transparent)]
+    Path(#[from] PathFileError),
+    /// A segment of the path is damaged.
+    #[error(transparent)]
+    Segment(#[from] PathError<PathFileError>),
+    /// The path was not built.
+    #[error("the recording has no path yet; build it with: afterimage build --lens paths")]
+    NoPath,
+    /// The values are damaged.
+    #[error(transparent)]
+    Epochs(#[from] EpochFileError),
+    /// The values were not built.
+    #[error("the recording has no values yet; build them with: afterimage build --lens full")]
+    NoValues,
+    /// The values do not belong to the program.
+    #[error(transparent)]
+    Values(#[from] Box<ValuesError>),
+    /// The checkpoints are damaged.
+    #[error(transparent)]
+    Checkpoints(#[from] CheckpointError),
+}
+
+/// The operator with which a run ended, by trapping.
+#[derive(Clone, Debug)]
+pub struct Trap {
+    /// The function.
+    pub function: FuncId,
+    /// The operator.
+    pub op: OpId,
+    /// The time of its block: the last of the run.
+    pub time: u64,
+    /// The engine's reason, in words.
+    pub why: String,
+}
+
+impl Trap {
+    /// Whether it is this operator, when its block is executed at a time.
+    pub fn is_at(&self, function: FuncId, op: OpId, time: u64) -> bool {
+        (self.function, self.op, self.time) == (function, op, time)
+    }
+}
+
+impl Recording {
+    /// Opens a recording, and parses the program in it. Linear in the program.
+    ///
+    /// # Errors
+    /// If the file is no recording, or is damaged.
+    pub fn open(at: &Path) -> Result<Self, RecordingError> {
+        let file = TraceFile::open(at)?;
+        let module = Module::parse(file.module()?)?;
+        Ok(Self::of(at, file, Arc::new(module)))
+    }
+
+    /// A recording that was opened before, with the program in it. O(1).
+    pub fn of(at: &Path, file: TraceFile, module: Arc<Module>) -> Self {
+        Self {
+            at: at.to_owned(),
+            newest: Mutex::new(file.clone()),
+            file,
+            module,
+            stops: OnceLock::new(),
+            path: OnceLock::new(),
+            epochs: OnceLock::new(),
+            checkpoints: OnceLock::new(),
+        }
+    }
+
+    /// The same recording with a path that was read already, or is not in the file.
+    #[must_use]
+    pub fn with_path(self, path: RecordedPath) -> Self {
+        Self {
+            path: OnceLock::from(path),
+            ..self
+        }
+    }
+
+    /// Where it is.
+    pub fn at(&self) -> &Path {
+        &self.at
+    }
+
+    /// The file as it was when the recording was opened.
+    pub fn file(&self) -> &TraceFile {
+        &self.file
+    }
+
+    /// The file with what was added to it by the time that the path, or the values, were looked for.
+    pub fn newest(&self) -> TraceFile {
+        let newest = self.newest.lock();
+        newest.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the host gave the program, in order.
+    ///
+    /// # Errors
+    /// If the log is damaged.
+    pub fn log(&self) -> Result<LogReader, TraceError> {
+        self.file.log()
+    }
+
+    /// The module in it.
+    pub fn module(&self) -> &Arc<Module> {
+        &self.module
+    }
+
+    /// The bytes of the module.
+    pub fn bytes(&self) -> &[u8] {
+        &self.module.bytes
+    }
+
+    /// The program that the module means.
+    pub fn program(&self) -> &Program {
+        &self.module.program
+    }
+
+    /// Where the activations stood that were open when the run ended, the innermost first; none if the end is not known. Near-linear in the
+    /// program, once.
+    ///
+    /// # Errors
+    /// If the end of the run is damaged.
+    pub fn stops(&self) -> Result<&[Stop], RecordingError> {
+        let found = kept(&self.stops, || {
+            let Some(end) = self.file.end()? else {
+                return Ok(Vec::new());
+            };
+            let index = OperatorIndex::new(self.program(), self.bytes());
+            Ok(stops(self.program(), &index, &end)?)
+        });
+        found.map(Vec::as_slice)
+    }
+
+    /// The path of the run. Linear in its directory, once.
+    ///
+    /// # Errors
+    /// If it was not built, or is damaged.
+    pub fn path(&self) -> Result<&RecordedPath, RecordingError> {
+        kept(&self.path, || {
+            self.added(|file| Ok(recorded_path(file, self.program())?))?
+                .ok_or(RecordingError::NoPath)
+        })
+    }
+
+    /// The epochs of the whole execution trace. Linear in their index, once.
+    ///
+    /// # Errors
+    /// If they were not built, or are damaged.
+    pub fn epochs(&self) -> Result<&FileEpochs, RecordingError> {
+        let path = self.path()?;
+        kept(&self.epochs, || {
+            self.added(|file| Ok(recorded_epochs(file, path)?))?
+                .ok_or(RecordingError::NoValues)
+        })
+    }
+
+    /// The values, execution by execution.
+    ///
+    /// # Errors
+    /// If they were not built, or are damaged.
+    pub fn values(&self) -> Result<RecordedValues<'_>, RecordingError> {
+        let (path, epochs) = (self.path()?, self.epochs()?);
+        let values = recorded_values(self.program(), self.bytes(), path, epochs);
+        Ok(values.map_err(Box::new)?)
+    }
+
+    /// The checkpoints, from which the run can be followed besides its beginning, if there are any.
+    ///
+    /// # Errors
+    /// If they are damaged, or there is no path.
+    pub fn checkpoints(&self) -> Result<Option<&FileCheckpoints>, RecordingError> {
+        if let Some(known) = self.checkpoints.get() {
+            return Ok(Some(known));
+        }
+        let found = recorded_checkpoints(&self.newest(), self.path()?)?;
+        Ok(found.map(|made| self.checkpoints.get_or_init(|| made)))
+    }
+
+    /// The run, to be followed from its beginning.
+    ///
+    /// # Errors
+    /// If there is no path, or it or the end of the run is damaged.
+    pub fn run(&self) -> Result<Run<'_, FileSegments>, RecordingError> {
+        let path = self.path()?;
+        let end = self.file.end()?;
+        Ok(Run {
+            program: self.program(),
+            module: self.bytes(),
+            path,
+            continuations: &path.segments().directory().continuations,
+            stopped: end.and_then(|end| stopped_before(self.program(), self.bytes(), &end)),
+            checkpoints: None,
+            progress: &|_| {},
+        })
+    }
+
+    /// The run, to be followed from its beginning or from a checkpoint.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and if the checkpoints are damaged.
+    pub fn run_from_checkpoints(&self) -> Result<Run<'_, FileSegments>, RecordingError> {
+        Ok(Run {
+            checkpoints: self.checkpoints()?,
+            ..self.run()?
+        })
+    }
+
+    /// Finds positions in the run. Calls have the numbers that they have in the whole run, whatever was left out of the path.
+    ///
+    /// # Errors
+    /// If there is no path, or it or the end of the run is damaged.
+    pub fn positions<'a>(
+        &'a self,
+        names: &'a Names,
+        source: &'a SourceMap<'a>,
+    ) -> Result<Positions<'a, FileSegments>, RecordingError> {
+        let (path, stops) = (self.path()?, self.stops()?);
+        let positions = Positions::new(path, self.program(), self.bytes(), names, source, stops);
+        Ok(positions.numbered(Numbering::of(path.segments().directory())))
+    }
+
+    /// The operator before or in which the run ended, in its last block: where it trapped, called the host, which did not return, or was stopped.
+    ///
+    /// # Errors
+    /// If the end of the run is damaged.
+    pub fn final_operator(&self) -> Result<Option<(FuncId, OpId)>, RecordingError> {
+        let Some(end) = self.file.end()? else {
+            return Ok(None);
+        };
+        let mut frames = end.frames.iter();
+        let frame = frames.find(|frame| frame.standing != Standing::NotEntered);
+        Ok(frame.zip(self.stops()?.first()).and_then(|(frame, stop)| {
+            let op = match frame.standing {
+                Standing::At => OpId::from_u32(stop.next.as_u32().checked_sub(1)?),
+                Standing::Before | Standing::NotEntered => stop.next,
+            };
+            let function = self.program().function(stop.function)?;
+            (function.block_of(op) == Some(stop.block)).then_some((stop.function, op))
+        }))
+    }
+
+    /// The operator in which the run ended, with the time of its block: the [final operator](Self::final_operator), or what threw an exception
+    /// that nothing caught. The recording does not know the functions that such an exception left, but nothing is executed after it.
+    ///
+    /// # Errors
+    /// If there is no path, or it or the end of the run is damaged.
+    pub fn ended_in(&self) -> Result<Option<(u64, FuncId, OpId)>, RecordingError> {
+        let path = self.path()?;
+        let end = self.file.end()?.map(|end| end.ending);
+        if !matches!(end, Some(Ending::Exception { .. })) {
+            let stood = self.final_operator()?;
+            return Ok(stood.map(|(function, op)| (path.length(), function, op)));
+        }
+        let Some(last) = path.cursor().seek(path.length())? else {
+            return Ok(None);
+        };
+        let node = &path.nodes()[last.node];
+        let function = self.program().function(node.function);
+        let block = function.zip(node.blocks.last());
+        let block = block.and_then(|(function, &block)| function.cfg.blocks.get(block));
+        let block = block.filter(|block| block.end == BlockEnd::Throw);
+        Ok(block.and_then(|block| {
+            let op = OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?);
+            Some((path.length(), node.function, op))
+        }))
+    }
+
+    /// What trapped, if the run ended so.
+    ///
+    /// # Errors
+    /// As [`ended_in`](Self::ended_in).
+    pub fn trap(&self) -> Result<Option<Trap>, RecordingError> {
+        let end = self.file.end()?;
+        let why = match end.map(|end| end.ending) {
+            Some(Ending::Trapped {
+                code: TrapCode::Other,
+                message,
+            }) => message,
+            Some(Ending::Trapped { code, .. }) => code.to_string(),
+            _ => return Ok(None),
+        };
+        let time = self.path()?.length();
+        Ok(self.final_operator()?.map(|(function, op)| Trap {
+            function,
+            op,
+            time,
+            why,
+        }))
+    }
+
+    /// What `find` finds in the file, or in the file as it is now: somebody may have added it since.
+    fn added<T>(
+        &self,
+        find: impl Fn(&TraceFile) -> Result<Option<T>, RecordingError>,
+    ) -> Result<Option<T>, RecordingError> {
+        if let Some(found) = find(&self.newest())? {
+            return Ok(Some(found));
+        }
+        let again = TraceFile::open(&self.at)?;
+        let found = find(&again)?;
+        if found.is_some() {
+            *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = again;
+        }
+        Ok(found)
+    }
+}
+
+/// What a cell holds, made if it is empty. Two threads may both make it; one of the results is kept.
+fn kept<T>(
+    cell: &OnceLock<T>,
+    make: impl FnOnce() -> Result<T, RecordingError>,
+) -> Result<&T, RecordingError> {
+    if let Some(known) = cell.get() {
+        return Ok(known);
+    }
+    let made = make()?;
+    Ok(cell.get_or_init(|| made))
+}
+
+const _: () = {
+    const fn shared_by_threads<T: Send + Sync>() {}
+    shared_by_threads::<Recording>();
+};
