@@ -10,10 +10,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
 
 use crate::arguments::Which;
-use crate::build;
 use crate::exit::Exit;
-use crate::input::{self, Kind, Loaded};
-use crate::lens::{numbering, which_call};
+use crate::input::{self, Kind};
+use crate::lens::{numbering, session, which_call};
 use crate::output::{Color, harmless, pasted, write};
 use crate::record::counted;
 
@@ -168,7 +167,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     })?;
     let name = names.function(id);
     if arguments.dynamic {
-        dynamic(&arguments, &loaded, function, name)?;
+        dynamic(&arguments, function, name)?;
         return Ok(Exit::Success);
     }
     let placed = match arguments.counters {
@@ -225,7 +224,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 /// The graph of one call.
-fn dynamic(arguments: &Arguments, loaded: &Loaded, function: &Function, name: &str) -> Result<()> {
+fn dynamic(arguments: &Arguments, function: &Function, name: &str) -> Result<()> {
     let at = &arguments.program;
     if let Kind::Program = input::kind(at)? {
         bail!(
@@ -234,21 +233,22 @@ fn dynamic(arguments: &Arguments, loaded: &Loaded, function: &Function, name: &s
             pasted(at)
         );
     }
-    let path = build::path(at, &input::recording(at)?, loaded)?;
+    let session = session(at)?;
+    let path = session.ensure_path()?;
     let nodes = match arguments.nodes {
         None | Some(NodesArgument::Dbb) => GraphNodes::Dynamic,
         Some(NodesArgument::Blocks) => GraphNodes::Blocks,
     };
     let graph = match arguments.trace {
-        Some(trace) => DynamicGraph::of_trace(&path, function.id, trace, nodes),
+        Some(trace) => DynamicGraph::of_trace(path, function.id, trace, nodes),
         None => {
             let which = arguments.call.unwrap_or(Which::Kth(1));
-            let call = which_call(&path, function.id, name, which);
+            let call = which_call(path, function.id, name, which);
             let (kept, calls) = call.with_context(|| at.display().to_string())?;
-            let graph = DynamicGraph::of_call(&path, function.id, kept, nodes);
+            let graph = DynamicGraph::of_call(path, function.id, kept, nodes);
             graph.map(|mut graph| {
                 if let Whose::Call { number, of, .. } = &mut graph.whose {
-                    *number = numbering(&path).of_kept(function.id, kept).unwrap_or(kept);
+                    *number = numbering(path).of_kept(function.id, kept).unwrap_or(kept);
                     *of = calls;
                 }
                 graph

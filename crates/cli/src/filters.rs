@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use afterimage::KeptValues;
 use afterimage_ids::FuncId;
 use afterimage_present::grouped;
 use afterimage_profile::Resolver;
@@ -13,27 +14,6 @@ use afterimage_replay::values::LeftOut;
 use anyhow::{Context, Result, bail};
 
 use crate::input::Loaded;
-
-/// What values are kept of.
-#[derive(Clone, Debug)]
-pub(crate) struct KeptValues {
-    /// The first block.
-    pub first: u64,
-    /// The last one.
-    pub last: u64,
-    pub left_out: LeftOut,
-}
-
-impl KeptValues {
-    /// All of a run with so many blocks.
-    pub(crate) fn all(length: u64) -> Self {
-        Self {
-            first: 1,
-            last: length,
-            left_out: LeftOut::default(),
-        }
-    }
-}
 
 /// What is done with a window that ends after the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

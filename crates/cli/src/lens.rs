@@ -2,43 +2,46 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use afterimage::{Reason, Session, SessionError, ensure_values};
 use afterimage_ids::FuncId;
-use afterimage_present::{absent, grouped};
-use afterimage_profile::{Stop, stops};
-use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_record::LivePath;
+use afterimage_present::absent;
+use afterimage_program::{Names, SourceMap};
 use afterimage_replay::paths::{
-    NumberError, Numbering, PathFileError, RecordedDirectory, RecordedPath, path_in_memory,
+    NumberError, Numbering, PathFileError, RecordedDirectory, RecordedPath, recorded_path_of,
 };
 use afterimage_replay::values::RecordedValues;
 use afterimage_replay::{Recording, RecordingError};
-use afterimage_trace::{Kind, TraceFile, Writer};
+use afterimage_trace::TraceFile;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::Which;
-use crate::build;
+use crate::exit::Failed;
 use crate::input::{self, Loaded};
-use crate::output::{pasted, say};
-use crate::progress::Bar;
+use crate::output::pasted;
+use crate::progress::Terminal;
+use crate::signals::StopFlag;
+
+/// Opens a recording, of which nothing is built yet.
+pub(crate) fn session(at: &Path) -> Result<Session<'static>> {
+    let file = input::recording(at)?;
+    let module = input::recorded_program(at, &file)?.module;
+    Ok(Session::of(Recording::of(at, file, module), &Terminal))
+}
 
 /// Opens a recording, and builds its path if that is not there yet.
 pub(crate) fn traced(at: &Path) -> Result<Recording> {
-    traced_with(at, build::path)
+    let session = session(at)?;
+    session.ensure_path()?;
+    with_stops(session)
 }
 
 /// As [`traced`], for what needs all of the path.
 pub(crate) fn traced_whole(at: &Path) -> Result<Recording> {
-    traced_with(at, build::whole_path)
-}
-
-fn traced_with(
-    at: &Path,
-    path: impl FnOnce(&Path, &TraceFile, &Loaded) -> Result<RecordedPath>,
-) -> Result<Recording> {
-    let file = input::recording(at)?;
-    let loaded = input::recorded_program(at, &file)?;
-    traced_of(at, file, &loaded, path)
+    let session = session(at)?;
+    session.ensure_whole_path()?;
+    with_stops(session)
 }
 
 /// A recording whose program and directory were read already, with its path, which is built if it is not there yet.
@@ -48,52 +51,23 @@ pub(crate) fn traced_in(
     loaded: &Loaded,
     directory: Result<Option<RecordedDirectory>, PathFileError>,
 ) -> Result<Recording> {
-    traced_of(at, file, loaded, |at, file, loaded| {
-        build::path_with(at, file, loaded, directory)
-    })
+    let path = directory.and_then(|found| recorded_path_of(&file, &loaded.program, found));
+    let recording = Recording::of(at, file, Arc::clone(&loaded.module));
+    // What is damaged, or lacks, is so when it is looked for again.
+    if let Ok(Some(path)) = path {
+        recording.use_path(path);
+    }
+    let session = Session::of(recording, &Terminal);
+    session.ensure_path()?;
+    with_stops(session)
 }
 
-fn traced_of(
-    at: &Path,
-    file: TraceFile,
-    loaded: &Loaded,
-    path: impl FnOnce(&Path, &TraceFile, &Loaded) -> Result<RecordedPath>,
-) -> Result<Recording> {
-    let path = match input::recorder(at, &file) {
-        Some(recorder) => so_far(at, &file, loaded, recorder)?,
-        None => path(at, &file, loaded)?,
-    };
-    with_path(at, file, loaded, path)
-}
-
-/// A recording with this path. What is damaged at the end of its run is said now.
-fn with_path(at: &Path, file: TraceFile, loaded: &Loaded, path: RecordedPath) -> Result<Recording> {
-    let recording = Recording::of(at, file, Arc::clone(&loaded.module)).with_path(path);
-    recording
-        .stops()
-        .with_context(|| at.display().to_string())?;
+/// What is damaged at the end of a run is said before anything is answered.
+fn with_stops(session: Session<'_>) -> Result<Recording> {
+    let recording = session.into_recording();
+    let stops = recording.stops().map(|_| ());
+    stops.with_context(|| recording.at().display().to_string())?;
     Ok(recording)
-}
-
-/// The path of a run that goes on, as far as it is written: compacted in memory, for the file is not ours.
-fn so_far(at: &Path, file: &TraceFile, loaded: &Loaded, recorder: Writer) -> Result<RecordedPath> {
-    let name = || at.display().to_string();
-    let live = LivePath::open(file, &loaded.bytes, &loaded.program).with_context(name)?;
-    let Some(live) = live.filter(|live| live.length() > 0) else {
-        bail!(
-            "{}: it is still being recorded by another process{recorder}, and nothing of its path is there yet: with `record --lens paths` it comes by the megabyte; ask again later, or when the program has ended",
-            at.display()
-        );
-    };
-    say(format_args!(
-        "{} is still being recorded by another process{recorder}: what follows is about the run up to t={}",
-        at.display(),
-        grouped(live.length())
-    ));
-    let bar = Bar::start("following the path", Some(live.length()));
-    let progress = bar.progress();
-    let all = live.whole(|time| progress(time)).with_context(name)?;
-    path_in_memory(file, all.directory, all.segments).with_context(name)
 }
 
 /// Refuses a path of which something was left out, without the name of its recording in front.
@@ -113,54 +87,41 @@ pub(crate) fn gaps(path: &RecordedPath) -> Option<&str> {
     gaps.then_some(path.segments().directory().left_out.as_str())
 }
 
-/// Opens a recording whose path is not built, but was written while the program ran, and reads a stretch of that: `wanted` is told how many blocks
-/// the run has, and how many one of its paths may have, and says from which to which it is to be, or that all of the path is needed. `None`
-/// then, and if the path is built.
+/// Opens a recording whose path is not built, but was written while the program ran, and reads a stretch of that: see [`Session::use_stretch`].
 pub(crate) fn unbuilt(
     at: &Path,
     wanted: impl FnOnce(u64, u64) -> Result<Option<(u64, u64)>>,
 ) -> Result<Option<Recording>> {
-    let name = || at.display().to_string();
-    let file = input::recording(at)?;
-    if file.last(Kind::PATH_INDEX).is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
-        return Ok(None);
+    let wanted = |length, longest| {
+        let found = wanted(length, longest);
+        found.with_context(|| at.display().to_string())
+    };
+    let session = session(at)?;
+    match session.use_stretch(wanted)? {
+        true => with_stops(session).map(Some),
+        false => Ok(None),
     }
-    let loaded = input::recorded_program(at, &file)?;
-    let live = LivePath::open(&file, &loaded.bytes, &loaded.program).with_context(name)?;
-    let Some(live) = live else { return Ok(None) };
-    let longest = loaded.program.functions.iter().map(|f| f.cfg.blocks.len());
-    let longest = longest.max().unwrap_or(0) as u64;
-    let Some((first, last)) = wanted(live.length(), longest).with_context(name)? else {
-        return Ok(None);
-    };
-    let stretch = live.stretch(first, last).with_context(name)?;
-    let path = path_in_memory(&file, stretch.directory, stretch.segments).with_context(name)?;
-    with_path(at, file, &loaded, path).map(Some)
-}
-
-pub(crate) fn stops_of(file: &TraceFile, loaded: &Loaded) -> Result<Vec<Stop>> {
-    let Some(end) = file.end()? else {
-        return Ok(Vec::new());
-    };
-    let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
-    Ok(stops(&loaded.program, &index, &end)?)
 }
 
 /// The values of a recording, built if they are not there yet.
 pub(crate) fn values(recording: &Recording) -> Result<RecordedValues<'_>> {
-    let at = recording.at();
-    input::ended(at)?;
-    complete(at, recording.path()?).with_context(|| at.display().to_string())?;
-    match recording.epochs() {
-        Err(RecordingError::NoValues) => {
-            let loaded = Loaded::of(recording);
-            build::values(at, &recording.newest(), &loaded, recording.path()?)?;
-        }
-        found => {
-            found.with_context(|| at.display().to_string())?;
-        }
-    }
+    stoppable(|stop| ensure_values(recording, &Terminal, stop))?;
     Ok(recording.values()?)
+}
+
+/// Builds something that Ctrl-C and its kin cancel.
+pub(crate) fn stoppable<T>(
+    build: impl FnOnce(&AtomicBool) -> Result<T, SessionError>,
+) -> Result<T> {
+    let stop = StopFlag::watch()?;
+    build(stop.flag()).map_err(|error| match *error.why {
+        Reason::Cancelled { .. } => Failed {
+            exit: stop.exit(),
+            error: error.into(),
+        }
+        .into(),
+        _ => error.into(),
+    })
 }
 
 /// The values of a recording, if they were built.

@@ -6,12 +6,10 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read as _, Write, stderr, 
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
-use std::time::Duration;
 
 use afterimage_present::{Sources, Style, is_hidden, shell_name};
-use afterimage_trace::{TraceError, TraceFile, TraceWriter, writer};
-use anyhow::{Context, Error, Result, anyhow, bail};
+use afterimage_trace::TraceFile;
+use anyhow::{Context, Error, Result, bail};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
@@ -329,45 +327,6 @@ impl Sources for SourceFiles {
         }
         let bytes = std::fs::read(path).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
-    }
-}
-
-/// How long there is between two looks at whether somebody else still writes.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// Opens a recording to add something to it; `lost` says what cannot be added if that fails. `None`, if another process has added something since it was opened as `seen`; if one does at this
-/// moment, that is waited for. What was to be added may be there then: open it again, and look.
-pub(crate) fn append(at: &Path, seen: &TraceFile, lost: &str) -> Result<Option<TraceWriter>> {
-    match TraceWriter::append(at) {
-        // What was read of it is not true of another one.
-        Ok(_) if !seen.is_at(at) => Err(anyhow!(
-            "another file was put there meanwhile, to which nothing was added; ask again"
-        )
-        .context(lost.to_owned())),
-        Ok(out) => {
-            say_what_is_removed(at, seen);
-            let is_same = TraceFile::open(at)?.state() == seen.state();
-            Ok(is_same.then_some(out))
-        }
-        Err(TraceError::BeingWritten(other)) => {
-            say(format_args!(
-                "{}: waiting for another process{other}, which adds to it",
-                at.display()
-            ));
-            while writer(at)?.is_some() {
-                sleep(LOOK);
-            }
-            Ok(None)
-        }
-        Err(error) => {
-            let unwritable = matches!(&error, TraceError::Io { source, .. }
-                if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem));
-            let error = match unwritable {
-                true => anyhow!("{error}; copy it to where it can be written, and ask the copy"),
-                false => error.into(),
-            };
-            Err(error.context(lost.to_owned()))
-        }
     }
 }
 

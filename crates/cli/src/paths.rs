@@ -2,24 +2,22 @@
 
 use std::io::Write;
 
+use afterimage::Session;
 use afterimage_ids::FuncId;
 use afterimage_present::{
     PathNames, PathsJson, PresentError, TraceForm, Whole, found_text, hot_text, paths_json,
     trace_counts_text, traces_text,
 };
-use afterimage_profile::stops;
-use afterimage_program::OperatorIndex;
+use afterimage_program::SourceMap;
+use afterimage_replay::Recording;
 use afterimage_replay::paths::{
     Code, CountOrder, HotPaths, RecordedPath, TraceCounts, Traces, occurrences, pattern,
 };
-use afterimage_trace::TraceFile;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::arguments::ReportArguments;
-use crate::build;
 use crate::exit::Exit;
-use crate::input::{self, Loaded};
-use crate::lens::numbering;
+use crate::lens::{numbering, session, source_map};
 use crate::output::write;
 
 /// Show which paths the run took: each function's unique path traces, hot paths, where a path occurs
@@ -106,15 +104,15 @@ const TEXT_ROWS: usize = 25;
 const JSON_OCCURRENCES: usize = 1000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let file = input::recording(&arguments.report.file)?;
-    let loaded = input::recorded_program(&arguments.report.file, &file)?;
-    answer(&arguments, &file, &loaded)
-        .with_context(|| arguments.report.file.display().to_string())?;
+    let session = session(&arguments.report.file)?;
+    answer(&arguments, &session).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()> {
-    let source = loaded.source_map();
+fn answer(arguments: &Arguments, session: &Session<'_>) -> Result<()> {
+    let recording = session.recording();
+    let loaded = recording.module();
+    let source = source_map(recording);
     let names = loaded.names(&source);
     // What is asked for is understood before anything is built for it.
     let function = match &arguments.function {
@@ -130,7 +128,7 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
     {
         bail!("{} is imported: it has no paths", names.function(function));
     }
-    let path = build::path(&arguments.report.file, file, loaded)?;
+    let path = session.ensure_path()?;
     let shown = PathNames {
         names: &names,
         source: &source,
@@ -146,21 +144,21 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
     };
     if let Some(pattern) = wanted {
         let most = top.unwrap_or(JSON_OCCURRENCES);
-        let found = occurrences(&path, pattern, most, &numbering(&path), &names)?;
+        let found = occurrences(path, pattern, most, &numbering(path), &names)?;
         return output(&|out| match text {
             true => found_text(out, &found, shown, style),
             false => paths_json(out, PathsJson::Found(&found), shown),
         });
     }
     if arguments.hot {
-        let hot = hot(file, loaded, &source, &path, function, top)?;
+        let hot = hot(recording, &source, path, function, top)?;
         return output(&|out| match text {
             true => hot_text(out, &hot, shown, style),
             false => paths_json(out, PathsJson::Hot(&hot), shown),
         });
     }
     if let Some(function) = function {
-        let traces = Traces::of(&path, function)?;
+        let traces = Traces::of(path, function)?;
         let form = match arguments.form {
             None | Some(Form::Blocks) => TraceForm::Blocks,
             Some(Form::Dbb) => TraceForm::Dynamic,
@@ -181,7 +179,7 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
         Some(Order::Traces) => CountOrder::Paths,
         Some(Order::Program) => CountOrder::Program,
     };
-    let counts = TraceCounts::of(&path, order, top)?;
+    let counts = TraceCounts::of(path, order, top)?;
     output(&|out| match text {
         true => trace_counts_text(out, &counts, shown, style),
         false => paths_json(out, PathsJson::Counts(&counts), shown),
@@ -189,29 +187,27 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
 }
 
 fn hot(
-    file: &TraceFile,
-    loaded: &Loaded,
-    source: &afterimage_program::SourceMap<'_>,
+    recording: &Recording,
+    source: &SourceMap<'_>,
     path: &RecordedPath,
     function: Option<FuncId>,
     top: Option<usize>,
 ) -> Result<HotPaths> {
-    let end = file.end()?.ok_or_else(|| {
-        anyhow!("the recording was cut off before its end was written; record the program again")
-    })?;
-    let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
-    let stops = stops(&loaded.program, &index, &end)?;
+    if recording.file().end()?.is_none() {
+        bail!("the recording was cut off before its end was written; record the program again");
+    }
     let code = Code {
-        program: &loaded.program,
-        module: &loaded.bytes,
+        program: recording.program(),
+        module: recording.bytes(),
         source,
     };
     let continuations = &path.segments().directory().continuations;
+    let stops = recording.stops()?;
     Ok(HotPaths::of(
         path,
         continuations,
         code,
-        &stops,
+        stops,
         function,
         top,
     )?)

@@ -1,11 +1,31 @@
 //! Progress on a terminal, and nothing elsewhere.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use afterimage::{Monitor, Note, Work};
 use afterimage_record::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::output::{say, tell};
+
+/// Shows on the terminal what a session does.
+pub(crate) struct Terminal;
+
+impl Monitor for Terminal {
+    fn begin(&self, work: Work, total: Option<u64>) -> Progress {
+        Bar::start(&work.to_string(), total).into_progress()
+    }
+
+    fn note(&self, at: &Path, note: &Note) {
+        match note.is_good_news() {
+            true => tell(note.about(at)),
+            false => say(note.about(at)),
+        }
+    }
+}
 
 /// Shows that something is being done, until dropped.
 pub(crate) struct Bar(ProgressBar);

@@ -211,9 +211,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         ));
         let made = match arguments.lens {
             // Values need all of the path, whatever is kept of them.
-            Some(Lens::Full) => build::compact(&path, &loaded, &PathFilter::default())
-                .and_then(|()| build::follow(&path, &loaded, &arguments.filters)),
-            _ => build::compact(&path, &loaded, &filter),
+            Some(Lens::Full) => build::compact(&path, &PathFilter::default())
+                .and_then(|()| build::follow(&path, &arguments.filters)),
+            _ => build::compact(&path, &filter),
         };
         // Making the path drops the words that it was made from, so the size is known only now.
         if !arguments.quiet {

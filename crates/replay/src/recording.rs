@@ -45,34 +45,34 @@ pub struct Recording {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// The file cannot be read.
-    #[error(transparent)]
+    #[error("{0}")]
     File(#[from] TraceError),
     /// The program in it cannot be parsed.
     #[error("the program in the recording: {0}")]
     Program(#[from] ParseError),
     /// Where the run ended is damaged.
-    #[error(transparent)]
+    #[error("{0}")]
     End(#[from] ProfileError),
     /// The path is damaged.
-    #[error(transparent)]
+    #[error("{0}")]
     Path(#[from] PathFileError),
     /// A segment of the path is damaged.
-    #[error(transparent)]
+    #[error("{0}")]
     Segment(#[from] PathError<PathFileError>),
     /// The path was not built.
     #[error("the recording has no path yet; build it with: afterimage build --lens paths")]
     NoPath,
     /// The values are damaged.
-    #[error(transparent)]
+    #[error("{0}")]
     Epochs(#[from] EpochFileError),
     /// The values were not built.
     #[error("the recording has no values yet; build them with: afterimage build --lens full")]
     NoValues,
     /// The values do not belong to the program.
-    #[error(transparent)]
+    #[error("{0}")]
     Values(#[from] Box<ValuesError>),
     /// The checkpoints are damaged.
-    #[error(transparent)]
+    #[error("{0}")]
     Checkpoints(#[from] CheckpointError),
 }
 
@@ -121,13 +121,9 @@ impl Recording {
         }
     }
 
-    /// The same recording with a path that was read already, or is not in the file.
-    #[must_use]
-    pub fn with_path(self, path: RecordedPath) -> Self {
-        Self {
-            path: OnceLock::from(path),
-            ..self
-        }
+    /// Uses a path that was read already, or is in memory only. A path that was used before stays.
+    pub fn use_path(&self, path: RecordedPath) -> &RecordedPath {
+        self.path.get_or_init(|| path)
     }
 
     /// Where it is.
@@ -140,7 +136,7 @@ impl Recording {
         &self.file
     }
 
-    /// The file with what was added to it by the time that the path, or the values, were looked for.
+    /// The file as it was when the path or the values were last looked for: building them adds to it.
     pub fn newest(&self) -> TraceFile {
         let newest = self.newest.lock();
         newest.unwrap_or_else(PoisonError::into_inner).clone()
@@ -351,11 +347,8 @@ impl Recording {
             return Ok(Some(found));
         }
         let again = TraceFile::open(&self.at)?;
-        let found = find(&again)?;
-        if found.is_some() {
-            *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = again;
-        }
-        Ok(found)
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = again.clone();
+        find(&again)
     }
 }
 

@@ -55,6 +55,7 @@ const PATHS: &str = "afterimage-paths";
 const NUMERIC: &str = "afterimage-numeric";
 const WPP: &str = "afterimage-wpp";
 const DATAFLOW: &str = "afterimage-dataflow";
+const AFTERIMAGE: &str = "afterimage";
 const BASELINES: &str = "afterimage-baselines";
 const REWRITE: &str = "afterimage-rewrite";
 const TRACE: &str = "afterimage-trace";
@@ -115,10 +116,14 @@ const RULES: &[Rule] = &[
     pure(PRESENT, &[IDS, PROGRAM, WPP, PROFILE, REPLAY, ANALYSES]),
     pure(BASELINES, &[]),
     with_engine(
-        "afterimage",
+        AFTERIMAGE,
+        &[IDS, PROGRAM, TRACE, WET, RECORD, REPLAY, PRESENT],
+    ),
+    with_engine(
+        "afterimage-cli",
         &[
             IDS, PROGRAM, PLACEMENT, REWRITE, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES,
-            PRESENT,
+            PRESENT, AFTERIMAGE,
         ],
     )
     .tests(&[WPP, DATAFLOW]),

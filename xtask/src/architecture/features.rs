@@ -5,7 +5,7 @@ use anyhow::Result;
 use std::collections::BTreeSet;
 
 /// What people run by itself, beside the tests of the whole workspace.
-const SELECTIONS: &[&str] = &["afterimage", "bench"];
+const SELECTIONS: &[&str] = &["afterimage", "afterimage-cli", "bench"];
 
 /// The violations. `cargo` runs Cargo and returns what it prints.
 ///

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use afterimage::append_to;
 use afterimage_analyses::simulate::{
     DamagedSimulation, SimulationWriter, Spec, StoredSimulation, StoredSimulations, simulate,
     stored_simulation, stored_simulations,
@@ -12,7 +13,8 @@ use afterimage_trace::TraceFile;
 use anyhow::{Context, Error, Result, anyhow};
 
 use crate::input;
-use crate::output::{append, pasted, say};
+use crate::output::{pasted, say};
+use crate::progress::Terminal;
 use crate::steps::follow;
 
 /// The simulations that are asked for, or if none are, all that the recording has; and what is to be said of one of these that is damaged. `again` does them anew, without reading them.
@@ -91,7 +93,7 @@ fn asked(
 /// Simulates, and adds what comes of it. Not, if another process added something meanwhile, which may be that.
 fn add(at: &Path, traced: &Recording, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     let lost = "histories cannot be added to the recording (--no-save simulates without)";
-    let Some(out) = append(at, seen, lost)? else {
+    let Some(out) = append_to(at, seen, lost, &Terminal)? else {
         return Ok(false);
     };
     let mut writer = SimulationWriter::new(&out, specs)?;

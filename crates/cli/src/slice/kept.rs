@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use afterimage::append_to;
 use afterimage_analyses::slices::{Question, SavedSlice, save, saved_slices};
 use afterimage_present::{grouped, shell_word};
 use afterimage_replay::Recording;
@@ -9,7 +10,8 @@ use afterimage_replay::paths::RecordedPath;
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::input;
-use crate::output::{append, pasted, say};
+use crate::output::{pasted, say};
+use crate::progress::Terminal;
 
 /// What tells the path of a run: saved questions speak of its nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
@@ -73,7 +75,12 @@ pub(super) fn keep(at: &Path, traced: &Recording, name: &str, saved: &SavedSlice
                 false => return Err(is_taken(name, known)),
             }
         }
-        if let Some(out) = append(at, &file, "the slice cannot be kept in the recording")? {
+        if let Some(out) = append_to(
+            at,
+            &file,
+            "the slice cannot be kept in the recording",
+            &Terminal,
+        )? {
             save(&out, name, saved)?;
             out.commit()?;
             break;

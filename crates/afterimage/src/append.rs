@@ -1,0 +1,65 @@
+//! Opening a recording to add something to it.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use afterimage_trace::{TraceError, TraceFile, TraceWriter, writer};
+
+use crate::error::{Reason, Replaced, SessionError, Unwritable};
+use crate::monitor::{Monitor, Note};
+
+/// How often one looks whether another process is done.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Opens a recording to add something to it, by whoever built it beside a session. See [`append`].
+///
+/// # Errors
+/// If the file cannot be written, or is another one than `seen`.
+pub fn append_to(
+    at: &Path,
+    seen: &TraceFile,
+    lost: &'static str,
+    monitor: &dyn Monitor,
+) -> Result<Option<TraceWriter>, SessionError> {
+    append(at, seen, lost, monitor).map_err(|why| SessionError::new(at, why))
+}
+
+/// Opens the file to add something to it; `lost` says what cannot be added if that fails. `None` if another process has added something
+/// since it was opened as `seen`: what was to be added may be there then. One that does at this moment is waited for.
+pub(crate) fn append(
+    at: &Path,
+    seen: &TraceFile,
+    lost: &'static str,
+    monitor: &dyn Monitor,
+) -> Result<Option<TraceWriter>, Reason> {
+    let failed = |why| Reason::Lost { lost, why };
+    match TraceWriter::append(at) {
+        // What was read of it is not true of another one.
+        Ok(_) if !seen.is_at(at) => Err(failed(Replaced.into())),
+        Ok(out) => {
+            let bytes = seen.ignored_bytes();
+            if bytes > 0 {
+                monitor.note(at, &Note::Removed { bytes });
+            }
+            let is_same = TraceFile::open(at)?.state() == seen.state();
+            Ok(is_same.then_some(out))
+        }
+        Err(TraceError::BeingWritten(other)) => {
+            monitor.note(at, &Note::Waiting(other));
+            while writer(at)?.is_some() {
+                sleep(LOOK);
+            }
+            Ok(None)
+        }
+        Err(error) => {
+            let unwritable = matches!(&error, TraceError::Io { source, .. }
+                if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem));
+            Err(failed(match unwritable {
+                true => Unwritable(error).into(),
+                false => error.into(),
+            }))
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Why a session cannot do something.
+
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+use std::path::{Path, PathBuf};
+
+use afterimage_present::shell_name;
+use afterimage_record::RecordError;
+use afterimage_replay::RecordingError;
+use afterimage_replay::paths::PathFileError;
+use afterimage_trace::{TraceError, Writer};
+
+/// Why a session cannot do something, and of which recording. It reads as one sentence that begins with the file.
+#[derive(Debug)]
+pub struct SessionError {
+    /// The recording.
+    pub at: PathBuf,
+    /// Why.
+    pub why: Box<Reason>,
+}
+
+/// Why a session cannot do something.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The recording, or a part of it, cannot be opened.
+    #[error("{0}")]
+    Recording(#[from] RecordingError),
+    /// The file cannot be read or written.
+    #[error("{0}")]
+    File(#[from] TraceError),
+    /// The path is damaged.
+    #[error("{0}")]
+    Path(#[from] PathFileError),
+    /// The run cannot be executed again.
+    #[error("{0}")]
+    Record(#[from] RecordError),
+    /// The values cannot be built.
+    #[error("{0}")]
+    Values(#[source] Box<dyn Error + Send + Sync>),
+    /// Nothing can be added to the file.
+    #[error("{lost}")]
+    Lost {
+        /// What cannot be added.
+        lost: &'static str,
+        /// Why.
+        #[source]
+        why: Box<dyn Error + Send + Sync>,
+    },
+    /// A filter left something out of the path.
+    #[error(
+        "the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {file}"
+    )]
+    Gaps {
+        /// What, in words.
+        left_out: String,
+        /// The recording, as a word of a command line.
+        file: String,
+    },
+    /// The program is still running.
+    #[error(
+        "the program is still being recorded, by another process{0}; ask again when it has ended, or look at what is there with `afterimage trace`"
+    )]
+    StillRecorded(Writer),
+    /// The program is still running, and none of its path is there yet.
+    #[error(
+        "it is still being recorded by another process{0}, and nothing of its path is there yet: with `record --lens paths` it comes by the megabyte; ask again later, or when the program has ended"
+    )]
+    NothingYet(Writer),
+    /// The end of the run is not known.
+    #[error(
+        "the recording was cut off before its end was written, so its path cannot be followed; record the program again (with --lens paths, a recording keeps its path up to the last full megabyte of it)"
+    )]
+    CutOff,
+    /// A filter would leave nothing of the path.
+    #[error(
+        "nothing of the path would be kept: the run has {blocks} blocks, from t=1 to t={blocks}, and no mark or function was met; the recording stays as it was"
+    )]
+    NothingKept {
+        /// How many blocks were executed.
+        blocks: u64,
+    },
+    /// Somebody removed what was built as soon as it was there.
+    #[error("the {0} that was built is not there")]
+    Gone(&'static str),
+    /// The work was cancelled.
+    #[error("building the values was interrupted {how}")]
+    Cancelled {
+        /// How far it came, and what is kept.
+        how: String,
+    },
+}
+
+/// Another file took the recording's place.
+#[derive(Debug, thiserror::Error)]
+#[error("another file was put there meanwhile, to which nothing was added; ask again")]
+pub(crate) struct Replaced;
+
+/// The file is read-only.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}; copy it to where it can be written, and ask the copy")]
+pub(crate) struct Unwritable(pub TraceError);
+
+impl SessionError {
+    pub(crate) fn new(at: &Path, why: impl Into<Reason>) -> Self {
+        Self {
+            at: at.to_owned(),
+            why: Box::new(why.into()),
+        }
+    }
+}
+
+impl Display for SessionError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at.display(), self.why)
+    }
+}
+
+impl Error for SessionError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.why.source()
+    }
+}
+
+/// A file's name as a word of a command line.
+pub(crate) fn word(at: &Path) -> String {
+    shell_name(&at.display().to_string())
+}

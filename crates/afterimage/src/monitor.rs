@@ -1,0 +1,186 @@
+//! What a session tells whoever waits for it.
+
+use std::fmt::{self, Display, Formatter};
+use std::path::Path;
+use std::sync::Arc;
+
+use afterimage_present::{grouped, shell_name};
+use afterimage_record::Progress;
+use afterimage_trace::Writer;
+
+/// Hears what a session does. Threads of the session may call it at the same time.
+pub trait Monitor: Sync {
+    /// Long work begins, of `total` units if that is known. What is returned is told how many of them are done, and dropped when the work ends.
+    fn begin(&self, _work: Work, _total: Option<u64>) -> Progress {
+        Arc::new(|_| {})
+    }
+
+    /// Something happened to a recording that its user should know.
+    fn note(&self, _at: &Path, _note: &Note) {}
+}
+
+/// Hears nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Monitor for Silent {}
+
+/// Long work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// The path is being built; the units are events of the log, or megabytes that the run wrote of its path.
+    Path,
+    /// The values are being built; the units are executed blocks.
+    Values,
+}
+
+impl Display for Work {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Path => "following the path",
+            Self::Values => "following the values",
+        })
+    }
+}
+
+/// What happened to a recording.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Note {
+    /// Another process adds to it, and is waited for.
+    Waiting(Writer),
+    /// What an interrupted addition left is removed.
+    Removed {
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// The program still runs; questions are about what is there.
+    StillRecorded {
+        /// Who records it.
+        recorder: Writer,
+        /// How many blocks are there.
+        blocks: u64,
+    },
+    /// A filter left something out of the path.
+    PathLacks {
+        /// What, in words.
+        left_out: String,
+        /// Whether exact counts of everything can be had.
+        counts: bool,
+    },
+    /// The path was built.
+    PathBuilt {
+        /// How many blocks were executed.
+        blocks: u64,
+        /// How many bytes it takes.
+        bytes: u64,
+        /// What a filter left out, in words.
+        left_out: String,
+    },
+    /// A filter left nothing of a path of so many blocks.
+    PathEmpty {
+        /// How many.
+        blocks: u64,
+    },
+    /// What the run wrote of its path could not be dropped after the path was built.
+    WordsStay {
+        /// Why.
+        why: String,
+    },
+    /// Values were built.
+    ValuesBuilt {
+        /// How many statements were executed.
+        statements: u64,
+        /// From which block on to which one, if not of the whole run.
+        part: Option<(u64, u64)>,
+        /// How many bytes the values in the file take.
+        bytes: u64,
+        /// What was left out, in words.
+        left_out: String,
+    },
+    /// The recording was cut off, so there are values of a part of its path.
+    CutOff {
+        /// The last block with values.
+        values: u64,
+        /// The last block of the path.
+        path: u64,
+    },
+}
+
+impl Note {
+    /// Whether it says what went well.
+    pub fn is_good_news(&self) -> bool {
+        matches!(self, Self::PathBuilt { .. } | Self::ValuesBuilt { .. })
+    }
+
+    /// The note as a sentence about the recording at a place.
+    pub fn about(&self, at: &Path) -> String {
+        let file = at.display();
+        match self {
+            Self::Waiting(other) => {
+                format!("{file}: waiting for another process{other}, which adds to it")
+            }
+            Self::Removed { bytes } => format!(
+                "{file}: {bytes} bytes that were being added when that was interrupted are removed"
+            ),
+            Self::StillRecorded { recorder, blocks } => format!(
+                "{file} is still being recorded by another process{recorder}: what follows is about the run up to t={}",
+                grouped(*blocks)
+            ),
+            Self::PathLacks { left_out, counts } => {
+                let all = match counts {
+                    true => format!(
+                        "; exact counts of all: afterimage profile {}",
+                        shell_name(&file.to_string())
+                    ),
+                    false => String::new(),
+                };
+                format!(
+                    "the path in {file} lacks {left_out}: what follows counts only what is there, and numbers calls as in the whole run{all}"
+                )
+            }
+            Self::PathBuilt {
+                blocks,
+                bytes,
+                left_out,
+            } => format!(
+                "path of {blocks} executed blocks in {bytes} bytes{}",
+                without(left_out)
+            ),
+            Self::PathEmpty { blocks } => format!(
+                "nothing of it was kept: the run has {blocks} blocks, from t=1 to t={blocks}, and no mark or function was met"
+            ),
+            Self::WordsStay { why } => format!(
+                "{file}: what the run wrote of its path stays in the recording, which is larger for that: {why}"
+            ),
+            Self::ValuesBuilt {
+                statements,
+                part,
+                bytes,
+                left_out,
+            } => {
+                let part = match part {
+                    None => String::new(),
+                    Some((first, last)) => format!(" from t={first} to t={last}"),
+                };
+                format!(
+                    "values of {statements} executed statements{part} in {bytes} bytes ({:.4} a statement){}",
+                    *bytes as f64 / (*statements).max(1) as f64,
+                    without(left_out)
+                )
+            }
+            Self::CutOff { values, path } => format!(
+                "the recording was cut off: its log ends at t={0}, its path at t={1}; there are values up to t={0}",
+                grouped(*values),
+                grouped(*path)
+            ),
+        }
+    }
+}
+
+fn without(left_out: &str) -> String {
+    match left_out.is_empty() {
+        true => String::new(),
+        false => format!(", without {left_out}"),
+    }
+}

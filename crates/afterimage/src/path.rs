@@ -1,0 +1,224 @@
+//! Building the path of a run, and adding it to the recording.
+
+use std::path::Path;
+
+use afterimage_record::{
+    BuiltPaths, Cache, LivePath, PathFilter, Progress, RecordedRun, build_paths,
+};
+use afterimage_replay::paths::{RecordedPath, path_in_memory};
+use afterimage_replay::{Recording, RecordingError};
+use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter, Writer, writer};
+
+use crate::append::append;
+use crate::error::{Reason, word};
+use crate::monitor::{Monitor, Note, Work};
+
+/// So many events tell how far a run has come; one with fewer hardly asked the host.
+const TELLING: u64 = 1000;
+
+/// What is done with a path of which a filter leaves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// It is added.
+    Kept,
+    /// The recording stays as it was.
+    Refused,
+}
+
+/// What became of what was to be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Added {
+    /// It was.
+    Here,
+    /// Another process added something; that may be it.
+    Elsewhere,
+}
+
+/// The path of a recording, built if it is not there yet, unless another process builds it meanwhile.
+pub(crate) fn ensure_path<'r>(
+    recording: &'r Recording,
+    filter: &PathFilter,
+    monitor: &dyn Monitor,
+) -> Result<&'r RecordedPath, Reason> {
+    loop {
+        match recording.path() {
+            Err(RecordingError::NoPath) => {}
+            found => return Ok(found?),
+        }
+        let added = add_path(recording, filter, Empty::Kept, monitor)?;
+        match recording.path() {
+            Err(RecordingError::NoPath) if added == Added::Here => {
+                return Err(Reason::Gone("path"));
+            }
+            Err(RecordingError::NoPath) => {}
+            found => return Ok(found?),
+        }
+    }
+}
+
+/// Says what a path lacks.
+pub(crate) fn note_gaps(recording: &Recording, monitor: &dyn Monitor) -> Result<(), Reason> {
+    let left_out = &recording.path()?.segments().directory().left_out;
+    if !left_out.is_empty() {
+        let note = Note::PathLacks {
+            left_out: left_out.clone(),
+            // Without its end a run cannot be followed, nor counted.
+            counts: matches!(recording.newest().end(), Ok(Some(_))),
+        };
+        monitor.note(recording.at(), &note);
+    }
+    Ok(())
+}
+
+/// Refuses a path of which something was left out.
+pub(crate) fn refuse_gaps(at: &Path, path: &RecordedPath) -> Result<(), Reason> {
+    match path.nodes().values().any(|node| node.left_out > 0) {
+        true => Err(Reason::Gaps {
+            left_out: path.segments().directory().left_out.clone(),
+            file: word(at),
+        }),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a recording that goes on: its end is not known yet, and nobody else may add to it.
+pub(crate) fn refuse_running(recording: &Recording) -> Result<(), Reason> {
+    let now = TraceFile::open(recording.at())?;
+    match recorder(recording.at(), &now) {
+        Some(recorder) => Err(Reason::StillRecorded(recorder)),
+        None => Ok(()),
+    }
+}
+
+/// Who records a file at this moment, if it is being recorded. Whoever adds something to a recording that was cut off commits that first.
+pub(crate) fn recorder(at: &Path, file: &TraceFile) -> Option<Writer> {
+    match file.state() {
+        Some(_) => None,
+        None => writer(at).ok().flatten(),
+    }
+}
+
+/// Builds the path, and adds it to the recording.
+pub(crate) fn add_path(
+    recording: &Recording,
+    filter: &PathFilter,
+    empty: Empty,
+    monitor: &dyn Monitor,
+) -> Result<Added, Reason> {
+    let (at, file) = (recording.at(), recording.newest());
+    let end = file.end()?;
+    if end.is_none() {
+        refuse_running(recording)?;
+    }
+    let words = file.last_begun(Kind::PATH_WORDS);
+    if end.is_none() && words.is_none() {
+        return Err(Reason::CutOff);
+    }
+    let lost = "the path cannot be added to the recording";
+    let Some(out) = append(at, &file, lost, monitor)? else {
+        return Ok(Added::Elsewhere);
+    };
+    let total = match (words, end) {
+        (None, Some(end)) => Some(end.events).filter(|events| *events >= TELLING),
+        (words, _) => words.map(|words| words.chunks() as u64),
+    };
+    let built = {
+        let progress = monitor.begin(Work::Path, total);
+        build(recording, &file, filter, &out, &progress)?
+    };
+    let is_empty = built.kept == 0 && built.time > 0;
+    if is_empty && empty == Empty::Refused {
+        return Err(Reason::NothingKept { blocks: built.time });
+    }
+    out.commit()?;
+    let note = Note::PathBuilt {
+        blocks: built.time,
+        bytes: built.stored,
+        left_out: filter.left_out.clone(),
+    };
+    monitor.note(at, &note);
+    if is_empty {
+        monitor.note(at, &Note::PathEmpty { blocks: built.time });
+    }
+    Ok(Added::Here)
+}
+
+fn build(
+    recording: &Recording,
+    file: &TraceFile,
+    filter: &PathFilter,
+    out: &TraceWriter,
+    progress: &Progress,
+) -> Result<BuiltPaths, Reason> {
+    let counts = file.counts()?;
+    let run = RecordedRun {
+        file,
+        bytes: recording.bytes(),
+        program: recording.program(),
+        cache: &Cache::of_user(),
+        progress,
+    };
+    let counts = counts.as_ref().map(|lens| &lens.counts);
+    Ok(build_paths(&run, counts, filter, out)?)
+}
+
+/// Drops what the live run wrote of its path, once that is built: it can be built again by re-execution.
+pub(crate) fn drop_words(at: &Path, monitor: &dyn Monitor) -> Result<(), Reason> {
+    let file = TraceFile::open(at)?;
+    let is_built = file.last(Kind::PATH_INDEX).is_some() && file.end()?.is_some();
+    if !is_built || file.last_begun(Kind::PATH_WORDS).is_none() {
+        return Ok(());
+    }
+    match TraceWriter::rewrite_without(at, Kind::PATH_WORDS) {
+        // Somebody asks already, and adds what that needs.
+        Ok(()) | Err(TraceError::BeingWritten(_)) => {}
+        Err(error) => {
+            let why = error.to_string();
+            monitor.note(at, &Note::WordsStay { why });
+        }
+    }
+    Ok(())
+}
+
+/// The path of a run that goes on, as far as it is written: compacted in memory, for the file is not ours.
+pub(crate) fn so_far(
+    recording: &Recording,
+    recorder: Writer,
+    monitor: &dyn Monitor,
+) -> Result<RecordedPath, Reason> {
+    let file = recording.file();
+    let live = LivePath::open(file, recording.bytes(), recording.program())?;
+    let Some(live) = live.filter(|live| live.length() > 0) else {
+        return Err(Reason::NothingYet(recorder));
+    };
+    let blocks = live.length();
+    let note = Note::StillRecorded { recorder, blocks };
+    monitor.note(recording.at(), &note);
+    let progress = monitor.begin(Work::Path, Some(blocks));
+    let all = live.whole(|time| progress(time))?;
+    Ok(path_in_memory(file, all.directory, all.segments)?)
+}
+
+/// A stretch of a path that is not built, but was written while the program ran; see [`Session::use_stretch`](crate::Session::use_stretch).
+pub(crate) fn stretch<E>(
+    recording: &Recording,
+    wanted: impl FnOnce(u64, u64) -> Result<Option<(u64, u64)>, E>,
+    failed: impl Fn(Reason) -> E,
+) -> Result<Option<RecordedPath>, E> {
+    let file = recording.file();
+    if file.last(Kind::PATH_INDEX).is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
+        return Ok(None);
+    }
+    let program = recording.program();
+    let live = LivePath::open(file, recording.bytes(), program);
+    let live = live.map_err(|error| failed(error.into()))?;
+    let Some(live) = live else { return Ok(None) };
+    let longest = program.functions.iter().map(|f| f.cfg.blocks.len()).max();
+    let Some((first, last)) = wanted(live.length(), longest.unwrap_or(0) as u64)? else {
+        return Ok(None);
+    };
+    let stretch = live.stretch(first, last);
+    let stretch = stretch.map_err(|error| failed(error.into()))?;
+    let path = path_in_memory(file, stretch.directory, stretch.segments);
+    path.map(Some).map_err(|error| failed(error.into()))
+}

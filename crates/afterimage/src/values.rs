@@ -1,0 +1,199 @@
+//! Building the values of a run, and adding them to the recording.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use afterimage_replay::paths::FileSegments;
+use afterimage_replay::{Recording, RecordingError};
+use afterimage_trace::{Kind, TraceFile};
+use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
+use afterimage_wet::{EpochWriter, FileEpochs, FilePrinted, Index, LeftOut, PrintedWriter, Run};
+
+use crate::append::append;
+use crate::error::{Reason, word};
+use crate::monitor::{Monitor, Note, Work};
+use crate::path::{Added, refuse_gaps, refuse_running};
+
+/// Which values are built.
+#[derive(Clone, Debug)]
+pub struct KeptValues {
+    /// The first block.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    /// The functions without values.
+    pub left_out: LeftOut,
+}
+
+impl KeptValues {
+    /// Those of all of a run with so many blocks.
+    pub fn all(length: u64) -> Self {
+        Self {
+            first: 1,
+            last: length,
+            left_out: LeftOut::default(),
+        }
+    }
+}
+
+/// What values are added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adds {
+    /// There are none that can be used.
+    First,
+    /// They go with those that are there.
+    More,
+    /// They take the place of those that are there, once they are complete.
+    Instead,
+}
+
+/// The values of a recording, built if they are not there yet.
+pub(crate) fn ensure_values<'r>(
+    recording: &'r Recording,
+    monitor: &dyn Monitor,
+    cancel: &AtomicBool,
+) -> Result<&'r FileEpochs, Reason> {
+    let path = recording.path()?;
+    refuse_running(recording)?;
+    refuse_gaps(recording.at(), path)?;
+    let kept = KeptValues::all(path.length());
+    loop {
+        match recording.epochs() {
+            Err(RecordingError::NoValues) => {}
+            found => return Ok(found?),
+        }
+        let added = add_values(recording, &kept, Adds::First, monitor, cancel)?;
+        match recording.epochs() {
+            Err(RecordingError::NoValues) if added == Added::Here => {
+                return Err(Reason::Gone("whole execution trace"));
+            }
+            Err(RecordingError::NoValues) => {}
+            found => return Ok(found?),
+        }
+    }
+}
+
+fn built<E: Error + Send + Sync + 'static>(error: E) -> Reason {
+    Reason::Values(error.into())
+}
+
+/// Builds values, and adds them to the recording.
+pub(crate) fn add_values(
+    recording: &Recording,
+    kept: &KeptValues,
+    adds: Adds,
+    monitor: &dyn Monitor,
+    cancel: &AtomicBool,
+) -> Result<Added, Reason> {
+    let (at, file, path) = (recording.at(), recording.newest(), recording.path()?);
+    let length = path.length();
+    let KeptValues {
+        first,
+        last,
+        ref left_out,
+    } = *kept;
+    let lost = "the values cannot be added to the recording";
+    let Some(out) = append(at, &file, lost, monitor)? else {
+        return Ok(Added::Elsewhere);
+    };
+    let followed = recording.run()?;
+    let run = Run {
+        program: recording.program(),
+        bytes: recording.bytes(),
+        path,
+        continuations: followed.continuations,
+        window: first..=last,
+        left_out,
+        stopped: followed.stopped,
+        epoch: Run::<FileSegments>::EPOCH,
+    };
+    let mut writer = EpochWriter::new(&out)?;
+    let mut checkpoints = CheckpointWriter::new(&out)?;
+    let anew = adds != Adds::More;
+    // What is damaged is written again.
+    let known = FilePrinted::open(&file).ok().flatten();
+    let known = known.map_or(0, |printed| printed.length());
+    let mut printed = match anew || known < last.min(length) {
+        true => Some(PrintedWriter::new(&out)?),
+        false => None,
+    };
+    let progress = monitor.begin(Work::Values, Some(last.min(length)));
+    let index = run
+        .build_until(
+            file.log()?,
+            |before, epoch| writer.put(before, &epoch),
+            (
+                INTERVAL,
+                (
+                    |vertex: &_| checkpoints.put(vertex),
+                    |call: &_| printed.as_mut().map_or(Ok(()), |all| all.put(call)),
+                ),
+            ),
+            |time| progress(time),
+            cancel,
+        )
+        .map_err(built)?;
+    let cancelled = cancel.load(Ordering::SeqCst) && index.length < last.min(length);
+    // Without a commit the file stays as it was.
+    if cancelled && index.length < first {
+        let how = "before there were any: nothing was added".to_owned();
+        return Err(Reason::Cancelled { how });
+    }
+    if cancelled && adds == Adds::Instead {
+        let how = format!(
+            "at t={}: the recording keeps the values that it had",
+            index.length
+        );
+        return Err(Reason::Cancelled { how });
+    }
+    checkpoints.finish(index.nodes, INTERVAL)?;
+    if let Some(printed) = printed {
+        printed.finish(index.length)?;
+    }
+    let segments = path.segments();
+    if !cancelled && (anew || segments.grammars().is_none()) {
+        segments.write_grammars(&out)?;
+    }
+    writer.finish(
+        &out,
+        &Index {
+            anew,
+            ..index.clone()
+        },
+    )?;
+    out.commit()?;
+    drop(progress);
+    let stored = TraceFile::open(at)?.last(Kind::VALUES);
+    let is_whole = first == 1 && last.min(index.length) >= length;
+    let note = Note::ValuesBuilt {
+        statements: index.statements,
+        part: (!is_whole).then_some((first, index.length)),
+        bytes: stored.map_or(0, |values| values.stored()),
+        left_out: left_out.words.clone(),
+    };
+    monitor.note(at, &note);
+    if cancelled {
+        let window = match first == 1 && last >= length {
+            true => String::new(),
+            false => format!(" --window {first}..{last}"),
+        };
+        let filters = match left_out.is_nothing() {
+            true => "",
+            false => ", and the same functions",
+        };
+        let how = format!(
+            "at t={}: questions before that are answered, and it goes on from there with: afterimage build --lens full{window} {}{filters}",
+            index.length,
+            word(at)
+        );
+        return Err(Reason::Cancelled { how });
+    }
+    if index.length < last.min(length) {
+        let note = Note::CutOff {
+            values: index.length,
+            path: length,
+        };
+        monitor.note(at, &note);
+    }
+    Ok(Added::Here)
+}
