@@ -5,6 +5,7 @@ mod arguments;
 mod build;
 mod calls;
 mod cfg;
+mod completions;
 mod currency;
 mod dataflow;
 mod deps;
@@ -20,6 +21,7 @@ mod info;
 mod input;
 mod instrument;
 mod lens;
+mod man;
 mod matching;
 mod memory;
 mod output;
@@ -87,6 +89,8 @@ enum Command {
     Verify(verify::Arguments),
     Cfg(cfg::Arguments),
     Instrument(instrument::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 impl Command {
@@ -151,6 +155,8 @@ fn main() -> std::process::ExitCode {
         Command::Verify(arguments) => verify::run(arguments),
         Command::Cfg(arguments) => cfg::run(arguments),
         Command::Instrument(arguments) => instrument::run(arguments),
+        Command::Completions(arguments) => completions::run(arguments),
+        Command::Man(arguments) => man::run(arguments),
     };
     exit::report(result).into()
 }

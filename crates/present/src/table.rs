@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use unicode_width::UnicodeWidthChar;
+
 pub(crate) use crate::plain::plain;
 
 /// How a column is aligned.
@@ -96,19 +98,31 @@ const LEAST_CELL: usize = 12;
 
 /// Text of which so much is cut out, before the last `tail` characters, that it has room.
 pub(crate) fn shortened(text: &str, room: usize, tail: usize) -> String {
-    let length = width(text);
-    if length <= room {
+    if width(text) <= room {
         return text.to_owned();
     }
-    let head = text.chars().take(room - tail - 1);
-    head.chain(std::iter::once('…'))
-        .chain(text.chars().skip(length - tail))
-        .collect()
+    let head = fitting(text.chars(), room - tail - 1);
+    let tail = fitting(text.chars().rev(), tail);
+    format!("{}…{}", &text[..head], &text[text.len() - tail..])
 }
 
-/// Columns of a terminal, near enough: one per character.
+/// How many bytes of these characters have room in so many columns.
+fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> usize {
+    let fits = |c: char| {
+        room = room.checked_sub(columns(c))?;
+        Some(c.len_utf8())
+    };
+    chars.map_while(fits).sum()
+}
+
+/// How many columns of a terminal a text takes.
 pub(crate) fn width(text: &str) -> usize {
-    text.chars().count()
+    text.chars().map(columns).sum()
+}
+
+/// Two for characters of East Asia, none for marks that stand on others.
+fn columns(c: char) -> usize {
+    c.width().unwrap_or(0)
 }
 
 /// Whether and how text is colored.
@@ -225,6 +239,24 @@ mod tests {
             written(Some(1)).contains("1,234,567"),
             "narrow terminals wrap"
         );
+    }
+
+    /// The widths are those of Unicode's East Asian Width (UAX 11) and of combining marks.
+    #[test]
+    fn characters_take_the_columns_that_a_terminal_gives_them() {
+        let mut table = Table::new(&[("name", Align::Left), ("text", Align::Left)]);
+        table.row(["計算".into(), "1".into()]);
+        table.row(["cafe\u{301}".into(), "計算する関数".into()]);
+        let mut out = Vec::new();
+        let style = Style {
+            color: false,
+            width: Some(18),
+        };
+        table.write(&mut out, style, |_| Paint::Plain).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "name  text\n計算  1\ncafe\u{301}  計算する関数\n");
+        assert_eq!(shortened("計算する関数", 11, 5), "計算…関数");
+        assert_eq!(shortened("計算する関数", 10, 0), "計算する…");
     }
 
     #[test]

@@ -98,3 +98,35 @@ fn examples_of_the_help_parse() {
         }
     }
 }
+
+#[test]
+fn completions_are_scripts_that_name_every_command() {
+    let sandbox = Sandbox::new();
+    let commands = commands(&sandbox);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = sandbox.ok(&format!("completions {shell}")).stdout;
+        for command in &commands {
+            assert!(script.contains(command.as_str()), "{shell}: {command}");
+        }
+    }
+    let ran = common::ran(&mut sandbox.command(["completions", "tcsh"]));
+    assert_eq!(ran.code, Some(125), "{ran:?}");
+}
+
+#[test]
+fn there_is_a_manual_page_for_every_command() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("man1")).unwrap();
+    sandbox.ok("man man1");
+    for command in commands(&sandbox) {
+        let page = match command.as_str() {
+            "" => "man1/afterimage.1".to_owned(),
+            command => format!("man1/afterimage-{command}.1"),
+        };
+        let text = std::fs::read_to_string(sandbox.path(&page)).unwrap();
+        for part in [".TH", ".SH NAME", ".SH SYNOPSIS"] {
+            assert!(text.contains(part), "{page} lacks {part}");
+        }
+    }
+    sandbox.refused("man nowhere", 127, &["nowhere"]);
+}

@@ -1,0 +1,31 @@
+//! `afterimage completions`
+
+use anyhow::Result;
+use clap::CommandFactory;
+use clap_complete::{Shell, generate};
+
+use crate::exit::Exit;
+use crate::output::write;
+
+/// Write a script that completes afterimage's command lines in a shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  source <(afterimage completions bash)
+  cd ~/.zfunc && afterimage completions zsh > _afterimage")]
+pub(crate) struct Arguments {
+    /// The shell
+    shell: Shell,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let mut script = Vec::new();
+    generate(
+        arguments.shell,
+        &mut crate::Cli::command(),
+        "afterimage",
+        &mut script,
+    );
+    write(None, false, |out| Ok(out.write_all(&script)?))?;
+    Ok(Exit::Success)
+}
