@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use afterimage_placement::{Mode, PlanOptions, Probe, Site, plan};
-use afterimage_present::{Whole, dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
-use afterimage_program::{BlockKind, Function, dump};
+use afterimage_present::{
+    CfgCounter, Whole, cfg_json, dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text,
+};
+use afterimage_program::{Function, dump};
 use afterimage_replay::paths::{DynamicGraph, GraphNodes, Whose};
 use anyhow::{Context, Result, anyhow, bail};
-use serde::Serialize;
 
 use crate::arguments::Which;
 use crate::exit::Exit;
@@ -88,61 +89,16 @@ enum CountersArgument {
     Program,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    function: u32,
-    name: &'a str,
-    root: u32,
-    exit: u32,
-    blocks: Vec<BlockRow>,
-    edges: Vec<EdgeRow>,
-    /// Absent unless asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    counters: Option<Vec<CounterRow>>,
-}
-
-#[derive(Serialize)]
-struct CounterRow {
-    counter: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    block: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    edge: Option<u32>,
-}
-
-impl CounterRow {
-    fn of(probe: &Probe) -> Self {
-        let (block, edge) = match probe.site {
-            Site::Block(block) => (Some(block.as_u32()), None),
-            Site::Edge(edge) => (None, Some(edge.as_u32())),
-        };
-        Self {
-            counter: probe.counter.as_u32(),
-            block,
-            edge,
-        }
+fn counter(probe: &Probe) -> CfgCounter {
+    let (block, edge) = match probe.site {
+        Site::Block(block) => (Some(block.as_u32()), None),
+        Site::Edge(edge) => (None, Some(edge.as_u32())),
+    };
+    CfgCounter {
+        counter: probe.counter.as_u32(),
+        block,
+        edge,
     }
-}
-
-#[derive(Serialize)]
-struct BlockRow {
-    block: u32,
-    kind: &'static str,
-    first_op: u32,
-    end_op: u32,
-    offset: u32,
-    end: String,
-}
-
-#[derive(Serialize)]
-struct EdgeRow {
-    edge: u32,
-    from: u32,
-    to: u32,
-    kind: String,
-    back: bool,
-    op: Option<u32>,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
@@ -214,8 +170,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             }
             Format::Dot => write!(out, "{}", dump::dot(&function.cfg, name))?,
             Format::Json => {
-                serde_json::to_writer(&mut *out, &document(function, name, probes))?;
-                writeln!(out)?;
+                let counters = probes.map(|probes| probes.iter().map(counter).collect());
+                cfg_json(out, function, name, counters)?;
             }
         }
         Ok(())
@@ -271,48 +227,4 @@ fn dynamic(arguments: &Arguments, function: &Function, name: &str) -> Result<()>
         }
         Ok(())
     })
-}
-
-fn document<'a>(function: &Function, name: &'a str, probes: Option<&[Probe]>) -> Document<'a> {
-    let cfg = &function.cfg;
-    Document {
-        schema: "afterimage/cfg/1",
-        function: function.id.as_u32(),
-        name,
-        root: cfg.graph.root().as_u32(),
-        exit: cfg.graph.exit().as_u32(),
-        blocks: cfg
-            .blocks
-            .iter()
-            .map(|(id, block)| BlockRow {
-                block: id.as_u32(),
-                kind: kind(block.kind),
-                first_op: block.ops.start.as_u32(),
-                end_op: block.ops.end.as_u32(),
-                offset: block.offsets.start.0,
-                end: block.end.to_string(),
-            })
-            .collect(),
-        edges: cfg
-            .edges
-            .iter()
-            .map(|(id, edge)| EdgeRow {
-                edge: id.as_u32(),
-                from: edge.from.as_u32(),
-                to: edge.to.as_u32(),
-                kind: edge.kind.to_string(),
-                back: edge.back,
-                op: edge.op.map(|op| op.as_u32()),
-            })
-            .collect(),
-        counters: probes.map(|probes| probes.iter().map(CounterRow::of).collect()),
-    }
-}
-
-fn kind(kind: BlockKind) -> &'static str {
-    match kind {
-        BlockKind::Code => "code",
-        BlockKind::Dispatch(_) => "dispatch",
-        BlockKind::Exit => "exit",
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use afterimage_present::{bits_text, type_text, value_text};
+use afterimage_present::{ResultValue, bits_text, type_text, value_text};
 use afterimage_replay::Recording;
 use afterimage_replay::paths::At;
 use afterimage_replay::state::{
@@ -12,53 +12,39 @@ use afterimage_replay::state::{
 use afterimage_replay::steps::follow_to_end;
 use afterimage_trace::{Ending, Event, RawValue, TraceFile};
 use anyhow::{Result, anyhow, bail};
-use serde::Serialize;
 use wasmparser::ValType;
 
 use crate::steps::follow;
 
 /// A result of an invoked function.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct ResultRow {
-    /// Its type.
-    #[serde(rename = "type")]
-    ty: &'static str,
-    /// Its bits, hexadecimal; `null` of a reference.
-    bits: Option<String>,
-    /// The same for people.
-    pub text: String,
-}
-
-impl ResultRow {
-    fn of(value: RawValue) -> Self {
-        let (ty, low, high) = match value {
-            RawValue::I32(v) => (ValType::I32, u64::from(v as u32), 0),
-            RawValue::I64(v) => (ValType::I64, v as u64, 0),
-            RawValue::F32(bits) => (ValType::F32, u64::from(bits), 0),
-            RawValue::F64(bits) => (ValType::F64, bits, 0),
-            RawValue::V128(bits) => (ValType::V128, bits as u64, (bits >> 64) as u64),
-            RawValue::NullRef | RawValue::OpaqueRef => {
-                let text = match value {
-                    RawValue::NullRef => "null",
-                    _ => "a reference",
-                };
-                return Self {
-                    ty: type_text(ValType::FUNCREF),
-                    bits: None,
-                    text: text.to_owned(),
-                };
-            }
-        };
-        Self {
-            ty: type_text(ty),
-            bits: Some(bits_text(ty, (low, high))),
-            text: value_text(ty, (low, high)),
+fn result(value: RawValue) -> ResultValue {
+    let (ty, low, high) = match value {
+        RawValue::I32(v) => (ValType::I32, u64::from(v as u32), 0),
+        RawValue::I64(v) => (ValType::I64, v as u64, 0),
+        RawValue::F32(bits) => (ValType::F32, u64::from(bits), 0),
+        RawValue::F64(bits) => (ValType::F64, bits, 0),
+        RawValue::V128(bits) => (ValType::V128, bits as u64, (bits >> 64) as u64),
+        RawValue::NullRef | RawValue::OpaqueRef => {
+            let text = match value {
+                RawValue::NullRef => "null",
+                _ => "a reference",
+            };
+            return ResultValue {
+                kind: type_text(ValType::FUNCREF),
+                bits: None,
+                text: text.to_owned(),
+            };
         }
+    };
+    ResultValue {
+        kind: type_text(ty),
+        bits: Some(bits_text(ty, (low, high))),
+        text: value_text(ty, (low, high)),
     }
 }
 
 /// What the function returned that was invoked instead of `_start`; `None` if there was none, or it did not return. Reads the whole log.
-pub(crate) fn results(file: &TraceFile) -> Result<Option<Vec<ResultRow>>> {
+pub(crate) fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
     let ending = file.end()?.map(|end| end.ending);
     if file.meta()?.invoke.is_none() || ending != Some(Ending::Returned) {
         return Ok(None);
@@ -69,12 +55,12 @@ pub(crate) fn results(file: &TraceFile) -> Result<Option<Vec<ResultRow>>> {
             last = Some(results);
         }
     }
-    let rows = |results: Vec<RawValue>| results.into_iter().map(ResultRow::of).collect();
+    let rows = |results: Vec<RawValue>| results.into_iter().map(result).collect();
     Ok(last.map(rows))
 }
 
 /// How a run ended, for the end of "the run …": with what an invoked function returned.
-pub(crate) fn ending(ending: &Ending, results: Option<&[ResultRow]>) -> String {
+pub(crate) fn ending(ending: &Ending, results: Option<&[ResultValue]>) -> String {
     match results {
         None | Some([]) => ending.to_string(),
         Some(results) => {

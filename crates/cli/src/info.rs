@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use afterimage_analyses::simulate::{StoredSimulation, StoredSimulations, stored_simulations};
 use afterimage_analyses::slices::saved_slices;
-use afterimage_present::{grouped, shell_word};
+use afterimage_present::{ResultValue, grouped, shell_word};
 use afterimage_replay::paths::RecordedPath;
 use afterimage_replay::paths::recorded_path;
 use afterimage_replay::steps::{FileCheckpoints, recorded_checkpoints};
@@ -17,7 +17,7 @@ use afterimage_wet::FileEpochs;
 use anyhow::{Context, Error, Result, bail};
 use serde::Serialize;
 
-use crate::ended::{self, ResultRow};
+use crate::ended;
 use crate::exit::Exit;
 use crate::input::{self, Loaded};
 use crate::output::{harmless, write};
@@ -65,7 +65,7 @@ struct Document {
     /// In words; `null` if the recording was cut off, or goes on.
     ending: Option<String>,
     /// What an invoked function returned; `null` if none was, or it did not return.
-    results: Option<Vec<ResultRow>>,
+    results: Option<Vec<ResultValue>>,
     /// The program still runs.
     running: bool,
     frames: Vec<FrameRow>,

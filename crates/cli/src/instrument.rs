@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use afterimage_ids::Counts;
 use afterimage_placement::{Mode, Plan, PlanOptions, RunFacts, plan, solve};
+use afterimage_present::InstrumentDocument;
+use afterimage_present::document::begin;
 use afterimage_profile::Stop;
 use afterimage_rewrite::{Dump, External, Layout, MEMORY_EXPORT, Options, rewrite};
 use anyhow::{Context, Result, bail};
@@ -144,16 +146,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             counted(u64::from(plan.counters), "counter"),
         )),
         Format::Json => write(None, false, |out| {
-            let document = serde_json::json!({
-                "schema": "afterimage/instrument/1",
-                "output": arguments.output.display().to_string(),
-                "bytes": size,
-                "counters": plan.counters,
-                "memory_export": MEMORY_EXPORT,
-                "standalone": arguments.standalone,
-            });
-            writeln!(out, "{document}")?;
-            Ok(())
+            let document = InstrumentDocument {
+                output: arguments.output.display().to_string(),
+                bytes: size,
+                counters: plan.counters,
+                memory_export: MEMORY_EXPORT,
+                standalone: arguments.standalone,
+            };
+            Ok(begin(out, &document)?)
         })?,
     }
     Ok(Exit::Success)

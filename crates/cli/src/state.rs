@@ -141,7 +141,6 @@ fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
                 }
             }
             Format::Json => {
-                let results = results.map(serde_json::to_value).transpose()?;
                 state_json(out, &report, results)?;
             }
         }

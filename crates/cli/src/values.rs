@@ -9,7 +9,8 @@ use std::path::Path;
 
 use afterimage_analyses::why::ValType;
 use afterimage_ids::{FuncId, OrigOffset};
-use afterimage_present::{bits_text, grouped, range_json, range_text, type_text, value_text};
+use afterimage_present::document::objects::MemoryRange;
+use afterimage_present::{bits_text, grouped, range_text, type_text, value_text};
 use afterimage_profile::location::{Occurrence, number};
 use afterimage_replay::Recording;
 use afterimage_replay::Trap;
@@ -845,7 +846,7 @@ impl Report<'_> {
                     let accessed = [("read", accesses.read), ("written", accesses.written)];
                     for (key, range) in accessed {
                         if let Some(range) = range {
-                            instance[key] = range_json(range);
+                            instance[key] = json!(MemoryRange::from(range));
                         }
                     }
                     if let Some(why) = &did.trap {

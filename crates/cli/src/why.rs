@@ -14,10 +14,12 @@ use std::io::Write;
 use std::path::Path;
 
 use afterimage_analyses::why::{Chain, Folder, Stream};
-use afterimage_present::{WhyDot, WhyEntry, WhyText, expression, grouped, shell_word, why_json};
+use afterimage_present::document::row;
+use afterimage_present::{
+    WhyDot, WhyEntry, WhyHead, WhyText, expression, grouped, shell_word, why_head,
+};
 use anyhow::{Context, Result};
 use clap::ArgGroup;
-use serde_json::json;
 
 use crate::arguments::{ReportArguments, entries};
 use crate::build::Lens;
@@ -169,20 +171,18 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
             Format::Json => {
                 let place = start.place(scene)?;
                 let place = place.map(|spot| scene.place(spot)).transpose()?;
-                let all = json!({
-                    "schema": "afterimage/why/1",
-                    "about": start.what.trim_end_matches(", which").trim_end_matches(','),
-                    "value": start.value,
-                    "place": place.map(|place| place.at),
-                });
-                serde_json::to_writer(&mut *out, &all)?;
-                writeln!(out)?;
+                let about = start.what.trim_end_matches(", which").trim_end_matches(',');
+                let head = WhyHead {
+                    about: about.to_owned(),
+                    value: start.value.clone(),
+                    place: place.map(|place| place.at),
+                };
+                why_head(out, &head)?;
                 out.flush()?;
                 let mut way = Way::new(scene, &start, arguments.steps)?;
                 loop {
                     for entry in begun.drain(..) {
-                        serde_json::to_writer(&mut *out, &why_json(&entry))?;
-                        writeln!(out)?;
+                        row::<WhyHead>(out, &entry)?;
                     }
                     out.flush()?;
                     if !way.more(&mut begun)? && begun.is_empty() {
@@ -343,7 +343,7 @@ pub(crate) fn origin(begun: &[WhyEntry], links: u64) -> String {
             });
             format!("comes from {}{at}{back}", end.what)
         }
-        Some(WhyEntry::Made(made)) if made.followed.is_none() => {
+        Some(WhyEntry::Made(made)) if made.followed().is_none() => {
             let of = match made.operands.is_empty() {
                 true => made.place.operator.clone(),
                 false => format!("constants, {}", expression(made)),

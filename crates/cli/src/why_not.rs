@@ -7,7 +7,7 @@ use std::io::Write;
 
 use afterimage_analyses::why::{Absence, Place};
 use afterimage_ids::{FuncId, OpId};
-use afterimage_present::{WhyEntry, WhyText, grouped, why_json};
+use afterimage_present::{WhyEntry, WhyText, grouped};
 use afterimage_profile::location;
 use afterimage_profile::{Line, Resolver};
 use afterimage_replay::paths::At;
@@ -167,13 +167,12 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                 }
             }
             Format::Json => {
-                let why = entries.iter().map(why_json);
                 let all = json!({
                     "schema": "afterimage/why-not/1",
                     "at": arguments.at,
                     "after": after,
                     "cause": first.json,
-                    "why": Vec::from_iter(why),
+                    "why": entries,
                     "others": Vec::from_iter(rest.iter().map(|told| told.json.clone())),
                 });
                 serde_json::to_writer(&mut *out, &all)?;

@@ -3,10 +3,12 @@
 use std::io::Write;
 
 use afterimage_replay::steps::AccessedAddresses;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::PresentError;
 use crate::addresses::Shown;
+use crate::document::{Document, begin, row};
 use crate::number::grouped;
 use crate::steps::StepScene;
 
@@ -43,6 +45,33 @@ pub fn accessed_text(
     Ok(false)
 }
 
+/// The addresses that loads and stores accessed, all of them: those of one are in order and without gaps. What trapped is not there.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AccessedHead {}
+
+impl Document for AccessedHead {
+    const NAME: &'static str = "accessed";
+    const COMMAND: &'static str = "addresses --all --each";
+    type Row = AccessedRow;
+}
+
+/// What a load or store accessed in executions one after the other.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AccessedRow {
+    /// The function's index.
+    pub function: u32,
+    /// Where the load or store is in the original module.
+    pub offset: u32,
+    /// Which memory it accesses.
+    pub memory: u32,
+    /// How many bytes at once.
+    pub bytes: u64,
+    /// Which execution of it is the first of these, from 1.
+    pub first: u64,
+    /// The addresses, 256 at most.
+    pub addresses: Vec<u64>,
+}
+
 /// The same as lines of JSON, after a head.
 ///
 /// # Errors
@@ -53,22 +82,22 @@ pub fn accessed_json(
     next: &mut NextAccessed<'_>,
     limit: Option<u64>,
 ) -> Result<(), PresentError> {
-    writeln!(out, "{}", json!({ "schema": "afterimage/accessed/1" }))?;
+    begin(out, &AccessedHead {})?;
     let mut room = limit.unwrap_or(u64::MAX);
     while room > 0
         && let Some(accessed) = next()?
     {
         room -= 1;
         let shown = Shown::of(scene, accessed.site)?;
-        let entry = json!({
-            "function": accessed.site.function.as_u32(),
-            "offset": shown.offset.0,
-            "memory": accessed.memory,
-            "bytes": accessed.bytes,
-            "first": accessed.first,
-            "addresses": accessed.addresses,
-        });
-        writeln!(out, "{entry}")?;
+        let entry = AccessedRow {
+            function: accessed.site.function.as_u32(),
+            offset: shown.offset.0,
+            memory: accessed.memory,
+            bytes: accessed.bytes,
+            first: accessed.first,
+            addresses: accessed.addresses,
+        };
+        row::<AccessedHead>(out, &entry)?;
     }
     Ok(())
 }

@@ -5,11 +5,14 @@ use std::io::Write;
 use afterimage_ids::OrigOffset;
 use afterimage_program::Location;
 use afterimage_replay::steps::{Access, AccessSite, AddressStats, Distinct, Range};
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::PresentError;
+use crate::document::objects::{InFunction, Instruction, MemoryRange, Position};
+use crate::document::{Document, begin, row};
 use crate::number::{counted, grouped};
-use crate::steps::{StepScene, range_json};
+use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
 /// A load or a store, as it is shown.
@@ -46,16 +49,19 @@ impl Shown {
         known.unwrap_or_default()
     }
 
-    pub(crate) fn json(&self, scene: &StepScene<'_>, site: AccessSite) -> Json {
-        json!({
-            "function": site.function.as_u32(),
-            "name": scene.names.function(site.function),
-            "operator": self.name,
-            "offset": self.offset.0,
-            "source": self.position.map(|position| {
-                json!({ "file": scene.file(position), "line": position.line })
-            }),
-        })
+    pub(crate) fn instruction(&self, scene: &StepScene<'_>, site: AccessSite) -> Instruction {
+        let source = self.position;
+        Instruction {
+            function: InFunction::new(scene.names, site.function),
+            operator: self.name.clone(),
+            offset: self.offset.0,
+            source: source.map(|position| Position::line(scene.file(position), position.line)),
+        }
+    }
+
+    /// An operator of the program.
+    pub(crate) fn at(scene: &StepScene<'_>, site: AccessSite) -> Result<Instruction, PresentError> {
+        Ok(Self::of(scene, site)?.instruction(scene, site))
     }
 }
 
@@ -174,6 +180,36 @@ pub fn addresses_text(
     Ok(false)
 }
 
+/// What loads and stores accessed, execution by execution.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AddressesHead {
+    /// The loads and stores.
+    pub instructions: Vec<Instruction>,
+}
+
+impl Document for AddressesHead {
+    const NAME: &'static str = "addresses";
+    const COMMAND: &'static str = "addresses";
+    type Row = AddressRow;
+}
+
+/// An execution of a load or store.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AddressRow {
+    /// Which of the head's `instructions` it is of, from 0.
+    pub instruction: usize,
+    /// Which execution of it, from 1.
+    pub number: u64,
+    /// The time of its block.
+    pub t: u64,
+    /// What it accessed.
+    #[serde(flatten)]
+    pub range: MemoryRange,
+    /// Why, if the run ended with it: then nothing was accessed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trapped: Option<String>,
+}
+
 /// Writes executions as lines of JSON, after a head.
 ///
 /// # Errors
@@ -185,31 +221,21 @@ pub fn addresses_json(
     next: &mut NextAccess<'_>,
     limit: Option<u64>,
 ) -> Result<(), PresentError> {
-    let mut heads = Vec::new();
-    for &site in sites {
-        heads.push(Shown::of(scene, site)?.json(scene, site));
-    }
-    writeln!(
-        out,
-        "{}",
-        json!({ "schema": "afterimage/addresses/1", "instructions": heads })
-    )?;
+    let instructions = sites.iter().map(|&site| Shown::at(scene, site));
+    let instructions = instructions.collect::<Result<_, _>>()?;
+    begin(out, &AddressesHead { instructions })?;
     let mut room = limit.unwrap_or(u64::MAX);
     while room > 0
         && let Some(access) = next()?
     {
-        let mut entry = json!({
-            "instruction": access.site,
-            "number": access.number,
-            "t": access.time,
-            "memory": access.range.memory,
-            "address": access.range.address,
-            "bytes": access.range.length,
-        });
-        if let Some(trap) = access.trap {
-            entry["trapped"] = json!(trap.to_string());
-        }
-        writeln!(out, "{entry}")?;
+        let entry = AddressRow {
+            instruction: access.site,
+            number: access.number,
+            t: access.time,
+            range: access.range.into(),
+            trapped: access.trap.map(|trap| trap.to_string()),
+        };
+        row::<AddressesHead>(out, &entry)?;
         room -= 1;
     }
     Ok(())
@@ -302,6 +328,60 @@ fn accesses_text(count: u64) -> String {
     }
 }
 
+/// What loads and stores accessed, summed up.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AddressStatsHead {
+    /// What is more than this is `null`.
+    pub bound: u64,
+    /// What trapped: it is counted nowhere else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trapped: Option<TrappedAccess>,
+}
+
+impl Document for AddressStatsHead {
+    const NAME: &'static str = "address-stats";
+    const COMMAND: &'static str = "addresses --stats";
+    type Row = AddressStatsRow;
+}
+
+/// A load or store that trapped.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TrappedAccess {
+    /// Which.
+    #[serde(flatten)]
+    pub instruction: Instruction,
+    /// What it would have accessed.
+    pub access: MemoryRange,
+    /// Why it trapped.
+    pub why: String,
+}
+
+/// A load or store.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AddressStatsRow {
+    /// Which.
+    #[serde(flatten)]
+    pub instruction: Instruction,
+    /// How often it was executed.
+    pub accesses: u64,
+    /// Which memory it accesses.
+    pub memory: u32,
+    /// How many bytes at once.
+    pub bytes: u64,
+    /// How many different addresses.
+    pub addresses: Option<u64>,
+    /// The smallest.
+    pub smallest: u64,
+    /// The largest.
+    pub largest: u64,
+    /// How many different strides: differences of the addresses of two executions after each other.
+    pub strides: Option<u64>,
+    /// The most frequent one.
+    pub stride: Option<i64>,
+    /// How often that was.
+    pub stride_times: Option<u64>,
+}
+
 /// The same as lines of JSON, after a head.
 ///
 /// # Errors
@@ -311,35 +391,42 @@ pub fn address_stats_json(
     scene: &StepScene<'_>,
     stats: &AddressStats,
 ) -> Result<(), PresentError> {
-    let exact = |distinct| match distinct {
-        Distinct::Exactly(count) => Some(count),
-        Distinct::MoreThan(_) => None,
-    };
-    let mut head = json!({
-        "schema": "afterimage/address-stats/1",
-        "bound": afterimage_replay::steps::BOUND,
+    let trapped = stats.trapped.as_ref().map(|(site, range, trap)| {
+        Ok::<_, PresentError>(TrappedAccess {
+            instruction: Shown::at(scene, *site)?,
+            access: (*range).into(),
+            why: trap.to_string(),
+        })
     });
-    if let Some((site, range, trap)) = &stats.trapped {
-        let mut trapped = Shown::of(scene, *site)?.json(scene, *site);
-        trapped["access"] = range_json(*range);
-        trapped["why"] = json!(trap.to_string());
-        head["trapped"] = trapped;
-    }
-    writeln!(out, "{head}")?;
+    let head = AddressStatsHead {
+        bound: afterimage_replay::steps::BOUND as u64,
+        trapped: trapped.transpose()?,
+    };
+    begin(out, &head)?;
     for (site, stats) in &stats.sites {
-        let mut entry = Shown::of(scene, *site)?.json(scene, *site);
-        entry["accesses"] = json!(stats.count);
-        entry["memory"] = json!(stats.memory);
-        entry["bytes"] = json!(stats.bytes);
-        entry["addresses"] = json!(exact(stats.addresses));
-        entry["smallest"] = json!(stats.smallest);
-        entry["largest"] = json!(stats.largest);
-        entry["strides"] = json!(exact(stats.strides));
-        entry["stride"] = json!(stats.stride.map(|most| most.value));
-        entry["stride_times"] = json!(stats.stride.map(|most| most.times));
-        writeln!(out, "{entry}")?;
+        let entry = AddressStatsRow {
+            instruction: Shown::at(scene, *site)?,
+            accesses: stats.count,
+            memory: stats.memory,
+            bytes: stats.bytes,
+            addresses: exact(stats.addresses),
+            smallest: stats.smallest,
+            largest: stats.largest,
+            strides: exact(stats.strides),
+            stride: stats.stride.map(|most| most.value),
+            stride_times: stats.stride.map(|most| most.times),
+        };
+        row::<AddressStatsHead>(out, &entry)?;
     }
     Ok(())
+}
+
+/// How many, if it is known.
+pub(crate) fn exact(distinct: Distinct) -> Option<u64> {
+    match distinct {
+        Distinct::Exactly(count) => Some(count),
+        Distinct::MoreThan(_) => None,
+    }
 }
 
 fn distinct(distinct: Distinct) -> String {

@@ -7,11 +7,14 @@ use afterimage_ids::FuncId;
 use afterimage_program::Names;
 use afterimage_replay::paths::CallEntry;
 use afterimage_wpp::{CallEdge, CallGraph, CallTotal};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::document::objects::Function;
+use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
-use crate::trace::{Scene, Site, called_at};
+use crate::trace::{CallRow, Scene, called_at};
 use crate::{PresentError, Style};
 
 /// The calls of a run.
@@ -181,32 +184,55 @@ pub fn absent(function: &str, left_out: &str) -> String {
     }
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    blocks: u64,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    left_out: &'a str,
-    functions: Vec<FunctionObject<'a>>,
-    edges: Vec<EdgeObject>,
+/// The dynamic call graph: with `--function`, only this function and the edges from and to it.
+///
+/// `own` counts the blocks that these activations executed themselves. `inclusive` counts the blocks that were executed while they were open; of activations of the same function inside of each other only the outermost counts, so that the sum over a function's callers counts each block at most once. After a tail call the caller is the caller of the function that made it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CallsDocument {
+    /// How many blocks the run executed.
+    pub blocks: u64,
+    /// What the path lacks, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub left_out: String,
+    /// The functions that were called.
+    pub functions: Vec<CallsFunction>,
+    /// Who called whom.
+    pub edges: Vec<CallsEdge>,
 }
 
-#[derive(Serialize)]
-struct FunctionObject<'a> {
-    index: u32,
-    name: &'a str,
-    calls: u64,
-    own: u64,
-    inclusive: u64,
+impl Document for CallsDocument {
+    const NAME: &'static str = "calls";
+    const COMMAND: &'static str = "calls";
+    type Row = NoRows;
 }
 
-#[derive(Serialize)]
-struct EdgeObject {
-    caller: Option<u32>,
-    callee: u32,
-    calls: u64,
-    own: u64,
-    inclusive: u64,
+/// A function that was called.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CallsFunction {
+    /// Which.
+    #[serde(flatten)]
+    pub function: Function,
+    /// How often.
+    pub calls: u64,
+    /// How many blocks its activations executed themselves.
+    pub own: u64,
+    /// How many blocks were executed while they were open.
+    pub inclusive: u64,
+}
+
+/// Calls of a function by another.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CallsEdge {
+    /// The caller's index; `null` for the host.
+    pub caller: Option<u32>,
+    /// The index of the function that was called.
+    pub callee: u32,
+    /// How often.
+    pub calls: u64,
+    /// How many blocks these activations executed themselves.
+    pub own: u64,
+    /// How many blocks were executed while they were open.
+    pub inclusive: u64,
 }
 
 /// Writes the call graph, or the part of it around a function, as one JSON document.
@@ -223,21 +249,19 @@ pub fn calls_json(
         .filter(|edge| only.is_none_or(|only| edge.callee == only || edge.caller == Some(only)));
     let functions = report.totals.iter();
     let functions = functions.filter(|(function, _)| only.is_none_or(|only| only == **function));
-    let document = Document {
-        schema: "afterimage/calls/1",
+    let document = CallsDocument {
         blocks: report.length,
-        left_out: report.left_out,
+        left_out: report.left_out.to_owned(),
         functions: functions
-            .map(|(&function, total)| FunctionObject {
-                index: function.as_u32(),
-                name: report.names.function(function),
+            .map(|(&function, total)| CallsFunction {
+                function: Function::new(report.names, function),
                 calls: total.calls,
                 own: total.own,
                 inclusive: total.inclusive,
             })
             .collect(),
         edges: edges
-            .map(|edge| EdgeObject {
+            .map(|edge| CallsEdge {
                 caller: edge.caller.map(|caller| caller.as_u32()),
                 callee: edge.callee.as_u32(),
                 calls: edge.calls,
@@ -246,9 +270,7 @@ pub fn calls_json(
             })
             .collect(),
     };
-    serde_json::to_writer(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+    begin(out, &document)
 }
 
 /// How many frames of a stack are shown from either end.
@@ -309,22 +331,19 @@ pub fn call_text<S: afterimage_wpp::Segments>(
     Ok(())
 }
 
-#[derive(Serialize)]
-struct CallDocument<'a> {
-    schema: &'static str,
-    call: u64,
-    stack: Vec<Frame<'a>>,
+/// One call.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CallDocument {
+    /// Which call of its function it is, from 1.
+    pub call: u64,
+    /// The call, then those that it is in, the innermost first.
+    pub stack: Vec<CallRow>,
 }
 
-#[derive(Serialize)]
-struct Frame<'a> {
-    t: u64,
-    end: Option<u64>,
-    blocks: u64,
-    depth: usize,
-    function: u32,
-    name: &'a str,
-    from: Option<Site<'a>>,
+impl Document for CallDocument {
+    const NAME: &'static str = "call";
+    const COMMAND: &'static str = "calls --function F --call K";
+    type Row = NoRows;
 }
 
 /// Writes one call and the stack, innermost first, as one JSON document.
@@ -337,24 +356,13 @@ pub fn call_json<S: afterimage_wpp::Segments>(
     calls: &[CallEntry],
     number: u64,
 ) -> Result<(), PresentError> {
-    let frame = |call: &CallEntry| -> Result<_, PresentError> {
-        Ok(Frame {
-            t: call.entered,
-            end: call.left,
-            blocks: call.blocks(scene.path.length()),
-            depth: call.depth,
-            function: call.function.as_u32(),
-            name: scene.names.function(call.function),
-            from: call.site.map(|site| Site::new(scene, site)).transpose()?,
-        })
-    };
-    let stack = calls.iter().rev().map(frame).collect::<Result<_, _>>()?;
+    let stack = calls
+        .iter()
+        .rev()
+        .map(|call| CallRow::new(scene, call, None));
     let document = CallDocument {
-        schema: "afterimage/call/1",
         call: number,
-        stack,
+        stack: stack.collect::<Result<_, _>>()?,
     };
-    serde_json::to_writer(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+    begin(out, &document)
 }

@@ -1,8 +1,9 @@
 //! Reports as comma-separated values (RFC 4180): a header line, CRLF, quotes where they are needed.
 
-use std::borrow::Cow;
-use std::io::{self, Write};
+use std::fmt::{Display, Write as _};
+use std::io::Write;
 
+use ::csv::{Terminator, Writer, WriterBuilder};
 use afterimage_ids::FuncId;
 use afterimage_profile::{Profile, Report, Rows};
 use afterimage_program::Location;
@@ -20,7 +21,6 @@ pub fn csv(
     profile: &Profile<'_>,
     report: &Report,
 ) -> Result<(), PresentError> {
-    let mut lines = Lines { out, profile };
     let header = match &report.rows {
         Rows::Functions(_) => "function,name,offset,entries,blocks,instructions,file,line,column",
         Rows::Lines(_) => "file,line,count,instructions",
@@ -28,138 +28,172 @@ pub fn csv(
         Rows::Edges(_) => "function,name,edge,from,to,kind,back,offset,count,file,line,column",
         Rows::Instructions(_) => "function,name,block,op,offset,text,count,file,line,column",
     };
-    write!(lines.out, "{header}\r\n")?;
+    let mut lines = Lines {
+        table: Csv::new(out, header)?,
+        profile,
+    };
     match &report.rows {
         Rows::Functions(rows) => {
             for row in rows {
-                let fields = [
-                    row.offset.0.into(),
-                    row.entries,
-                    row.blocks,
-                    row.instructions,
-                ];
-                let middle = fields.map(|n| n.to_string());
-                lines.of_function(row.function, middle, row.position)?;
+                let middle: [&dyn Display; 4] =
+                    [&row.offset.0, &row.entries, &row.blocks, &row.instructions];
+                lines.of_function(row.function, &middle, row.position)?;
             }
         }
         Rows::Lines(rows) => {
             for row in rows {
-                let file = quoted(profile.file(row.line.file)).into_owned();
-                let counts = [row.line.number.into(), row.count, row.instructions];
-                lines.write([file].into_iter().chain(counts.map(|n| n.to_string())))?;
+                lines.table.row(&[
+                    &profile.file(row.line.file),
+                    &row.line.number,
+                    &row.count,
+                    &row.instructions,
+                ])?;
             }
         }
         Rows::Blocks(rows) => {
             for row in rows {
-                let middle = [
-                    row.block.as_u32().to_string(),
-                    row.end.to_string(),
-                    row.op.as_u32().to_string(),
-                    row.offset.0.to_string(),
-                    row.count.to_string(),
-                    row.instructions.to_string(),
+                let middle: [&dyn Display; 6] = [
+                    &row.block.as_u32(),
+                    &row.end,
+                    &row.op.as_u32(),
+                    &row.offset.0,
+                    &row.count,
+                    &row.instructions,
                 ];
-                lines.of_function(row.function, middle, row.position)?;
+                lines.of_function(row.function, &middle, row.position)?;
             }
         }
         Rows::Edges(rows) => {
             for row in rows {
-                let middle = [
-                    row.edge.as_u32().to_string(),
-                    row.from.as_u32().to_string(),
-                    row.to.as_u32().to_string(),
-                    row.kind.to_string(),
-                    row.back.to_string(),
-                    row.offset
-                        .map_or(String::new(), |offset| offset.0.to_string()),
-                    row.count.to_string(),
+                let middle: [&dyn Display; 7] = [
+                    &row.edge.as_u32(),
+                    &row.from.as_u32(),
+                    &row.to.as_u32(),
+                    &row.kind,
+                    &row.back,
+                    &known(row.offset.map(|offset| offset.0)),
+                    &row.count,
                 ];
-                lines.of_function(row.function, middle, row.position)?;
+                lines.of_function(row.function, &middle, row.position)?;
             }
         }
         Rows::Instructions(rows) => {
             for row in rows {
-                let middle = [
-                    row.block
-                        .map_or(String::new(), |block| block.as_u32().to_string()),
-                    row.op.as_u32().to_string(),
-                    row.offset.0.to_string(),
-                    quoted(&row.text).into_owned(),
-                    row.count.to_string(),
+                let middle: [&dyn Display; 5] = [
+                    &known(row.block.map(|block| block.as_u32())),
+                    &row.op.as_u32(),
+                    &row.offset.0,
+                    &row.text,
+                    &row.count,
                 ];
-                lines.of_function(row.function, middle, row.position)?;
+                lines.of_function(row.function, &middle, row.position)?;
             }
         }
     }
-    Ok(())
+    lines.table.finish()
 }
 
 struct Lines<'o> {
-    out: &'o mut dyn Write,
+    table: Csv<'o>,
     profile: &'o Profile<'o>,
 }
 
 impl Lines<'_> {
-    fn of_function<const N: usize>(
+    fn of_function(
         &mut self,
         function: FuncId,
-        middle: [String; N],
+        middle: &[&dyn Display],
         position: Option<Location>,
-    ) -> io::Result<()> {
-        let name = quoted(self.profile.names().function(function)).into_owned();
-        let source = match position {
-            None => [String::new(), String::new(), String::new()],
-            Some(Location { file, line, column }) => [
-                quoted(self.profile.file(file)).into_owned(),
-                line.to_string(),
-                if column > 0 {
-                    column.to_string()
-                } else {
-                    String::new()
-                },
-            ],
-        };
-        let first = [function.as_u32().to_string(), name];
-        self.write(first.into_iter().chain(middle).chain(source))
-    }
-
-    fn write(&mut self, fields: impl IntoIterator<Item = String>) -> io::Result<()> {
-        for (i, field) in fields.into_iter().enumerate() {
-            let comma = if i > 0 { "," } else { "" };
-            write!(self.out, "{comma}{field}")?;
-        }
-        self.out.write_all(b"\r\n")
+    ) -> Result<(), PresentError> {
+        let file = known(position.map(|at| self.profile.file(at.file)));
+        let line = known(position.map(|at| at.line));
+        let column = known(position.map(|at| at.column).filter(|&column| column > 0));
+        let (number, name) = (function.as_u32(), self.profile.names().function(function));
+        let mut fields: Vec<&dyn Display> = vec![&number, &name];
+        fields.extend(middle);
+        fields.extend([&file as &dyn Display, &line, &column]);
+        self.table.row(&fields)
     }
 }
 
-/// A field as RFC 4180, section 2, wants it, in one line, and so that no spreadsheet takes it for a formula: a text that begins as one
+/// A table that is being written, row by row.
+pub(crate) struct Csv<'o> {
+    to: Writer<&'o mut dyn Write>,
+    field: String,
+}
+
+impl<'o> Csv<'o> {
+    /// A table with the columns that `header` names; without any if that is empty, to continue one.
+    pub(crate) fn new(out: &'o mut dyn Write, header: &str) -> Result<Self, PresentError> {
+        if !header.is_empty() {
+            write!(out, "{header}\r\n")?;
+        }
+        let to = WriterBuilder::new()
+            .terminator(Terminator::CRLF)
+            .from_writer(out);
+        Ok(Self {
+            to,
+            field: String::new(),
+        })
+    }
+
+    /// Writes a row. Each field is one line, and none is a formula for a spreadsheet: see [`harmless`].
+    pub(crate) fn row(&mut self, fields: &[&dyn Display]) -> Result<(), PresentError> {
+        for field in fields {
+            self.field.clear();
+            write!(self.field, "{field}")?;
+            self.to.write_field(harmless(&self.field).as_bytes())?;
+        }
+        Ok(self.to.write_record(None::<&[u8]>)?)
+    }
+
+    /// Hands on what is not written yet.
+    pub(crate) fn finish(mut self) -> Result<(), PresentError> {
+        Ok(self.to.flush()?)
+    }
+}
+
+/// A field, which is empty if it is not known.
+pub(crate) fn known(field: Option<impl Display>) -> String {
+    field.map_or(String::new(), |field| field.to_string())
+}
+
+/// A field in one line, and so that no spreadsheet takes it for a formula: a text that begins as one
 /// does gets an apostrophe in front, and so does one that begins with an apostrophe. Numbers stay as they are.
-pub(crate) fn quoted(field: &str) -> Cow<'_, str> {
-    let mut text = escaped(field);
+fn harmless(field: &str) -> std::borrow::Cow<'_, str> {
+    let text = escaped(field);
     let is_formula = text.starts_with(['=', '+', '-', '@', '\'']);
-    if is_formula && field.parse::<f64>().is_err() {
-        text = format!("'{text}").into();
+    match is_formula && field.parse::<f64>().is_err() {
+        true => format!("'{text}").into(),
+        false => text,
     }
-    if text.contains([',', '"']) {
-        text = format!("\"{}\"", text.replace('"', "\"\"")).into();
-    }
-    text
 }
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::Csv;
+
+    fn written(field: &str) -> String {
+        let mut out = Vec::new();
+        let mut table = Csv::new(&mut out, "").unwrap();
+        table.row(&[&1, &field]).unwrap();
+        table.finish().unwrap();
+        let row = String::from_utf8(out).unwrap();
+        let field = row.strip_prefix("1,").unwrap();
+        field.strip_suffix("\r\n").unwrap().to_owned()
+    }
 
     #[test]
     fn fields_are_quoted_where_they_must_be() {
-        assert_eq!(quoted("plain text"), "plain text");
-        assert_eq!(quoted("f<a, b>"), "\"f<a, b>\"");
-        assert_eq!(quoted("say \"x\"\n"), "\"say \"\"x\"\"\\n\"");
+        assert_eq!(written("plain text"), "plain text");
+        assert_eq!(written(""), "");
+        assert_eq!(written("f<a, b>"), "\"f<a, b>\"");
+        assert_eq!(written("say \"x\"\n"), "\"say \"\"x\"\"\\n\"");
     }
 
     #[test]
     fn no_field_is_a_formula() {
-        for (field, written) in [
+        for (field, row) in [
             ("=1+1", "'=1+1"),
             ("+a", "'+a"),
             ("-[A b]", "'-[A b]"),
@@ -170,7 +204,7 @@ mod tests {
             ("-1.5e3", "-1.5e3"),
             ("a=b", "a=b"),
         ] {
-            assert_eq!(quoted(field), written);
+            assert_eq!(written(field), row);
         }
     }
 }

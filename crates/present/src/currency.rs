@@ -4,8 +4,8 @@ mod json;
 mod several;
 mod text;
 
-pub use self::json::currency_json;
-pub use self::several::{currencies_json, currencies_text};
+pub use self::json::{CurrencyDocument, currency_json};
+pub use self::several::{CurrenciesDocument, currencies_json, currencies_text};
 pub use self::text::currency_text;
 use afterimage_replay::steps::Value;
 

@@ -7,11 +7,14 @@ use afterimage_analyses::dataflow::{
 };
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_replay::steps::AccessSite;
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::PresentError;
 use crate::addresses::Shown;
-use crate::csv::quoted;
+use crate::csv::{Csv, known};
+use crate::document::objects::{InFunction, Instruction};
+use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
@@ -339,6 +342,102 @@ fn kind(decider: Option<Decider>) -> &'static str {
     }
 }
 
+/// A fact at all executions of a place.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DataflowDocument {
+    /// The fact, as it was written.
+    pub fact: String,
+    /// The answer for each operator at the place that the fact can be about.
+    pub answers: Vec<DataflowAnswer>,
+}
+
+impl Document for DataflowDocument {
+    const NAME: &'static str = "dataflow";
+    const COMMAND: &'static str = "dataflow";
+    type Row = NoRows;
+}
+
+/// The answer for an operator.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DataflowAnswer {
+    /// The operator.
+    #[serde(flatten)]
+    pub instruction: Instruction,
+    /// How often it was executed.
+    pub executions: u64,
+    /// In how many calls.
+    pub calls: u64,
+    /// For how many executions the fact holds; `null` for `reaching`.
+    pub holds: Option<u64>,
+    /// What decided, most often first.
+    pub decided: Vec<DataflowDecided>,
+    /// The execution that was asked about, if only one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one: Option<DataflowOne>,
+    /// How many queries were raised.
+    pub queries: u64,
+    /// How many steps of path traces were gone through one by one, because too little was regular for queries.
+    pub scanned: u64,
+    /// How many different path traces the calls took, by the path of the call and by what was called from there.
+    pub path_traces: u64,
+    /// With `--paths`, those that most calls took.
+    pub paths: Vec<DataflowPath>,
+}
+
+/// What decided whether a fact holds.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DataflowDecided {
+    /// Where: the operator, or where paths meet the first one there; of `gen-call` and `kill-call` the function.
+    #[serde(flatten)]
+    pub place: Option<DataflowPlace>,
+    /// `gen`, `kill`, `gen-call`, `kill-call`, `meets` (a value that the fact is about is chosen anew where paths meet), `changed` or `open` (nothing did, up to the call's beginning or end).
+    pub kind: &'static str,
+    /// How often.
+    pub times: u64,
+    /// For which executions, numbered from 1 in the order of time, as `[first, last, stride, times]`: from `first` to `last`, and so every `stride`, `times` times in all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instances: Option<Vec<[u64; 4]>>,
+    /// Whether these are all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub all_instances: Option<bool>,
+}
+
+/// An operator, or a function.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum DataflowPlace {
+    /// An operator.
+    Operator(Instruction),
+    /// A function.
+    Function(InFunction),
+}
+
+/// An execution that was asked about.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DataflowOne {
+    /// Which.
+    pub number: u64,
+    /// The time of its block.
+    pub t: u64,
+    /// Which of the blocks that its call executed itself that was.
+    pub block_of_call: u64,
+    /// Which entry of `decided` it is, from 0.
+    pub decided: Option<usize>,
+}
+
+/// A path trace, and where the fact held in it, as arithmetic series `[first, last, step]` of executed blocks, counted from 1.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DataflowPath {
+    /// How many calls took it.
+    pub calls: u64,
+    /// How many blocks each executed itself.
+    pub blocks: u64,
+    /// At which of these the operator was executed.
+    pub executions: Vec<[u64; 3]>,
+    /// At which the fact held.
+    pub holds: Vec<[u64; 3]>,
+}
+
 /// The same as JSON.
 ///
 /// # Errors
@@ -348,93 +447,81 @@ pub fn dataflow_json(
     scene: &FactScene<'_>,
     rows: &[FactRow],
 ) -> Result<(), PresentError> {
-    let mut answers = Vec::new();
-    for row in rows {
-        let answer = &row.answer;
-        let site = AccessSite {
-            function: row.function,
-            op: row.op,
-        };
-        let mut entry = Shown::of(&scene.steps, site)?.json(&scene.steps, site);
-        entry["executions"] = json!(answer.executions);
-        entry["calls"] = json!(answer.calls);
-        entry["holds"] = match scene.is_reaching() {
-            true => Json::Null,
-            false => json!(answer.holds),
-        };
-        let mut decided = Vec::new();
-        for (k, &(decider, times)) in answer.decided.iter().enumerate() {
-            let place = match decider {
-                Some(Decider::Gen(function, op) | Decider::Kill(function, op)) => {
-                    Some((function, Some(op)))
-                }
-                Some(Decider::Meets(function, block)) => {
-                    Some((function, Some((scene.first)(function, block))))
-                }
-                Some(Decider::GenEntry(function) | Decider::KillEntry(function)) => {
-                    Some((function, None))
-                }
-                Some(Decider::Something) | None => None,
-            };
-            let mut by = match place {
-                Some((function, Some(op))) => {
-                    let site = AccessSite { function, op };
-                    Shown::of(&scene.steps, site)?.json(&scene.steps, site)
-                }
-                Some((function, None)) => json!({
-                    "function": function.as_u32(),
-                    "name": scene.steps.names.function(function),
-                }),
-                None => json!({}),
-            };
-            by["kind"] = json!(kind(decider));
-            by["times"] = json!(times);
-            if let Some((runs, all)) = row.instances.get(k) {
-                let runs = runs.iter();
-                let runs = runs.map(|run| json!([run.first, run.last, run.stride, run.times]));
-                by["instances"] = Json::Array(runs.collect());
-                by["all_instances"] = json!(all);
-            }
-            decided.push(by);
-        }
-        entry["decided"] = Json::Array(decided);
-        if let Some(one) = &row.one {
-            let mut decided = answer.decided.iter();
-            let decider = decided.position(|&(decider, _)| decider == one.decider);
-            entry["one"] = json!({
-                "number": one.number,
-                "t": one.time,
-                "block_of_call": one.step,
-                "decided": decider,
-            });
-        }
-        entry["queries"] = json!(answer.queries);
-        entry["scanned"] = json!(answer.scanned);
-        entry["path_traces"] = json!(answer.all_paths);
-        entry["paths"] = Json::Array(answer.paths.iter().map(path_json).collect());
-        answers.push(entry);
-    }
-    let all = json!({
-        "schema": "afterimage/dataflow/1",
-        "fact": scene.text,
-        "answers": answers,
-    });
-    serde_json::to_writer(&mut *out, &all)?;
-    writeln!(out)?;
-    Ok(())
+    let answers = rows.iter().map(|row| answer(scene, row));
+    let document = DataflowDocument {
+        fact: scene.text.to_owned(),
+        answers: answers.collect::<Result<_, _>>()?,
+    };
+    begin(out, &document)
 }
 
-fn path_json(path: &PathAnswer) -> Json {
+fn answer(scene: &FactScene<'_>, row: &FactRow) -> Result<DataflowAnswer, PresentError> {
+    let answer = &row.answer;
+    let at = |function, op| Shown::at(&scene.steps, AccessSite { function, op });
+    let mut decided = Vec::new();
+    for (k, &(decider, times)) in answer.decided.iter().enumerate() {
+        let place = match decider {
+            Some(Decider::Gen(function, op) | Decider::Kill(function, op)) => {
+                Some(DataflowPlace::Operator(at(function, op)?))
+            }
+            Some(Decider::Meets(function, block)) => {
+                let first = (scene.first)(function, block);
+                Some(DataflowPlace::Operator(at(function, first)?))
+            }
+            Some(Decider::GenEntry(function) | Decider::KillEntry(function)) => {
+                let function = InFunction::new(scene.steps.names, function);
+                Some(DataflowPlace::Function(function))
+            }
+            Some(Decider::Something) | None => None,
+        };
+        let instances = row.instances.get(k);
+        let runs = instances.map(|(runs, _)| {
+            let runs = runs.iter();
+            let runs = runs.map(|run| [run.first, run.last, run.stride, run.times]);
+            runs.collect()
+        });
+        decided.push(DataflowDecided {
+            place,
+            kind: kind(decider),
+            times,
+            instances: runs,
+            all_instances: instances.map(|(_, all)| *all),
+        });
+    }
+    let one = row.one.as_ref().map(|one| {
+        let mut decided = answer.decided.iter();
+        DataflowOne {
+            number: one.number,
+            t: one.time,
+            block_of_call: one.step,
+            decided: decided.position(|&(decider, _)| decider == one.decider),
+        }
+    });
+    Ok(DataflowAnswer {
+        instruction: at(row.function, row.op)?,
+        executions: answer.executions,
+        calls: answer.calls,
+        holds: (!scene.is_reaching()).then_some(answer.holds),
+        decided,
+        one,
+        queries: answer.queries,
+        scanned: answer.scanned,
+        path_traces: answer.all_paths,
+        paths: answer.paths.iter().map(path_trace).collect(),
+    })
+}
+
+fn path_trace(path: &PathAnswer) -> DataflowPath {
     let series = |series: &afterimage_wpp::twpp::Series| {
         let entries = series.entries().iter();
-        Json::Array(entries.map(|e| json!([e.first, e.last, e.step])).collect())
+        entries.map(|e| [e.first, e.last, e.step]).collect()
     };
-    json!({
-        "calls": path.calls,
-        "blocks": path.blocks,
-        "executions": series(&path.executions),
-        "holds": series(&path.holds),
-    })
+    DataflowPath {
+        calls: path.calls,
+        blocks: path.blocks,
+        executions: series(&path.executions),
+        holds: series(&path.holds),
+    }
 }
 
 /// The same as comma-separated values: a row for each operator and what decided.
@@ -446,17 +533,12 @@ pub fn dataflow_csv(
     scene: &FactScene<'_>,
     rows: &[FactRow],
 ) -> Result<(), PresentError> {
-    write!(
-        out,
-        "function,name,offset,operator,file,line,executions,holds,decided,by_function,by_name,by_offset,by_file,by_line,times\r\n"
-    )?;
+    let header = "function,name,offset,operator,file,line,executions,holds,decided,by_function,by_name,by_offset,by_file,by_line,times";
+    let mut table = Csv::new(out, header)?;
     for row in rows {
         let shown = scene.shown(row.function, row.op)?;
         let (file, line) = shown.file_and_line(&scene.steps);
-        let holds = match scene.is_reaching() {
-            true => String::new(),
-            false => row.answer.holds.to_string(),
-        };
+        let holds = known((!scene.is_reaching()).then_some(row.answer.holds));
         for &(decider, times) in &row.answer.decided {
             let (own, by) = match decider {
                 Some(Decider::Gen(f, op) | Decider::Kill(f, op)) => (Some(f), Some((f, op))),
@@ -469,27 +551,25 @@ pub fn dataflow_csv(
                 .as_ref()
                 .map(|by| by.file_and_line(&scene.steps))
                 .unwrap_or_default();
-            let fields = [
-                row.function.as_u32().to_string(),
-                quoted(scene.steps.names.function(row.function)).into_owned(),
-                shown.offset.0.to_string(),
-                shown.name.clone(),
-                quoted(&file).into_owned(),
-                line.clone(),
-                row.answer.executions.to_string(),
-                holds.clone(),
-                kind(decider).to_owned(),
-                own.map_or(String::new(), |f| f.as_u32().to_string()),
-                own.map_or(String::new(), |f| {
-                    quoted(scene.steps.names.function(f)).into_owned()
-                }),
-                by.map_or(String::new(), |by| by.offset.0.to_string()),
-                quoted(&by_file).into_owned(),
-                by_line,
-                times.to_string(),
-            ];
-            write!(out, "{}\r\n", fields.join(","))?;
+            let names = scene.steps.names;
+            table.row(&[
+                &row.function.as_u32(),
+                &names.function(row.function),
+                &shown.offset.0,
+                &shown.name,
+                &file,
+                &line,
+                &row.answer.executions,
+                &holds,
+                &kind(decider),
+                &known(own.map(|f| f.as_u32())),
+                &known(own.map(|f| names.function(f))),
+                &known(by.map(|by| by.offset.0)),
+                &by_file,
+                &by_line,
+                &times,
+            ])?;
         }
     }
-    Ok(())
+    table.finish()
 }

@@ -14,11 +14,11 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_profile::Line;
 use afterimage_program::{Block, Names, Program};
 use afterimage_replay::steps::{Step, What};
-use serde_json::{Value as Json, json};
 
-pub use self::json::diff_json;
+pub(crate) use self::json::DiffEndings;
+pub use self::json::{DiffDocument, diff_json};
 pub use self::text::diff_text;
-pub use self::versions::{versions_json, versions_questions, versions_text};
+pub use self::versions::{VersionsDocument, versions_json, versions_questions, versions_text};
 use crate::PresentError;
 use crate::name::without_parameters;
 use crate::shell::shell_name;
@@ -269,14 +269,6 @@ fn ended(
     let line = plain(&line);
     writeln!(out, "{}", style.paint(Paint::Bold, &line))?;
     Ok(())
-}
-
-/// The same as JSON: null if both ended alike.
-pub(crate) fn endings_json(endings: Option<&[DiffEnding; 2]>) -> Json {
-    match endings {
-        Some([a, b]) => json!({ "a": a.text, "b": b.text }),
-        None => Json::Null,
-    }
 }
 
 impl DiffReport<'_> {

@@ -6,8 +6,11 @@ use std::io::Write;
 use afterimage_ids::BlockId;
 use afterimage_program::{BlockKind, Function};
 use afterimage_replay::paths::{DynamicGraph, GraphNodes, Whose};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::document::objects::InFunction;
+use crate::document::{Document, NoRows, begin};
 use crate::dot::quoted;
 use crate::number::{counted, grouped};
 use crate::paths::{Whole, entries, series};
@@ -141,52 +144,83 @@ pub fn dynamic_cfg_dot(
     Ok(())
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    function: u32,
-    name: &'a str,
+/// What a call, or a path trace, of a function executed, and when.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DynamicCfgDocument {
+    /// Which function.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// The call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    call: Option<CallObject>,
+    pub call: Option<DynamicCall>,
+    /// The path trace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    trace: Option<TraceObject>,
-    blocks: u64,
-    steps: u64,
-    nodes: Vec<NodeRow>,
-    edges: Vec<EdgeRow>,
-    not_executed: Vec<u32>,
+    pub trace: Option<DynamicTrace>,
+    /// How many blocks it executed.
+    pub blocks: u64,
+    /// In how many steps.
+    pub steps: u64,
+    /// The nodes.
+    pub nodes: Vec<DynamicNode>,
+    /// The edges.
+    pub edges: Vec<DynamicEdge>,
+    /// The blocks of the function that it did not execute.
+    pub not_executed: Vec<u32>,
 }
 
-#[derive(Serialize)]
-struct CallObject {
-    number: u64,
-    of: u64,
-    entered: u64,
-    returned: bool,
+impl Document for DynamicCfgDocument {
+    const NAME: &'static str = "dynamic-cfg";
+    const COMMAND: &'static str = "cfg --dynamic";
+    type Row = NoRows;
 }
 
-#[derive(Serialize)]
-struct TraceObject {
-    number: usize,
-    of: usize,
-    calls: u64,
+/// A call.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DynamicCall {
+    /// Which call of the function it is, from 1.
+    pub number: u64,
+    /// How many there were.
+    pub of: u64,
+    /// The time of its first block.
+    pub entered: u64,
+    /// Whether it returned.
+    pub returned: bool,
 }
 
-#[derive(Serialize)]
-struct NodeRow {
-    blocks: Vec<u32>,
-    count: u64,
-    timestamps: Vec<Vec<u64>>,
+/// A path trace.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DynamicTrace {
+    /// Which path trace of the function it is, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+    /// How many calls took it.
+    pub calls: u64,
 }
 
-#[derive(Serialize)]
-struct EdgeRow {
-    from: usize,
-    to: usize,
-    count: u64,
+/// Blocks that were executed after each other.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DynamicNode {
+    /// The blocks.
+    pub blocks: Vec<u32>,
+    /// How often they were executed.
+    pub count: u64,
+    /// At which steps, as series `[l]`, `[l, h]` or `[l, h, s]`.
+    pub timestamps: Vec<Vec<u64>>,
 }
 
-/// Writes the graph as one JSON document, which docs/JSON.md describes.
+/// Nodes that were executed after each other.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DynamicEdge {
+    /// The first one's position in `nodes`.
+    pub from: usize,
+    /// The second one's.
+    pub to: usize,
+    /// How often.
+    pub count: u64,
+}
+
+/// Writes the graph as one JSON document.
 ///
 /// # Errors
 /// If `out` fails.
@@ -203,7 +237,7 @@ pub fn dynamic_cfg_json(
             entered,
             returned,
         } => {
-            let call = CallObject {
+            let call = DynamicCall {
                 number,
                 of,
                 entered,
@@ -211,7 +245,7 @@ pub fn dynamic_cfg_json(
             };
             (Some(call), None)
         }
-        Whose::Trace { number, of, calls } => (None, Some(TraceObject { number, of, calls })),
+        Whose::Trace { number, of, calls } => (None, Some(DynamicTrace { number, of, calls })),
     };
     let numbers = |blocks: &[BlockId]| {
         blocks
@@ -219,20 +253,21 @@ pub fn dynamic_cfg_json(
             .map(|block| block.as_u32())
             .collect::<Vec<_>>()
     };
-    let nodes = graph.graph.nodes().iter().map(|node| NodeRow {
+    let nodes = graph.graph.nodes().iter().map(|node| DynamicNode {
         blocks: numbers(&node.blocks),
         count: node.timestamps.count(),
         timestamps: entries(&node.timestamps),
     });
-    let edges = graph.graph.edges().iter().map(|edge| EdgeRow {
+    let edges = graph.graph.edges().iter().map(|edge| DynamicEdge {
         from: edge.from,
         to: edge.to,
         count: edge.count,
     });
-    let document = Document {
-        schema: "afterimage/dynamic-cfg/1",
-        function: graph.function.as_u32(),
-        name,
+    let document = DynamicCfgDocument {
+        function: InFunction {
+            function: graph.function.as_u32(),
+            name: name.to_owned(),
+        },
         call,
         trace,
         blocks: graph.blocks,
@@ -241,9 +276,7 @@ pub fn dynamic_cfg_json(
         edges: edges.collect(),
         not_executed: numbers(&never(graph, function)),
     };
-    serde_json::to_writer(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+    begin(out, &document)
 }
 
 fn title(graph: &DynamicGraph, name: &str) -> String {

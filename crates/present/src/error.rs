@@ -33,6 +33,12 @@ impl From<std::fmt::Error> for PresentError {
     }
 }
 
+impl From<csv::Error> for PresentError {
+    fn from(error: csv::Error) -> Self {
+        PresentError::Io(error.into())
+    }
+}
+
 impl From<serde_json::Error> for PresentError {
     fn from(error: serde_json::Error) -> Self {
         PresentError::Io(error.into())

@@ -1,14 +1,180 @@
-//! Reports as JSON. docs/JSON.md describes every field.
+//! Reports of counts as JSON.
 
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_profile::{Profile, Report, Rows, Sort, Totals};
+use afterimage_profile::{
+    BlockRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Profile, Report, Rows, Sort,
+};
 use afterimage_program::Location;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde::ser::{SerializeSeq, Serializer};
 
 use crate::PresentError;
+use crate::document::objects::{Function, Position};
+use crate::document::{Document, Lazy, NoRows, begin};
+
+/// Exact counts. Without `--top` all rows are there, those that never ran included.
+///
+/// An execution of an instruction of line L is an *arrival* at L if the instruction that the same activation executed before it is of another line or of none, or if there is no such instruction; if control went round a loop that can go round without leaving L; or if it came through a vertex that executes nothing. An edge that was taken leads to an arrival even if the run was stopped right before the instruction that it leads to. A jump is passed over if its line has other code in the function: it is an instruction of its line, and nobody arrives at it. If jumps are all that a line has (`break;`, `goto end;`), executing one is an arrival. Only jumps back to code of a later line, as at the end of a loop without a condition (`while (1) {`), belong to the code before them; the line has no code then. An instruction of which the debug information says nothing, as of code that a compiler merged or made up, belongs to the line of the last instruction before it that has one, if that is the same line whichever way control comes; otherwise to none.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ProfileDocument<R = Vec<ProfileRow>> {
+    /// What has a row: `function`, `line`, `block`, `edge` or `instruction`.
+    pub by: &'static str,
+    /// The order of the rows: `instructions`, `count`, `name` or `program`; ties are in the order of the program.
+    pub sort: &'static str,
+    /// The sums over the whole program, whatever the rows are about.
+    pub totals: ProfileTotals,
+    /// How many rows there would be without `--top`.
+    pub available: usize,
+    /// Whether `rows` holds all of them.
+    pub complete: bool,
+    /// There only if the counts are not exact: why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The rows.
+    pub rows: R,
+}
+
+impl<R: Serialize> Document for ProfileDocument<R> {
+    const NAME: &'static str = "profile";
+    const COMMAND: &'static str = "profile";
+    type Row = NoRows;
+}
+
+/// Sums over the whole program.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ProfileTotals {
+    /// Instructions executed: operators without the markers `block`, `loop`, `try_table`, `else`, `end`.
+    pub instructions: u64,
+    /// Basic blocks executed; the empty root of a function that begins with a loop is one.
+    pub blocks: u64,
+    /// Activations of functions that the module defines.
+    pub entries: u64,
+    /// Functions that the module defines.
+    pub functions: u64,
+    /// Those of them that were entered.
+    pub executed_functions: u64,
+    /// Activations that had not ended when the run did.
+    pub open: u64,
+}
+
+/// A row, as `by` says.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ProfileRow {
+    /// By `block`, by function and block.
+    Block(ProfileBlock),
+    /// By `edge`, by function and edge.
+    Edge(ProfileEdge),
+    /// By `instruction`, by function and operator.
+    Instruction(ProfileInstruction),
+    /// By `function`, in the order of the module.
+    Function(ProfileFunction),
+    /// By `line`, by file and line.
+    Line(ProfileLine),
+}
+
+/// A block. At a trap it counts as executed, but its instructions after the one that trapped do not.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ProfileBlock {
+    /// In which function.
+    pub function: Function,
+    /// Its number.
+    pub block: u32,
+    /// How it ends: `fall`, `jump`, `branch`, `table`, `call func7`, `tail call func7`, `call table0 type3`, `return`, `throw` or `unreachable`.
+    pub end: String,
+    /// Its first operator.
+    pub op: u32,
+    /// Where it begins in the original module.
+    pub offset: u32,
+    /// How often it was executed.
+    pub count: u64,
+    /// How many instructions were executed in it.
+    pub instructions: u64,
+    /// Its line, if that is known.
+    pub source: Option<Position>,
+}
+
+/// An edge.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ProfileEdge {
+    /// In which function.
+    pub function: Function,
+    /// Its number.
+    pub edge: u32,
+    /// From which block.
+    pub from: u32,
+    /// To which block.
+    pub to: u32,
+    /// `fall`, `jump`, `taken`, `not taken`, `then`, `else`, `table 2` (by label depth), `call return`, `call throw`, `throw`, `catch 0` (by clause), `unwind` or `return`.
+    pub kind: String,
+    /// Whether it is a branch back to a loop's header.
+    pub back: bool,
+    /// Where the operator is that transfers control.
+    pub offset: Option<u32>,
+    /// How often it was taken.
+    pub count: u64,
+    /// The line of that operator.
+    pub source: Option<Position>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ProfileInstruction {
+    /// In which function.
+    pub function: Function,
+    /// In which block; `null` in code that cannot be reached.
+    pub block: Option<u32>,
+    /// Which operator of the body.
+    pub op: u32,
+    /// Where it is in the original module.
+    pub offset: u32,
+    /// In the text format.
+    pub text: String,
+    /// How often it was executed.
+    pub count: u64,
+    /// Its line, if that is known.
+    pub source: Option<Position>,
+}
+
+/// A function.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ProfileFunction {
+    /// Which.
+    pub function: NamedFunction,
+    /// Where its body is in the original module.
+    pub offset: u32,
+    /// Its activations.
+    pub entries: u64,
+    /// How many blocks were executed in it, callees not included.
+    pub blocks: u64,
+    /// How many instructions.
+    pub instructions: u64,
+    /// Its declaration, or else its first instruction with a position.
+    pub source: Option<Position>,
+}
+
+/// A function of the module, and what it is called there.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct NamedFunction {
+    /// Which.
+    #[serde(flatten)]
+    pub function: Function,
+    /// Its name, as the module holds it.
+    pub raw_name: Option<String>,
+}
+
+/// A line.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ProfileLine {
+    /// Which.
+    pub source: Position,
+    /// How often it was arrived at, summed over all copies of it.
+    pub count: u64,
+    /// How many instructions were executed that come from it.
+    pub instructions: u64,
+}
 
 /// Writes a report as one JSON document, a row at a time. `note`: what a reader must know
 /// about how exact it is, if it is not.
@@ -21,9 +187,47 @@ pub fn json(
     report: &Report,
     note: Option<&str>,
 ) -> Result<(), PresentError> {
-    let (by, limited) = (by(&report.rows), report.available > report.rows.len());
-    let document = Document {
-        schema: "afterimage/profile/1",
+    let by = Told(profile);
+    let Report { rows, .. } = report;
+    match rows {
+        Rows::Functions(rows) => {
+            let rows = rows.iter().map(|row| by.function(row));
+            write(out, report, note, "function", rows)
+        }
+        Rows::Lines(rows) => write(
+            out,
+            report,
+            note,
+            "line",
+            rows.iter().map(|row| by.line(row)),
+        ),
+        Rows::Blocks(rows) => {
+            let rows = rows.iter().map(|row| by.block(row));
+            write(out, report, note, "block", rows)
+        }
+        Rows::Edges(rows) => write(
+            out,
+            report,
+            note,
+            "edge",
+            rows.iter().map(|row| by.edge(row)),
+        ),
+        Rows::Instructions(rows) => {
+            let rows = rows.iter().map(|row| by.instruction(row));
+            write(out, report, note, "instruction", rows)
+        }
+    }
+}
+
+fn write(
+    out: &mut dyn Write,
+    report: &Report,
+    note: Option<&str>,
+    by: &'static str,
+    rows: impl Iterator<Item = ProfileRow> + Clone,
+) -> Result<(), PresentError> {
+    let totals = report.totals;
+    let document = ProfileDocument {
         by,
         sort: match report.sort {
             Sort::Instructions => "instructions",
@@ -31,237 +235,93 @@ pub fn json(
             Sort::Name => "name",
             Sort::Program => "program",
         },
-        totals: totals(report.totals),
-        available: report.available,
-        complete: !limited,
-        note,
-        rows: RowList {
-            profile,
-            rows: &report.rows,
+        totals: ProfileTotals {
+            instructions: totals.instructions,
+            blocks: totals.blocks,
+            entries: totals.entries,
+            functions: totals.functions,
+            executed_functions: totals.executed_functions,
+            open: totals.open,
         },
+        available: report.available,
+        complete: report.available <= report.rows.len(),
+        note: note.map(str::to_owned),
+        rows: Lazy(rows),
     };
-    serde_json::to_writer(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+    begin(out, &document)
 }
 
-/// What has a row, as the command line spells it.
-fn by(rows: &Rows) -> &'static str {
-    match rows {
-        Rows::Functions(_) => "function",
-        Rows::Lines(_) => "line",
-        Rows::Blocks(_) => "block",
-        Rows::Edges(_) => "edge",
-        Rows::Instructions(_) => "instruction",
-    }
-}
+/// Makes rows.
+struct Told<'p>(&'p Profile<'p>);
 
-#[derive(Serialize)]
-struct Document<'r> {
-    schema: &'static str,
-    by: &'static str,
-    sort: &'static str,
-    totals: TotalsObject,
-    available: usize,
-    complete: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'r str>,
-    rows: RowList<'r>,
-}
-
-#[derive(Serialize)]
-struct TotalsObject {
-    instructions: u64,
-    blocks: u64,
-    entries: u64,
-    functions: u64,
-    executed_functions: u64,
-    open: u64,
-}
-
-fn totals(totals: Totals) -> TotalsObject {
-    let Totals {
-        instructions,
-        blocks,
-        entries,
-        functions,
-        executed_functions,
-        open,
-    } = totals;
-    TotalsObject {
-        instructions,
-        blocks,
-        entries,
-        functions,
-        executed_functions,
-        open,
-    }
-}
-
-/// A row of any kind; each kind leaves out the fields that it does not have.
-/// Their order is that of the columns of CSV.
-#[derive(Default, Serialize)]
-struct Row<'r> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    function: Option<FunctionObject<'r>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    block: Option<Option<u32>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    edge: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    back: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    op: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<Option<u32>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'r str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    entries: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    blocks: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    count: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<u64>,
-    source: Option<SourceObject<'r>>,
-}
-
-#[derive(Serialize)]
-struct FunctionObject<'r> {
-    index: u32,
-    name: &'r str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    raw_name: Option<Option<&'r str>>,
-}
-
-#[derive(Serialize)]
-struct SourceObject<'r> {
-    file: &'r str,
-    line: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<u32>,
-}
-
-struct RowList<'r> {
-    profile: &'r Profile<'r>,
-    rows: &'r Rows,
-}
-
-impl Serialize for RowList<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.rows.len()))?;
-        match self.rows {
-            Rows::Functions(rows) => {
-                for row in rows {
-                    list.serialize_element(&Row {
-                        function: self.whole_function(row.function),
-                        offset: Some(Some(row.offset.0)),
-                        entries: Some(row.entries),
-                        blocks: Some(row.blocks),
-                        instructions: Some(row.instructions),
-                        source: self.source(row.position),
-                        ..Row::default()
-                    })?;
-                }
-            }
-            Rows::Lines(rows) => {
-                for row in rows {
-                    let file = self.profile.file(row.line.file);
-                    list.serialize_element(&Row {
-                        count: Some(row.count),
-                        instructions: Some(row.instructions),
-                        source: Some(SourceObject {
-                            file,
-                            line: row.line.number,
-                            column: None,
-                        }),
-                        ..Row::default()
-                    })?;
-                }
-            }
-            Rows::Blocks(rows) => {
-                for row in rows {
-                    list.serialize_element(&Row {
-                        function: self.function(row.function),
-                        block: Some(Some(row.block.as_u32())),
-                        end: Some(row.end.to_string()),
-                        op: Some(row.op.as_u32()),
-                        offset: Some(Some(row.offset.0)),
-                        count: Some(row.count),
-                        instructions: Some(row.instructions),
-                        source: self.source(row.position),
-                        ..Row::default()
-                    })?;
-                }
-            }
-            Rows::Edges(rows) => {
-                for row in rows {
-                    list.serialize_element(&Row {
-                        function: self.function(row.function),
-                        edge: Some(row.edge.as_u32()),
-                        from: Some(row.from.as_u32()),
-                        to: Some(row.to.as_u32()),
-                        kind: Some(row.kind.to_string()),
-                        back: Some(row.back),
-                        offset: Some(row.offset.map(|offset| offset.0)),
-                        count: Some(row.count),
-                        source: self.source(row.position),
-                        ..Row::default()
-                    })?;
-                }
-            }
-            Rows::Instructions(rows) => {
-                for row in rows {
-                    list.serialize_element(&Row {
-                        function: self.function(row.function),
-                        block: Some(row.block.map(|block| block.as_u32())),
-                        op: Some(row.op.as_u32()),
-                        offset: Some(Some(row.offset.0)),
-                        text: Some(&row.text),
-                        count: Some(row.count),
-                        source: self.source(row.position),
-                        ..Row::default()
-                    })?;
-                }
-            }
-        }
-        list.end()
-    }
-}
-
-impl<'r> RowList<'r> {
-    fn function(&self, id: FuncId) -> Option<FunctionObject<'r>> {
-        let names = self.profile.names();
-        Some(FunctionObject {
-            index: id.as_u32(),
-            name: names.function(id),
-            raw_name: None,
+impl Told<'_> {
+    fn function(&self, row: &FunctionRow) -> ProfileRow {
+        let raw_name = self.0.names().raw(row.function);
+        ProfileRow::Function(ProfileFunction {
+            function: NamedFunction {
+                function: self.named(row.function),
+                raw_name: raw_name.map(str::to_owned),
+            },
+            offset: row.offset.0,
+            entries: row.entries,
+            blocks: row.blocks,
+            instructions: row.instructions,
+            source: self.source(row.position),
         })
     }
 
-    /// With the name as the module holds it, which only rows of functions repeat.
-    fn whole_function(&self, id: FuncId) -> Option<FunctionObject<'r>> {
-        let raw_name = Some(self.profile.names().raw(id));
-        self.function(id).map(|function| FunctionObject {
-            raw_name,
-            ..function
+    fn line(&self, row: &LineRow) -> ProfileRow {
+        ProfileRow::Line(ProfileLine {
+            source: Position::line(self.0.file(row.line.file), row.line.number),
+            count: row.count,
+            instructions: row.instructions,
         })
     }
 
-    fn source(&self, position: Option<Location>) -> Option<SourceObject<'r>> {
-        position.map(|position| SourceObject {
-            file: self.profile.file(position.file),
-            line: position.line,
-            column: (position.column > 0).then_some(position.column),
+    fn block(&self, row: &BlockRow) -> ProfileRow {
+        ProfileRow::Block(ProfileBlock {
+            function: self.named(row.function),
+            block: row.block.as_u32(),
+            end: row.end.to_string(),
+            op: row.op.as_u32(),
+            offset: row.offset.0,
+            count: row.count,
+            instructions: row.instructions,
+            source: self.source(row.position),
         })
+    }
+
+    fn edge(&self, row: &EdgeRow) -> ProfileRow {
+        ProfileRow::Edge(ProfileEdge {
+            function: self.named(row.function),
+            edge: row.edge.as_u32(),
+            from: row.from.as_u32(),
+            to: row.to.as_u32(),
+            kind: row.kind.to_string(),
+            back: row.back,
+            offset: row.offset.map(|offset| offset.0),
+            count: row.count,
+            source: self.source(row.position),
+        })
+    }
+
+    fn instruction(&self, row: &InstructionRow) -> ProfileRow {
+        ProfileRow::Instruction(ProfileInstruction {
+            function: self.named(row.function),
+            block: row.block.map(|block| block.as_u32()),
+            op: row.op.as_u32(),
+            offset: row.offset.0,
+            text: row.text.to_string(),
+            count: row.count,
+            source: self.source(row.position),
+        })
+    }
+
+    fn named(&self, function: FuncId) -> Function {
+        Function::new(self.0.names(), function)
+    }
+
+    fn source(&self, position: Option<Location>) -> Option<Position> {
+        position.map(|at| Position::new(self.0.file(at.file), at))
     }
 }

@@ -5,11 +5,13 @@ mod accessed;
 mod addresses;
 mod annotate;
 mod calls;
+mod cfg;
 mod context_dot;
 mod csv;
 mod currency;
 mod dataflow;
 mod diff;
+pub mod document;
 mod dot;
 mod dynamic_cfg;
 mod error;
@@ -46,6 +48,7 @@ pub use annotate::{Annotation, annotate};
 pub use calls::{
     CallReport, absent, call_json, call_text, calls_json, calls_text, function_calls_text,
 };
+pub use cfg::{CfgCounter, InstrumentDocument, cfg_json};
 pub use context_dot::context_dot;
 pub use csv::csv;
 pub use currency::{
@@ -88,9 +91,10 @@ pub use slice::{
     slice_statements,
 };
 pub use sources::{NoSources, Sources};
-pub use state::{state_json, state_text, written_json, written_text};
+pub use state::{ResultValue, WrittenSince, state_json, state_text, written_text};
 pub use steps::{
-    NextStep, StepScene, range_json, range_text, steps_binary, steps_json, steps_text,
+    NextStep, StepRow, StepScene, StepTried, StepWhat, range_text, steps_binary, steps_json,
+    steps_text,
 };
 pub use table::{COLORS, Style};
 pub use text::text;
@@ -100,6 +104,6 @@ pub use trace::{
 };
 pub use value::{bits_text, type_text, value_text};
 pub use why::{
-    WhyDot, WhyEnd, WhyEntry, WhyFrame, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText,
-    expression, why_json,
+    WhyBranch, WhyDot, WhyEnd, WhyEntry, WhyFrame, WhyHead, WhyHow, WhyLed, WhyMade, WhyMove,
+    WhyOperand, WhyPlace, WhyText, expression, why_head,
 };

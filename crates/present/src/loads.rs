@@ -3,11 +3,14 @@
 use std::io::Write;
 
 use afterimage_replay::steps::{AccessSite, Distinct, LoadValues, LoadedValues, Value};
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use wasmparser::ValType;
 
 use crate::PresentError;
-use crate::addresses::Shown;
+use crate::addresses::{Shown, exact};
+use crate::document::objects::Instruction;
+use crate::document::{Document, begin, row};
 use crate::number::{counted, grouped};
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
@@ -78,6 +81,51 @@ pub fn load_values_text(
     Ok(order.len() > limit)
 }
 
+/// The values that loads read, summed up, in the order of the program. Whole numbers are compared as signed ones.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LoadValuesHead {
+    /// What is more than this is `null`.
+    pub bound: u64,
+}
+
+impl Document for LoadValuesHead {
+    const NAME: &'static str = "load-values";
+    const COMMAND: &'static str = "values --loads";
+    type Row = LoadValuesRow;
+}
+
+/// A load.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LoadValuesRow {
+    /// Which.
+    #[serde(flatten)]
+    pub instruction: Instruction,
+    /// How often it was executed.
+    pub loads: u64,
+    /// How many different values it read.
+    pub values: Option<u64>,
+    /// `i32`, `i64`, `f32`, `f64` or `v128`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The smallest.
+    pub smallest: LoadedValue,
+    /// The largest.
+    pub largest: LoadedValue,
+    /// The most frequent one, if that is known.
+    pub most: Option<LoadedValue>,
+    /// How often that was read.
+    pub most_times: Option<u64>,
+}
+
+/// A value that was read.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LoadedValue {
+    /// Its bits, as hexadecimal digits.
+    pub bits: String,
+    /// What it is, for a person.
+    pub text: String,
+}
+
 /// The same as lines of JSON, after a head, in the order of the program.
 ///
 /// # Errors
@@ -87,30 +135,29 @@ pub fn load_values_json(
     scene: &StepScene<'_>,
     loads: &[(AccessSite, LoadValues)],
 ) -> Result<(), PresentError> {
-    let head = json!({
-        "schema": "afterimage/load-values/1",
-        "bound": afterimage_replay::steps::BOUND,
-    });
-    writeln!(out, "{head}")?;
+    let bound = afterimage_replay::steps::BOUND as u64;
+    begin(out, &LoadValuesHead { bound })?;
     for (site, load) in loads {
-        let mut entry = Shown::of(scene, *site)?.json(scene, *site);
-        entry["loads"] = json!(load.count);
-        entry["values"] = match load.values {
-            Distinct::Exactly(count) => json!(count),
-            Distinct::MoreThan(_) => Json::Null,
+        let entry = LoadValuesRow {
+            instruction: Shown::at(scene, *site)?,
+            loads: load.count,
+            values: exact(load.values),
+            kind: type_text(load.smallest.ty),
+            smallest: told(load.smallest),
+            largest: told(load.largest),
+            most: load.most.map(|most| told(most.value)),
+            most_times: load.most.map(|most| most.times),
         };
-        entry["type"] = json!(type_text(load.smallest.ty));
-        entry["smallest"] = told(load.smallest);
-        entry["largest"] = told(load.largest);
-        entry["most"] = load.most.map_or(Json::Null, |most| told(most.value));
-        entry["most_times"] = json!(load.most.map(|most| most.times));
-        writeln!(out, "{entry}")?;
+        row::<LoadValuesHead>(out, &entry)?;
     }
     Ok(())
 }
 
-fn told(value: Value) -> Json {
-    json!({ "bits": bits(value), "text": value_text(value.ty, value.bits) })
+fn told(value: Value) -> LoadedValue {
+    LoadedValue {
+        bits: bits(value),
+        text: value_text(value.ty, value.bits),
+    }
 }
 
 fn bits(value: Value) -> String {
@@ -151,6 +198,32 @@ pub fn loaded_text(
     Ok(false)
 }
 
+/// The values that loads read, all of them. The lines of a load are in order.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LoadedHead {}
+
+impl Document for LoadedHead {
+    const NAME: &'static str = "loaded";
+    const COMMAND: &'static str = "values --loads --each";
+    type Row = LoadedRow;
+}
+
+/// What a load read in executions one after the other.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LoadedRow {
+    /// The function's index.
+    pub function: u32,
+    /// Where the load is in the original module.
+    pub offset: u32,
+    /// `i32`, `i64`, `f32`, `f64` or `v128`.
+    #[serde(rename = "type")]
+    pub kind: Option<&'static str>,
+    /// Which execution of it is the first of these, from 1.
+    pub first: u64,
+    /// What it read: the bits, as hexadecimal digits, of 256 values at most.
+    pub values: Vec<String>,
+}
+
 /// The same as lines of JSON, after a head.
 ///
 /// # Errors
@@ -161,7 +234,7 @@ pub fn loaded_json(
     next: &mut NextLoads<'_>,
     limit: Option<u64>,
 ) -> Result<(), PresentError> {
-    writeln!(out, "{}", json!({ "schema": "afterimage/loaded/1" }))?;
+    begin(out, &LoadedHead {})?;
     let mut room = limit.unwrap_or(u64::MAX);
     while room > 0
         && let Some(loaded) = next()?
@@ -169,14 +242,14 @@ pub fn loaded_json(
         room -= 1;
         let shown = Shown::of(scene, loaded.site)?;
         let values = loaded.values.iter().map(|&value| bits(value));
-        let entry = json!({
-            "function": loaded.site.function.as_u32(),
-            "offset": shown.offset.0,
-            "type": loaded.values.first().map(|value| type_text(value.ty)),
-            "first": loaded.first,
-            "values": Vec::from_iter(values),
-        });
-        writeln!(out, "{entry}")?;
+        let entry = LoadedRow {
+            function: loaded.site.function.as_u32(),
+            offset: shown.offset.0,
+            kind: loaded.values.first().map(|value| type_text(value.ty)),
+            first: loaded.first,
+            values: values.collect(),
+        };
+        row::<LoadedHead>(out, &entry)?;
     }
     Ok(())
 }

@@ -9,10 +9,12 @@ use afterimage_ids::OrigOffset;
 use afterimage_profile::Source;
 use afterimage_program::Names;
 use afterimage_replay::steps::Operators;
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::PresentError;
-use crate::diff::{DiffEnding, endings_json};
+use crate::diff::{DiffEnding, DiffEndings};
+use crate::document::{Document, NoRows, begin};
 use crate::name::without_parameters;
 use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
@@ -120,14 +122,42 @@ impl Told {
         }
     }
 
-    pub(crate) fn json(&self) -> Json {
-        json!({
-            "name": self.function,
-            "operator": self.operator,
-            "offset": self.offset.0,
-            "source": self.file.as_ref().map(|file| json!({ "file": file, "line": self.line, "column": self.column })),
-        })
+    pub(crate) fn document(&self) -> MatchStatement {
+        MatchStatement {
+            name: self.function.clone(),
+            operator: self.operator.clone(),
+            offset: self.offset.0,
+            source: self.file.as_ref().map(|file| MatchPosition {
+                file: file.clone(),
+                line: self.line,
+                column: self.column,
+            }),
+        }
     }
+}
+
+/// A statement of a version.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MatchStatement {
+    /// The function's name.
+    pub name: String,
+    /// The operator's name in the text format.
+    pub operator: String,
+    /// Where it is in the module.
+    pub offset: u32,
+    /// Its line, if that is known.
+    pub source: Option<MatchPosition>,
+}
+
+/// A position in the source.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MatchPosition {
+    /// The path, as the debug information has it.
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+    /// From 1; 0 if it is not known.
+    pub column: u32,
 }
 
 /// What speaks for a match most, in words.
@@ -399,20 +429,43 @@ fn gave(found: &Divergence) -> [String; 2] {
     }
 }
 
+/// Statements that correspond and gave other values.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MatchDivergence {
+    /// That of the first version.
+    pub a: MatchStatement,
+    /// That of the second one.
+    pub b: MatchStatement,
+    /// `computed`: it is another operator or has another constant and took the same then but for that, nobody who makes the operands did something else before, and something that takes what it gives does something else. `read`: nobody did, but it takes something else, or all that takes what it gives does the same. Else `passed on`.
+    pub origin: &'static str,
+    /// How likely it is that they correspond.
+    pub likely: f32,
+    /// The first execution that differs, of each.
+    pub numbers: [u64; 2],
+    /// What they gave: the bits, as hexadecimal digits.
+    pub values: [String; 2],
+    /// Of calls: which of the arguments these are, from 1.
+    pub arguments: Option<[u32; 2]>,
+    /// Of tests and branches: whether they were decided otherwise than in their first executions.
+    pub decided_otherwise: Option<[bool; 2]>,
+    /// When, in each.
+    pub t: [u64; 2],
+}
+
 /// Statements that correspond and stop doing the same, as objects.
-pub(crate) fn divergences_json(report: &MatchReport<'_>) -> Result<Vec<Json>, PresentError> {
+pub(crate) fn divergences(report: &MatchReport<'_>) -> Result<Vec<MatchDivergence>, PresentError> {
     let one = |found: &Divergence| {
-        Ok(json!({
-            "a": report.a.tell(found.a)?.json(),
-            "b": report.b.tell(found.b)?.json(),
-            "origin": origin(found.origin),
-            "likely": digits(likely(report.matching, found.b))?,
-            "numbers": found.numbers,
-            "values": found.values.map(|bits| format!("0x{bits:x}")),
-            "arguments": found.arguments,
-            "decided_otherwise": found.decided,
-            "t": found.times,
-        }))
+        Ok(MatchDivergence {
+            a: report.a.tell(found.a)?.document(),
+            b: report.b.tell(found.b)?.document(),
+            origin: origin(found.origin),
+            likely: likely(report.matching, found.b),
+            numbers: found.numbers,
+            values: found.values.map(|bits| format!("0x{bits:x}")),
+            arguments: found.arguments,
+            decided_otherwise: found.decided,
+            t: found.times,
+        })
     };
     report.divergences.iter().map(one).collect()
 }
@@ -534,9 +587,97 @@ fn likelihood(likely: f32) -> String {
     }
 }
 
-/// How likely a match is, with the fewest digits that tell it from every other `f32`: whoever counts from these counts as the text does.
-fn digits(likely: f32) -> Result<serde_json::Number, PresentError> {
-    Ok(serde_json::from_str(&serde_json::to_string(&likely)?)?)
+/// Which statements of two versions of a program correspond, by what their executions did.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MatchDocument {
+    /// The recording of the first version.
+    pub a: String,
+    /// That of the second one.
+    pub b: String,
+    /// Whether names of functions were a hint.
+    pub names: bool,
+    /// The statements that `b` executed, in the order of the program.
+    pub statements: Vec<MatchedStatement>,
+    /// Statements that correspond and gave other values. Those that `computed` come first, then by time.
+    pub divergences: Vec<MatchDivergence>,
+    /// How they ended, if one did otherwise than the other.
+    pub endings: Option<DiffEndings>,
+    /// With `--check`, how right it is.
+    pub accuracy: Option<MatchAccuracy>,
+}
+
+impl Document for MatchDocument {
+    const NAME: &'static str = "match";
+    const COMMAND: &'static str = "match";
+    type Row = NoRows;
+}
+
+/// A statement of the second version.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MatchedStatement {
+    /// Which.
+    #[serde(flatten)]
+    pub statement: MatchStatement,
+    /// What corresponds to it; `null` if nothing does.
+    #[serde(rename = "match")]
+    pub matched: Option<MatchFound>,
+}
+
+/// What corresponds to a statement.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MatchFound {
+    /// The statement of the first version.
+    pub a: MatchStatement,
+    /// From 0 to 1, how likely it is the right one, if there is one; with as few digits as tell it from other numbers of 32 bits. Those that are at least 0.95 are those that the text counts as likely. Where copies of inlined code are one statement of `a`, another one's copies may be likelier together.
+    pub likely: f32,
+    /// Those that are at least a tenth as likely as the likeliest.
+    pub others: Vec<MatchOther>,
+    /// What speaks for it most, in words. A function of the same operators may have other constants and other offsets of loads and stores; one of nearly the same is as long and has nine of ten of them.
+    pub ground: &'static str,
+    /// Whether it is the same operator.
+    pub same_operator: bool,
+    /// Of how many operands there is a counterpart at the right place, and how many there are.
+    pub operands: [u32; 2],
+    /// The same of who takes what it gives.
+    pub users: [u32; 2],
+    /// The same of its neighbours.
+    pub neighbours: [u32; 2],
+    /// Whether the functions have the same name.
+    pub same_name: bool,
+}
+
+/// Another one that it may be.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MatchOther {
+    /// The statement of the first version.
+    pub a: MatchStatement,
+    /// How likely it is.
+    pub likely: f32,
+}
+
+/// How right a matching is: counts of statements of functions that differ.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MatchAccuracy {
+    /// How many were executed.
+    pub executed: u64,
+    /// How many of these are from a known line and column.
+    pub known: u64,
+    /// Of how many of these the first version executed one that does the same from there, in whatever instance of a generic function.
+    pub of_column: u64,
+    /// How many of these are matched with one from there.
+    pub correct_of_column: u64,
+    /// Of how many it executed one that does the same from there in the same instance.
+    pub true_counterpart: u64,
+    /// How many of these are matched.
+    pub matched: u64,
+    /// How many of these rightly: line, column and instance.
+    pub correct: u64,
+    /// Of how many one of the matches is right, the others included.
+    pub found: u64,
+    /// How many matches these have in all.
+    pub listed: u64,
+    /// How many are matched with the same line.
+    pub same_line: u64,
 }
 
 /// Writes what corresponds as one object.
@@ -546,53 +687,49 @@ fn digits(likely: f32) -> Result<serde_json::Number, PresentError> {
 pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
     let mut statements = Vec::new();
     for (at, found) in (0..).zip(&report.matching.of_b) {
-        let mut b = report.b.tell(at)?.json();
-        let likely = likely(report.matching, at);
-        let others = report.matching.matches(at).skip(1).map(|(a, likely)| {
-            let a = report.a.tell(a)?.json();
-            Ok(json!({ "a": a, "likely": digits(likely)? }))
+        let matched = found.as_ref().map(|Match { a, evidence, .. }| {
+            let others = report.matching.matches(at).skip(1).map(|(a, likely)| {
+                let a = report.a.tell(a)?.document();
+                Ok(MatchOther { a, likely })
+            });
+            Ok::<_, PresentError>(MatchFound {
+                a: report.a.tell(*a)?.document(),
+                likely: likely(report.matching, at),
+                others: others.collect::<Result<_, PresentError>>()?,
+                ground: ground(evidence),
+                same_operator: evidence.operator,
+                operands: evidence.operands.into(),
+                users: evidence.users.into(),
+                neighbours: evidence.neighbours.into(),
+                same_name: evidence.name,
+            })
         });
-        let others = others.collect::<Result<Vec<Json>, PresentError>>()?;
-        b["match"] = match found {
-            None => Json::Null,
-            Some(Match { a, evidence, .. }) => json!({
-                "a": report.a.tell(*a)?.json(),
-                "likely": digits(likely)?,
-                "others": others,
-                "ground": ground(evidence),
-                "same_operator": evidence.operator,
-                "operands": [evidence.operands.0, evidence.operands.1],
-                "users": [evidence.users.0, evidence.users.1],
-                "neighbours": [evidence.neighbours.0, evidence.neighbours.1],
-                "same_name": evidence.name,
-            }),
-        };
-        statements.push(b);
+        statements.push(MatchedStatement {
+            statement: report.b.tell(at)?.document(),
+            matched: matched.transpose()?,
+        });
     }
-    let divergences = divergences_json(report)?;
-    let whole = json!({
-        "schema": "afterimage/match/1",
-        "a": report.a.name,
-        "b": report.b.name,
-        "names": report.names_used,
-        "statements": statements,
-        "divergences": divergences,
-        "endings": endings_json(report.endings),
-        "accuracy": report.accuracy.map(|found| json!({
-            "executed": found.executed,
-            "known": found.known,
-            "of_column": found.of_column,
-            "correct_of_column": found.correct_of_column,
-            "true_counterpart": found.true_counterpart,
-            "matched": found.matched,
-            "correct": found.correct,
-            "found": found.found,
-            "listed": found.listed,
-            "same_line": found.same_line,
-        })),
-    });
-    writeln!(out, "{whole}")?;
-    Ok(())
+    let document = MatchDocument {
+        a: report.a.name.to_owned(),
+        b: report.b.name.to_owned(),
+        names: report.names_used,
+        statements,
+        divergences: divergences(report)?,
+        endings: DiffEndings::new(report.endings),
+        accuracy: report.accuracy.map(|found| MatchAccuracy {
+            executed: found.executed,
+            known: found.known,
+            of_column: found.of_column,
+            correct_of_column: found.correct_of_column,
+            true_counterpart: found.true_counterpart,
+            matched: found.matched,
+            correct: found.correct,
+            found: found.found,
+            listed: found.listed,
+            same_line: found.same_line,
+        }),
+    };
+    begin(out, &document)
 }
 
 /// Writes a row for each statement of the second version (RFC 4180).
@@ -600,10 +737,8 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
 /// # Errors
 /// If `out` fails or a module cannot be read.
 pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
-    write!(
-        out,
-        "b_name,b_offset,b_operator,b_file,b_line,a_name,a_offset,a_operator,a_file,a_line,ground,likely,others\r\n"
-    )?;
+    let header = "b_name,b_offset,b_operator,b_file,b_line,a_name,a_offset,a_operator,a_file,a_line,ground,likely,others";
+    let mut table = crate::csv::Csv::new(out, header)?;
     let cells = |told: &Told| -> [String; 5] {
         let line = told.file.as_ref().map(|_| told.line.to_string());
         [
@@ -632,8 +767,7 @@ pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), Pr
             }
             None => row.extend(std::iter::repeat_n(String::new(), 8)),
         }
-        let row: Vec<_> = row.iter().map(|cell| crate::csv::quoted(cell)).collect();
-        write!(out, "{}\r\n", row.join(","))?;
+        table.row(&Vec::from_iter(row.iter().map(|cell| cell as _)))?;
     }
-    Ok(())
+    table.finish()
 }

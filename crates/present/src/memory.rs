@@ -5,12 +5,15 @@ use std::io::Write;
 use afterimage_ids::OrigOffset;
 use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{At, MemoryAnswer, Step};
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::PresentError;
+use crate::document::objects::digits;
+use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
 use crate::steps::{StepScene, entry, step_text};
 use crate::table::Paint;
+use crate::{PresentError, StepRow};
 
 /// Bytes on a line of a dump.
 const LINE: usize = 16;
@@ -81,20 +84,88 @@ impl MemoryVariable {
         writeln!(out)
     }
 
-    fn json(&self) -> Json {
-        let mut json = json!({ "name": self.name, "type": self.type_name });
-        match &self.value {
-            None => {}
-            Some(Ok(value)) => json["value"] = json!(value),
-            Some(Err(why)) => json["unavailable"] = json!(why),
+    fn document(&self) -> VariableThere {
+        let value = self.value.as_ref();
+        let call = self.call.as_ref();
+        VariableThere {
+            name: self.name.clone(),
+            type_name: self.type_name.clone(),
+            value: value.and_then(|value| value.as_ref().ok().cloned()),
+            unavailable: value.and_then(|value| value.as_ref().err().cloned()),
+            function: call.map(|call| call.function.clone()),
+            first: call.map(|call| call.window.first),
+            last: call.map(|call| call.window.last),
         }
-        if let Some(VariableCall { function, window }) = &self.call {
-            json["function"] = json!(function);
-            json["first"] = json!(window.first);
-            json["last"] = json!(window.last);
-        }
-        json
     }
+}
+
+/// What memory held.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MemoryDocument {
+    /// Which memory.
+    pub memory: u32,
+    /// From where on.
+    pub address: u64,
+    /// How many bytes the memory had.
+    pub size: u64,
+    /// The time of the block that was about to begin, or is executed at the moment; `null` for the end of the run.
+    pub at: Option<u64>,
+    /// Where the operator is that was about to be executed, if a place within a block was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<u32>,
+    /// The bytes, as hexadecimal digits.
+    pub contents: String,
+    /// Bytes next to each other of which the same is known.
+    pub parts: Vec<MemoryPart>,
+    /// With `--var`, what is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variable: Option<VariableThere>,
+}
+
+impl Document for MemoryDocument {
+    const NAME: &'static str = "memory";
+    const COMMAND: &'static str = "memory";
+    type Row = NoRows;
+}
+
+/// Bytes next to each other of which the same is known.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MemoryPart {
+    /// The first.
+    pub address: u64,
+    /// How many.
+    pub bytes: u64,
+    /// The last write before.
+    pub written: Option<StepRow>,
+    /// The next read.
+    pub next_read: Option<StepRow>,
+    /// The next write.
+    pub next_written: Option<StepRow>,
+}
+
+/// A variable of the source that is in memory.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VariableThere {
+    /// The expression for it.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// What it holds, as C would write it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Why that cannot be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
+    /// The function of the call that it lives in: what is read and written before and after that belongs to others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The time of that call's first block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<u64>,
+    /// The time of its last block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<u64>,
 }
 
 /// Writes what bytes held, and who wrote and reads them.
@@ -188,40 +259,31 @@ pub fn memory_json(
     place: &MemoryPlace,
     answer: &MemoryAnswer,
 ) -> Result<(), PresentError> {
-    let step = |step: Option<&Step>| -> Result<Json, PresentError> {
-        step.map_or(Ok(Json::Null), |step| entry(scene, step))
-    };
+    let step = |step: Option<&Step>| step.map(|step| entry(scene, step)).transpose();
     let mut parts = Vec::new();
     for part in &answer.parts {
-        parts.push(json!({
-            "address": part.range.address,
-            "bytes": part.range.length,
-            "written": step(part.written.as_deref())?,
-            "next_read": step(part.read_next.as_deref())?,
-            "next_written": step(part.written_next.as_deref())?,
-        }));
+        parts.push(MemoryPart {
+            address: part.range.address,
+            bytes: part.range.length,
+            written: step(part.written.as_deref())?,
+            next_read: step(part.read_next.as_deref())?,
+            next_written: step(part.written_next.as_deref())?,
+        });
     }
-    let hex = answer.bytes.iter().map(|byte| format!("{byte:02x}"));
-    let mut report = json!({
-        "schema": "afterimage/memory/1",
-        "memory": place.memory,
-        "address": place.address,
-        "size": answer.size,
-        "at": match place.at {
+    let document = MemoryDocument {
+        memory: place.memory,
+        address: place.address,
+        size: answer.size,
+        at: match place.at {
             At::Before(moment) => Some(moment.time),
             At::End => None,
         },
-        "contents": hex.collect::<String>(),
-        "parts": parts,
-    });
-    if let Some(offset) = place.before {
-        report["before"] = json!(offset.0);
-    }
-    if let Some(variable) = &place.variable {
-        report["variable"] = variable.json();
-    }
-    writeln!(out, "{report}")?;
-    Ok(())
+        before: place.before.map(|offset| offset.0),
+        contents: digits(&answer.bytes),
+        parts,
+        variable: place.variable.as_ref().map(MemoryVariable::document),
+    };
+    begin(out, &document)
 }
 
 /// What the first bytes are as numbers of different types, as far as there are enough.

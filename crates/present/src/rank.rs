@@ -7,8 +7,11 @@ use afterimage_analyses::diff::{Number, Predicate, RankedLine, RankedValue};
 use afterimage_profile::Source;
 use afterimage_program::Names;
 use afterimage_replay::steps::Operators;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use crate::csv::Csv;
+use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
 use crate::sources::Cache;
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
@@ -167,13 +170,13 @@ fn values_text(
     Ok(())
 }
 
-fn value_json(
+fn ranked_value(
     row: &RankedValue,
     values: &RankedValues<'_>,
     source: &dyn Source,
-) -> Result<serde_json::Value, PresentError> {
+) -> Result<RankValue, PresentError> {
     let told = values.tell(row, source)?;
-    let (name, than) = match row.predicate {
+    let (predicate, than) = match row.predicate {
         Predicate::Negative => ("negative", None),
         Predicate::Zero => ("zero", None),
         Predicate::Positive => ("positive", None),
@@ -181,26 +184,26 @@ fn value_json(
         Predicate::Below(than) => ("below", Some(than)),
     };
     let than = than.map(|than| match than {
-        Number::Integer(value) => json!(value),
+        Number::Integer(value) => RankNumber::Integer(value),
         // JSON has no infinities.
-        Number::Float(value) if value.is_finite() => json!(value),
-        Number::Float(value) => json!(value.to_string()),
-        Number::Truth(value) => json!(value),
+        Number::Float(value) if value.is_finite() => RankNumber::Float(value),
+        Number::Float(value) => RankNumber::Infinite(value.to_string()),
+        Number::Truth(value) => RankNumber::Truth(value),
     });
-    Ok(json!({
-        "name": told.function,
-        "operator": told.operator,
-        "offset": told.offset,
-        "file": told.file,
-        "line": told.file.as_ref().map(|_| told.line),
-        "predicate": name,
-        "than": than,
-        "failing": row.failing,
-        "passing": row.passing,
-        "score": row.score,
-        "failing_executed": row.executed[0],
-        "passing_executed": row.executed[1],
-    }))
+    Ok(RankValue {
+        name: told.function,
+        operator: told.operator,
+        offset: told.offset,
+        line: told.file.as_ref().map(|_| told.line),
+        file: told.file,
+        predicate,
+        than,
+        failing: row.failing,
+        passing: row.passing,
+        score: row.score,
+        failing_executed: row.executed[0],
+        passing_executed: row.executed[1],
+    })
 }
 
 impl RankReport<'_> {
@@ -282,38 +285,116 @@ fn lines_text(
     Ok(())
 }
 
+/// Lines and values that tell failing executions from passing ones.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RankDocument {
+    /// How many executions failed.
+    pub failing: usize,
+    /// How many passed.
+    pub passing: usize,
+    /// How many lines ran in a failing one.
+    pub available: usize,
+    /// The lines, the most suspicious first.
+    pub lines: Vec<RankLine>,
+    /// Statements of which some value tells executions apart better than that they were executed; `null` with `--no-values`.
+    pub values: Option<Vec<RankValue>>,
+}
+
+impl Document for RankDocument {
+    const NAME: &'static str = "rank";
+    const COMMAND: &'static str = "diff --pass … --fail …";
+    type Row = NoRows;
+}
+
+/// A line.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RankLine {
+    /// The file.
+    pub file: String,
+    /// Which line of it, from 1.
+    pub line: u32,
+    /// In how many failing executions it ran.
+    pub failing: usize,
+    /// In how many passing ones.
+    pub passing: usize,
+    /// Ochiai's coefficient.
+    pub score: f64,
+    /// How often the failing ones arrived at it in all.
+    pub failing_arrivals: u64,
+    /// How often the passing ones did.
+    pub passing_arrivals: u64,
+}
+
+/// A statement, and what holds of some value of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RankValue {
+    /// The function's name.
+    pub name: String,
+    /// The operator's name in the text format.
+    pub operator: String,
+    /// Where it is in the original module.
+    pub offset: u32,
+    /// The file, if it is known.
+    pub file: Option<String>,
+    /// Which line of it, from 1.
+    pub line: Option<u32>,
+    /// `negative`, `zero` (of tests and branches: false, or not taken), `positive`, or `above` or `below` the number `than`.
+    pub predicate: &'static str,
+    /// That number.
+    pub than: Option<RankNumber>,
+    /// In how many failing executions it holds of some value.
+    pub failing: usize,
+    /// In how many passing ones.
+    pub passing: usize,
+    /// Ochiai's coefficient.
+    pub score: f64,
+    /// In how many failing executions the statement was executed.
+    pub failing_executed: usize,
+    /// In how many passing ones.
+    pub passing_executed: usize,
+}
+
+/// A number.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RankNumber {
+    /// A whole number.
+    Integer(i64),
+    /// A float.
+    Float(f64),
+    /// An infinite float, as text.
+    Infinite(String),
+    /// A truth.
+    Truth(bool),
+}
+
 /// Writes ranked lines and values as one object.
 ///
 /// # Errors
 /// If `out` fails.
 pub fn rank_json(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), PresentError> {
-    let rows = report.rows.iter().map(|row| {
-        json!({
-            "file": report.file(row),
-            "line": row.line.number,
-            "failing": row.failing,
-            "passing": row.passing,
-            "score": row.score,
-            "failing_arrivals": row.arrivals[0],
-            "passing_arrivals": row.arrivals[1],
-        })
+    let lines = report.rows.iter().map(|row| RankLine {
+        file: report.file(row).to_owned(),
+        line: row.line.number,
+        failing: row.failing,
+        passing: row.passing,
+        score: row.score,
+        failing_arrivals: row.arrivals[0],
+        passing_arrivals: row.arrivals[1],
     });
-    let values = report.values.iter();
-    let values = values.flat_map(|values| {
+    let values = report.values.iter().map(|values| {
         let shown = values.rows.iter().take(values.most);
-        shown.map(|row| value_json(row, values, report.source))
+        let shown = shown.map(|row| ranked_value(row, values, report.source));
+        shown.collect::<Result<Vec<_>, _>>()
     });
-    let values = values.collect::<Result<Vec<_>, _>>()?;
-    let whole = json!({
-        "schema": "afterimage/rank/1",
-        "failing": report.failing,
-        "passing": report.passing,
-        "available": report.available,
-        "lines": rows.collect::<Vec<_>>(),
-        "values": report.values.map(|_| values),
-    });
-    writeln!(out, "{whole}")?;
-    Ok(())
+    let document = RankDocument {
+        failing: report.failing,
+        passing: report.passing,
+        available: report.available,
+        lines: lines.collect(),
+        values: values.last().transpose()?,
+    };
+    begin(out, &document)
 }
 
 /// Writes the ranked lines as CSV (RFC 4180).
@@ -321,18 +402,19 @@ pub fn rank_json(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), Pre
 /// # Errors
 /// If `out` fails.
 pub fn rank_csv(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), PresentError> {
-    write!(
-        out,
-        "file,line,failing,passing,score,failing_arrivals,passing_arrivals\r\n"
-    )?;
+    let header = "file,line,failing,passing,score,failing_arrivals,passing_arrivals";
+    let mut table = Csv::new(out, header)?;
     for row in report.rows {
-        let file = crate::csv::quoted(report.file(row)).into_owned();
         let [of_failing, of_passing] = row.arrivals;
-        write!(
-            out,
-            "{file},{},{},{},{},{of_failing},{of_passing}\r\n",
-            row.line.number, row.failing, row.passing, row.score
-        )?;
+        table.row(&[
+            &report.file(row),
+            &row.line.number,
+            &row.failing,
+            &row.passing,
+            &row.score,
+            &of_failing,
+            &of_passing,
+        ])?;
     }
-    Ok(())
+    table.finish()
 }

@@ -14,7 +14,7 @@ use afterimage_program::Program;
 use afterimage_wpp::Node;
 
 pub use self::csv::redundancy_csv;
-pub use self::json::redundancy_json;
+pub use self::json::{RedundancyDocument, redundancy_json};
 pub use self::text::redundancy_text;
 use crate::steps::StepScene;
 

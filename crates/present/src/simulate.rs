@@ -9,10 +9,12 @@ mod worst;
 use afterimage_analyses::simulate::{MissesBy, MissesRow, Spec, Summary};
 
 pub use self::csv::misses_csv;
-pub use self::history::{SiteHistory, history_csv, history_json, history_text, outcome_text};
-pub use self::json::misses_json;
+pub use self::history::{
+    SimulateHistoryHead, SiteHistory, history_csv, history_json, history_text, outcome_text,
+};
+pub use self::json::{SimulateHead, misses_json};
 pub use self::text::misses_text;
-pub use self::worst::{WorstSite, worst_json, worst_text};
+pub use self::worst::{SimulateWorstHead, WorstSite, worst_json, worst_text};
 
 /// A simulation, to be shown.
 #[derive(Clone, Copy)]

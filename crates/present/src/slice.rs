@@ -13,7 +13,7 @@ use afterimage_program::Names;
 
 pub use dot::slice_dot;
 pub use html::slice_html;
-pub use json::{slice_csv, slice_json};
+pub use json::{SliceDocument, slice_csv, slice_json};
 
 use crate::PresentError;
 use crate::number::{counted, grouped};

@@ -3,8 +3,10 @@
 use std::io::Write;
 
 use afterimage_replay::state::{Frame, Local, Shown, StateReport, Writer, Written};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use crate::document::{Document, NoRows, begin};
 use crate::name::without_parameters;
 use crate::plain::plain;
 use crate::{PresentError, bits_text, grouped, type_text, value_text};
@@ -134,13 +136,26 @@ pub fn written_text(written: Option<Written>) -> String {
     })
 }
 
-/// The same in JSON.
-pub fn written_json(written: Written) -> Value {
-    let mut json = json!({ "time": written.time, "offset": written.offset.0 });
-    if written.by == Writer::Shared {
-        json["shared"] = json!(true);
+/// What wrote to the place of a parameter since the call began.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WrittenSince {
+    /// When.
+    pub time: u64,
+    /// By which operator.
+    pub offset: u32,
+    /// There, and `true`, if another variable has the same place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<bool>,
+}
+
+impl From<Written> for WrittenSince {
+    fn from(written: Written) -> Self {
+        Self {
+            time: written.time,
+            offset: written.offset.0,
+            shared: (written.by == Writer::Shared).then_some(true),
+        }
     }
-    json
 }
 
 fn locals_text(out: &mut dyn Write, locals: &[Local], what: &str) -> Result<(), PresentError> {
@@ -177,6 +192,134 @@ fn named(name: &str) -> String {
     }
 }
 
+/// The call stack and the variables at a moment.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StateDocument {
+    /// The time of the block.
+    pub time: u64,
+    /// How many blocks the run executed.
+    pub length: u64,
+    /// Before what it is: `block`, or `operator`, that of the innermost frame's `offset`. Where a place is asked for, that is the first operator of the line, the operator itself, or the first one after the function's prologue.
+    pub before: &'static str,
+    /// How many activations are open.
+    pub open: usize,
+    /// Those that were asked for, the innermost first.
+    pub frames: Vec<StateFrame>,
+    /// With `--globals`, the globals of WebAssembly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub globals: Option<Vec<StateLocal>>,
+    /// With `--globals`, the variables of the source that live as long as the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variables: Option<Vec<StateVariable>>,
+    /// How many of these are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<usize>,
+    /// At the end of an invoked function: what it returned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub results: Option<Vec<ResultValue>>,
+}
+
+impl Document for StateDocument {
+    const NAME: &'static str = "state";
+    const COMMAND: &'static str = "state";
+    type Row = NoRows;
+}
+
+/// What an invoked function returned.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ResultValue {
+    /// `i32`, `i64`, `f32`, `f64`, `v128` or `ref`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Its bits, as hexadecimal digits; `null` of a reference.
+    pub bits: Option<String>,
+    /// What it is, for a person.
+    pub text: String,
+}
+
+/// An activation. If values were kept of a part of the run only, not all of it may be known.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StateFrame {
+    /// 0 for the innermost.
+    pub number: usize,
+    /// The function's index.
+    pub index: u32,
+    /// The function's name.
+    pub function: String,
+    /// The time of its first block.
+    pub entered: u64,
+    /// The time of the block where it stands: for all but the innermost the one that ends with the call that it waits for, and its state is the one before that call.
+    pub time: u64,
+    /// Where the operator is in the original module.
+    pub offset: u32,
+    /// `file.c:42`, or empty.
+    pub line: String,
+    /// The names of the functions that were inlined there, the innermost first.
+    pub inlined: Vec<String>,
+    /// Why not everything is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<String>,
+    /// The variables of the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variables: Option<Vec<StateVariable>>,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The locals of WebAssembly, where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locals: Option<Vec<StateLocal>>,
+}
+
+/// A variable of the source.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StateVariable {
+    /// Its name; parameters may have none.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Whether it is a parameter.
+    pub parameter: bool,
+    /// Whether one further inside hides it.
+    pub shadowed: bool,
+    /// What it holds, as C would write it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Why that cannot be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
+    /// What wrote to its place since the call began: it may be something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<WrittenSince>,
+    /// The function that was inlined, if it is one of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inlined: Option<String>,
+    /// The line of its declaration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared: Option<u32>,
+}
+
+/// A local or global of WebAssembly.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StateLocal {
+    /// Its index.
+    pub index: u32,
+    /// `i32`, `i64`, `f32`, `f64`, `v128` or `ref`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Whether it is a parameter.
+    pub parameter: bool,
+    /// Its name, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its bits, as hexadecimal digits, if they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bits: Option<String>,
+    /// What it is, for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
 /// The state as one object. `results` are what the function returned that was invoked, if it is the state at the end.
 ///
 /// # Errors
@@ -184,89 +327,74 @@ fn named(name: &str) -> String {
 pub fn state_json(
     out: &mut dyn Write,
     report: &StateReport,
-    results: Option<Value>,
+    results: Option<Vec<ResultValue>>,
 ) -> Result<(), PresentError> {
-    let mut whole = json!({
-        "schema": "afterimage/state/1",
-        "time": report.time,
-        "length": report.length,
-        "before": if report.before.is_some() { "operator" } else { "block" },
-        "open": report.open,
-        "frames": Vec::from_iter(report.frames.iter().map(frame_json)),
-    });
-    if let Some(globals) = &report.globals {
-        whole["globals"] = json!(Vec::from_iter(globals.module.iter().map(local_json)));
-        whole["variables"] = json!(Vec::from_iter(globals.source.iter().map(shown_json)));
-        whole["more"] = json!(globals.more);
-    }
-    if let Some(results) = results {
-        whole["results"] = results;
-    }
-    writeln!(out, "{whole}")?;
-    Ok(())
+    let globals = report.globals.as_ref();
+    let document = StateDocument {
+        time: report.time,
+        length: report.length,
+        before: match report.before {
+            Some(_) => "operator",
+            None => "block",
+        },
+        open: report.open,
+        frames: report.frames.iter().map(StateFrame::from).collect(),
+        globals: globals.map(|all| all.module.iter().map(StateLocal::from).collect()),
+        variables: globals.map(|all| all.source.iter().map(StateVariable::from).collect()),
+        more: globals.map(|all| all.more),
+        results,
+    };
+    begin(out, &document)
 }
 
-fn frame_json(frame: &Frame) -> Value {
-    let mut json = json!({
-        "number": frame.number,
-        "index": frame.function.as_u32(),
-        "function": frame.name,
-        "entered": frame.entered,
-        "time": frame.time,
-        "offset": frame.offset.0,
-        "line": frame.line,
-        "inlined": frame.inlined,
-    });
-    if let Some(why) = &frame.outside {
-        json["outside"] = json!(why);
-    }
-    match &frame.variables {
-        Ok(variables) => {
-            json["variables"] = json!(Vec::from_iter(variables.iter().map(shown_json)));
-        }
-        Err(why) => {
-            json["why"] = json!(why);
-            json["locals"] = json!(Vec::from_iter(frame.locals.iter().map(local_json)));
+impl From<&Frame> for StateFrame {
+    fn from(frame: &Frame) -> Self {
+        let variables = frame.variables.as_ref();
+        let locals = || frame.locals.iter().map(StateLocal::from).collect();
+        Self {
+            number: frame.number,
+            index: frame.function.as_u32(),
+            function: frame.name.clone(),
+            entered: frame.entered,
+            time: frame.time,
+            offset: frame.offset.0,
+            line: frame.line.clone(),
+            inlined: frame.inlined.clone(),
+            outside: frame.outside.clone(),
+            variables: variables
+                .ok()
+                .map(|all| all.iter().map(StateVariable::from).collect()),
+            why: variables.err().cloned(),
+            locals: variables.is_err().then(locals),
         }
     }
-    json
 }
 
-fn shown_json(variable: &Shown) -> Value {
-    let mut json = json!({
-        "name": variable.name,
-        "type": variable.type_name,
-        "parameter": variable.parameter,
-        "shadowed": variable.shadowed,
-    });
-    match &variable.value {
-        Ok(value) => json["value"] = json!(value),
-        Err(why) => json["unavailable"] = json!(why),
+impl From<&Shown> for StateVariable {
+    fn from(variable: &Shown) -> Self {
+        Self {
+            name: variable.name.clone(),
+            type_name: variable.type_name.clone(),
+            parameter: variable.parameter,
+            shadowed: variable.shadowed,
+            value: variable.value.as_ref().ok().cloned(),
+            unavailable: variable.value.as_ref().err().cloned(),
+            written: variable.written.map(WrittenSince::from),
+            inlined: variable.inlined.clone(),
+            declared: variable.line,
+        }
     }
-    if let Some(written) = variable.written {
-        json["written"] = written_json(written);
-    }
-    if let Some(function) = &variable.inlined {
-        json["inlined"] = json!(function);
-    }
-    if let Some(line) = variable.line {
-        json["declared"] = json!(line);
-    }
-    json
 }
 
-fn local_json(local: &Local) -> Value {
-    let mut json = json!({
-        "index": local.index,
-        "type": type_text(local.ty),
-        "parameter": local.parameter,
-    });
-    if let Some(name) = &local.name {
-        json["name"] = json!(name);
+impl From<&Local> for StateLocal {
+    fn from(local: &Local) -> Self {
+        Self {
+            index: local.index,
+            kind: type_text(local.ty),
+            parameter: local.parameter,
+            name: local.name.clone(),
+            bits: local.value.map(|bits| bits_text(local.ty, bits)),
+            text: local.value.map(|_| value_of(local)),
+        }
     }
-    if let Some(bits) = local.value {
-        json["bits"] = json!(bits_text(local.ty, bits));
-        json["text"] = json!(value_of(local));
-    }
-    json
 }

@@ -8,7 +8,9 @@ use std::io::Write;
 
 pub use dot::WhyDot;
 pub use expression::expression;
-pub use json::why_json;
+pub use json::{WhyHead, why_head};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::number::counted;
 use crate::plain::plain;
@@ -16,16 +18,19 @@ use crate::shell::shell_word;
 use crate::{PresentError, grouped};
 
 /// An operator of an execution. Its texts are as they are in the program: what is written for people escapes what is hidden in them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyPlace {
     /// Its function's name.
     pub function: String,
     /// `file.c:42`; empty if it is not known.
+    #[serde(serialize_with = "unless_empty")]
+    #[schemars(with = "Option<String>")]
     pub line: String,
     /// The line with the call that it was inlined for, if the source of that is at hand and of its own line is not: mostly a line of the program, where
     /// [`line`](Self::line) is one of a library.
     pub around: Option<String>,
     /// The source line, of [`around`](Self::around) if there is one, if it is at hand.
+    #[serde(rename = "source")]
     pub text: Option<String>,
     /// Its name in the text format.
     pub operator: String,
@@ -64,7 +69,7 @@ impl WhyPlace {
 }
 
 /// An operand of an operator that computed a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyOperand {
     /// What it is for the operator.
     pub role: String,
@@ -73,17 +78,22 @@ pub struct WhyOperand {
     /// It is a constant of the code.
     pub constant: bool,
     /// As all operands are, and it was passed, returned, or set in another block: that can be asked about.
+    #[serde(skip)]
     pub elsewhere: bool,
+    /// What comes next is about it.
+    pub followed: bool,
 }
 
 /// A move of a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyMove {
     /// How: `loaded`, `stored`.
     pub how: String,
     /// Where it was: `memory 0x1040..0x1043`, `global 0`.
     pub what: String,
-    /// The value there.
+    /// The value there; empty if it is not known.
+    #[serde(serialize_with = "unless_empty")]
+    #[schemars(with = "Option<String>")]
     pub value: String,
     /// Where in the program.
     pub place: WhyPlace,
@@ -92,52 +102,92 @@ pub struct WhyMove {
 }
 
 /// A value that was computed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyMade {
+    /// How.
+    pub step: WhyHow,
     /// The value.
     pub value: String,
-    /// From what.
+    /// From what. If none of them is followed, the way ends here.
     pub operands: Vec<WhyOperand>,
-    /// Which operand is gone on from.
-    pub followed: Option<usize>,
-    /// It was read from a constant table.
-    pub lookup: bool,
     /// Where in the program.
     pub place: WhyPlace,
 }
 
+/// How a value was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum WhyHow {
+    /// From its operands.
+    #[serde(rename = "computed")]
+    Computed,
+    /// It was read from a table that nothing wrote.
+    #[serde(rename = "looked up")]
+    LookedUp,
+}
+
+impl WhyMade {
+    /// Which operand is gone on from.
+    pub fn followed(&self) -> Option<usize> {
+        self.operands.iter().position(|operand| operand.followed)
+    }
+}
+
+/// A branch that led to something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WhyBranch {
+    /// The branch.
+    pub place: WhyPlace,
+    /// The value that decided it; empty if that was not kept.
+    pub value: String,
+}
+
+/// A branch that led to where an activation stood.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WhyLed {
+    /// The branch.
+    #[serde(flatten)]
+    pub branch: WhyBranch,
+    /// What comes next is about the value that decided it.
+    pub followed: bool,
+}
+
 /// An activation that was open when the run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyFrame {
     /// Where it stood.
     pub place: WhyPlace,
-    /// The branch in it that led there, and the value that decided it.
-    pub branch: Option<(WhyPlace, String)>,
+    /// The branch in it that led there.
+    pub branch: Option<WhyLed>,
     /// Its function is the program's own, and not a library's, as far as the debug information tells.
     pub own: bool,
-    /// This branch is gone on from.
-    pub chosen: bool,
 }
 
 impl WhyFrame {
+    /// The branch that led there, if that is gone on from.
+    pub fn followed(&self) -> Option<&WhyBranch> {
+        let led = self.branch.as_ref().filter(|led| led.followed);
+        led.map(|led| &led.branch)
+    }
+
     /// Whether another one stands at the same operator, and the same branch led there, in whatever executions. That one of them is gone on from makes it another one.
     fn is_alike(&self, other: &Self) -> bool {
         let branch = |of: &Self| {
-            of.branch
-                .as_ref()
-                .map(|(branch, _)| branch.site().to_owned())
+            let led = of.branch.as_ref();
+            led.map(|led| led.branch.place.site().to_owned())
         };
-        let chosen = self.chosen || other.chosen;
-        !chosen && self.place.site() == other.place.site() && branch(self) == branch(other)
+        let followed = self.followed().or(other.followed());
+        followed.is_none()
+            && self.place.site() == other.place.site()
+            && branch(self) == branch(other)
     }
 }
 
 /// Where it came from in the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyEnd {
     /// One word: `constant`, `input`, …
     pub kind: &'static str,
-    /// In words, to stand behind "it comes from".
+    /// In words, to stand after "it comes from".
     pub what: String,
     /// The file, if it is a part of one.
     pub file: Option<String>,
@@ -150,33 +200,33 @@ pub struct WhyEnd {
     /// Where it was read from an address that had been computed.
     pub read: Option<WhyPlace>,
     /// Of a constant, the branch that led to it, and the value that decided that.
-    pub led: Option<Box<(WhyPlace, String)>>,
+    pub led: Option<Box<WhyBranch>>,
     /// What else is to be said.
     pub remark: Option<String>,
 }
 
-/// What is told of the way back, in this order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A step of the way back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "step", rename_all = "lowercase")]
 pub enum WhyEntry {
-    /// How the run came to where it ended.
+    /// How the run came to where it ended; with `--trap` only.
     Led {
         /// The activations that were open, the innermost first.
         frames: Vec<WhyFrame>,
         /// How many more there were.
         more: u64,
     },
-    /// How the value was moved, the last move first.
+    /// How the value was moved.
     Moved {
-        /// The moves.
+        /// The moves, the last one first.
         moves: Vec<WhyMove>,
         /// How many more there are before these.
         more: u64,
     },
-    /// How it was computed.
-    Made(WhyMade),
-    /// What was told before repeats.
+    /// The last steps repeat.
     Again {
-        /// How many steps of what was told.
+        /// How many of them.
+        #[serde(rename = "steps")]
         period: usize,
         /// How often.
         times: u64,
@@ -185,6 +235,14 @@ pub enum WhyEntry {
     },
     /// Where it came from.
     End(WhyEnd),
+    /// How it was computed.
+    #[serde(untagged)]
+    Made(WhyMade),
+}
+
+/// A text, or nothing if it is empty.
+fn unless_empty<S: serde::Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+    (!text.is_empty()).then_some(text).serialize(to)
 }
 
 /// Writes the way back, entry by entry.
@@ -239,7 +297,7 @@ impl WhyText<'_> {
         self.line(&computed, &made.place)?;
         for (i, operand) in made.operands.iter().enumerate() {
             let open = !operand.constant || operand.elsewhere;
-            if open && made.followed.is_some_and(|followed| followed != i) {
+            if open && made.followed().is_some_and(|followed| followed != i) {
                 let WhyOperand { role, value, .. } = operand;
                 let (file, at) = (&self.file, &made.place.at);
                 let role = shell_word(role);
@@ -277,16 +335,17 @@ impl WhyText<'_> {
 
     fn frame(&mut self, frame: &WhyFrame, how: &str) -> Result<(), PresentError> {
         writeln!(self.out, "  {how} {}", frame.place.told())?;
-        let Some((branch, decided)) = &frame.branch else {
+        let Some(WhyLed { branch, followed }) = &frame.branch else {
             return Ok(());
         };
+        let (branch, decided) = (&branch.place, &branch.value);
         let operator = &branch.operator;
         let on = format!(
             "      led there by {operator} at {}{}",
             branch.told(),
             on(decided)
         );
-        match frame.chosen {
+        match followed {
             true => writeln!(self.out, "{on}, which is gone back from below")?,
             false => {
                 let (file, at) = (&self.file, &branch.at);
@@ -365,9 +424,10 @@ impl WhyText<'_> {
         if let Some(remark) = &end.remark {
             writeln!(self.out, "      {remark}")?;
         }
-        if let Some((branch, decided)) = end.led.as_deref() {
+        if let Some(led) = end.led.as_deref() {
+            let branch = &led.place;
             let (file, operator, place) = (&self.file, &branch.operator, branch.told());
-            let on = on(decided);
+            let on = on(&led.value);
             writeln!(
                 self.out,
                 "      led there by {operator} at {place}{on}: afterimage why {file} --at {}",

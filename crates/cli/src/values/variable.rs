@@ -5,7 +5,7 @@ mod summary;
 use std::io::Write;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_present::{grouped, type_text, value_text, written_json, written_text};
+use afterimage_present::{WrittenSince, grouped, type_text, value_text, written_text};
 use afterimage_profile::Resolver;
 use afterimage_profile::location::{Form, Place, form, split_occurrence};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
@@ -405,7 +405,7 @@ fn document(report: &Report<'_>, names: &Names) -> Value {
                 json["type"] = json!(worth.type_name);
                 json["value"] = json!(worth.text);
                 if let Some(written) = worth.written {
-                    json["written"] = written_json(written);
+                    json["written"] = json!(WrittenSince::from(written));
                 }
             }
             Err(why) => json["unavailable"] = json!(why.to_string()),

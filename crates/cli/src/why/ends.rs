@@ -1,7 +1,7 @@
 //! Where a value came from, in words.
 
 use afterimage_analyses::why::{DataPart, End, Given, Spot, Stream, ValType, data_in, data_of};
-use afterimage_present::{WhyEnd, grouped, value_text};
+use afterimage_present::{WhyBranch, WhyEnd, grouped, value_text};
 use afterimage_replay::state::{Nothing, Variables, quoted};
 use afterimage_replay::steps::Range;
 use afterimage_replay::values::Instance;
@@ -68,7 +68,10 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
             let text = |decided: Option<Value>| decided.map_or(String::new(), |it| it.text);
             WhyEnd {
                 place: Some(place),
-                led: led.map(|(branch, decided)| Box::new((branch, text(decided)))),
+                led: led.map(|(place, decided)| {
+                    let value = text(decided);
+                    Box::new(WhyBranch { place, value })
+                }),
                 ..none("constant", format!("the constant {value}"))
             }
         }

@@ -1,7 +1,9 @@
 //! Steps of the way back in words.
 
 use afterimage_analyses::why::{End, Entry, Link, Made, Move, Moved, Spot, Step, ValType};
-use afterimage_present::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyOperand, grouped, value_text};
+use afterimage_present::{
+    WhyEnd, WhyEntry, WhyHow, WhyMade, WhyMove, WhyOperand, grouped, value_text,
+};
 use afterimage_replay::steps::Range;
 use anyhow::Result;
 
@@ -141,11 +143,12 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
         let value = results.first();
         let value = value.map_or(String::new(), |&ty| value_text(ty, made.value));
         let operands = made.operands.iter().zip(&types);
-        let operands = operands.map(|(operand, &ty)| WhyOperand {
+        let operands = operands.enumerate().map(|(i, (operand, &ty))| WhyOperand {
             role: operand.role.to_owned(),
             value: value_text(ty, operand.value),
             constant: operand.constant,
             elsewhere: operand.elsewhere,
+            followed: made.followed == Some(i),
         });
         let operands = Vec::from_iter(operands);
         if let Some(followed) = made.followed
@@ -158,10 +161,12 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
         }
         (self.last, self.spot) = (Some(made.spot), Some(made.spot));
         Ok(WhyMade {
+            step: match made.lookup {
+                true => WhyHow::LookedUp,
+                false => WhyHow::Computed,
+            },
             value,
             operands,
-            followed: made.followed,
-            lookup: made.lookup,
             place,
         })
     }

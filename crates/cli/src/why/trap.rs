@@ -4,7 +4,7 @@ mod overflow;
 
 use afterimage_analyses::why::{At, End, Found};
 use afterimage_ids::{FuncId, OpId};
-use afterimage_present::{WhyEntry, WhyFrame, grouped};
+use afterimage_present::{WhyBranch, WhyEntry, WhyFrame, WhyLed, grouped};
 use afterimage_program::BlockEnd;
 use afterimage_replay::state::calls;
 use afterimage_replay::values::Instance;
@@ -139,11 +139,11 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         }
         (None, Some((_, depth, branch))) => {
             let frame = &mut frames[*depth];
-            frame.chosen = true;
-            let branch_at = frame
-                .branch
-                .as_ref()
-                .map_or(String::new(), |it| it.0.told());
+            let mut branch_at = String::new();
+            if let Some(led) = &mut frame.branch {
+                led.followed = true;
+                branch_at = led.branch.place.told();
+            }
             let what = format!(
                 "the run {how} at {at}{joined} the branch at {branch_at} led there, decided by {}",
                 branch.text
@@ -297,9 +297,11 @@ fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame,
     let place = scene.place(walk.spot_of(instance, op))?;
     let led = led_by(scene, instance, time)?;
     let (branch, decided) = match led {
-        Some((branch, decided)) => {
-            let text = decided.as_ref().map_or(String::new(), |it| it.text.clone());
-            (Some((branch, text)), decided)
+        Some((place, decided)) => {
+            let value = decided.as_ref().map_or(String::new(), |it| it.text.clone());
+            let branch = WhyBranch { place, value };
+            let followed = false;
+            (Some(WhyLed { branch, followed }), decided)
         }
         None => (None, None),
     };
@@ -307,7 +309,6 @@ fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame,
         place,
         branch,
         own: false,
-        chosen: false,
     };
     Ok((frame, decided))
 }

@@ -2,60 +2,251 @@
 
 use std::io::Write;
 
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict};
 use crate::PresentError;
-use crate::steps::value_json;
+use crate::document::objects::TypedValue;
+use crate::document::{Document, NoRows, begin};
 
-/// Writes what was found as one object, as `docs/JSON.md` describes it.
+/// Whether a variable of an optimised run is current: at each stop, whether a debugger shows of it what the source says. docs/CURRENCY.md has the rules.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyDocument {
+    /// The variable, or an expression.
+    pub variable: String,
+    /// Its type, if there was a value.
+    #[serde(rename = "type")]
+    pub type_name: Option<String>,
+    /// The line, as it was named.
+    pub at: String,
+    /// How often the runs arrived at the line.
+    pub arrivals: CurrencyArrivals,
+    /// At how many of these stops of the optimised run the variable was looked at.
+    pub looked_at: usize,
+    /// At how many of these stops it is what.
+    #[serde(flatten)]
+    pub counts: CurrencyCounts,
+    /// The stops.
+    pub stops: Vec<CurrencyStop>,
+    /// The first stop where it is not current, and why.
+    pub explained: Option<CurrencyExplained>,
+}
+
+impl Document for CurrencyDocument {
+    const NAME: &'static str = "currency";
+    const COMMAND: &'static str = "currency --var NAME";
+    type Row = NoRows;
+}
+
+/// How often two runs arrived at a line.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyArrivals {
+    /// The unoptimised run.
+    pub unoptimised: u64,
+    /// The optimised one.
+    pub optimised: u64,
+}
+
+impl From<[u64; 2]> for CurrencyArrivals {
+    fn from([unoptimised, optimised]: [u64; 2]) -> Self {
+        Self {
+            unoptimised,
+            optimised,
+        }
+    }
+}
+
+/// At how many stops a variable is what.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyCounts {
+    /// What is shown is what the source says.
+    pub current: u64,
+    /// It is something else.
+    pub not_current: u64,
+    /// Nothing is shown.
+    pub not_available: u64,
+    /// The source has not assigned it yet.
+    pub not_set: u64,
+    /// Whether they are the same cannot be told.
+    pub not_comparable: u64,
+    /// Which moment of the unoptimised run it is cannot be told.
+    pub not_told: u64,
+}
+
+impl CurrencyCounts {
+    pub(super) fn new(report: &CurrencyReport) -> Self {
+        Self {
+            current: report.count("current"),
+            not_current: report.count("not current"),
+            not_available: report.count("not available"),
+            not_set: report.count("not set"),
+            not_comparable: report.count("not comparable"),
+            not_told: report.count("not told"),
+        }
+    }
+}
+
+/// A stop of the optimised run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyStop {
+    /// Which arrival at the line it is, from 1.
+    pub number: u64,
+    /// The time of its block.
+    pub time: u64,
+    /// `current`, `not current`, `not available`, `not set`, `not comparable` or `not told`.
+    pub verdict: &'static str,
+    /// What the optimised run shows.
+    pub shown: CurrencyValue,
+    /// What the unoptimised one does.
+    pub expected: Option<CurrencyValue>,
+    /// The arrival that it is in the unoptimised run.
+    pub unoptimised: Option<CurrencyArrival>,
+    /// Of `not current`: which part of it; empty for all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// Of `not available` and `not comparable`: why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Of `not told`: what gave something else, if it was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differs: Option<CurrencyDiffers>,
+    /// Of `not told`: what cannot be told apart, if it was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alike: Option<CurrencyAlike>,
+}
+
+/// What a variable holds.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyValue {
+    /// The value, as C would write it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
+}
+
+impl From<&Result<String, String>> for CurrencyValue {
+    fn from(value: &Result<String, String>) -> Self {
+        Self {
+            value: value.as_ref().ok().cloned(),
+            unavailable: value.as_ref().err().cloned(),
+        }
+    }
+}
+
+/// An arrival at a line.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyArrival {
+    /// Which, from 1.
+    pub number: u64,
+    /// The time of its block.
+    pub time: u64,
+}
+
+/// Code that gave something else.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyDiffers {
+    /// Its column, if that is known.
+    pub column: Option<u32>,
+    /// What it gave in the optimised run.
+    pub optimised: TypedValue,
+    /// What it gave in the unoptimised one.
+    pub unoptimised: TypedValue,
+}
+
+/// Code whose executions in a block cannot be told apart.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyAlike {
+    /// Its column, if that is known.
+    pub column: Option<u32>,
+}
+
+/// Why a variable is not current at a stop.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyExplained {
+    /// The stop.
+    pub number: u64,
+    /// Which part of the variable; empty for all of it.
+    pub part: String,
+    /// `hoisted`, `delayed`, `dropped`, `removed`, `not executed` or `unknown`.
+    pub cause: &'static str,
+    /// When: of the unoptimised run for `hoisted`, otherwise of the optimised one.
+    pub time: Option<u64>,
+    /// Of `unknown`: why.
+    pub why: Option<String>,
+    /// What assigned the value that is expected.
+    pub expected: Option<CurrencyAssigned>,
+    /// What made the one that is shown.
+    pub shown: Option<CurrencyAssigned>,
+    /// Where the debug information says that the variable is.
+    pub place: Option<String>,
+}
+
+/// What made a value.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CurrencyAssigned {
+    /// An operator.
+    By(CurrencyOperator),
+    /// `"beginning"`: it was there when the run began.
+    Beginning(&'static str),
+}
+
+/// An operator that assigned a variable.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyOperator {
+    /// The function's name.
+    pub function: String,
+    /// `file.c:42`, or empty.
+    pub line: String,
+    /// The operator's name in the text format.
+    pub operator: String,
+    /// How it is named to commands: `@0x1f3#7`.
+    pub at: String,
+    /// The time of its block.
+    pub time: u64,
+}
+
+/// Writes what was found as one object.
 ///
 /// # Errors
 /// If `out` fails.
 pub fn currency_json(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError> {
-    let count = |word| report.count(word);
     let explained = report.explained.as_ref();
-    let document = json!({
-        "schema": "afterimage/currency/1",
-        "variable": report.variable,
-        "type": report.type_name,
-        "at": report.at,
-        "arrivals": { "unoptimised": report.arrivals[0], "optimised": report.arrivals[1] },
-        "looked_at": report.rows.len(),
-        "current": count("current"),
-        "not_current": count("not current"),
-        "not_available": count("not available"),
-        "not_set": count("not set"),
-        "not_comparable": count("not comparable"),
-        "not_told": count("not told"),
-        "stops": Vec::from_iter(report.rows.iter().map(row)),
-        "explained": explained.map(|(number, why)| {
-            let mut explained = cause(why);
-            explained["number"] = json!(number);
-            explained
-        }),
-    });
-    serde_json::to_writer(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+    let document = CurrencyDocument {
+        variable: report.variable.clone(),
+        type_name: report.type_name.clone(),
+        at: report.at.clone(),
+        arrivals: report.arrivals.into(),
+        looked_at: report.rows.len(),
+        counts: CurrencyCounts::new(report),
+        stops: report.rows.iter().map(stop).collect(),
+        explained: explained.map(|(number, why)| cause(*number, why)),
+    };
+    begin(out, &document)
 }
 
-fn row(row: &CurrencyRow) -> Json {
-    let value = |of: &Result<String, String>| match of {
-        Ok(value) => json!({ "value": value }),
-        Err(why) => json!({ "unavailable": why }),
+fn stop(row: &CurrencyRow) -> CurrencyStop {
+    let counterpart = row.counterpart;
+    let mut stop = CurrencyStop {
+        number: row.number,
+        time: row.time,
+        verdict: row.verdict.word(),
+        shown: (&row.shown).into(),
+        expected: row.expected.as_ref().map(CurrencyValue::from),
+        unoptimised: counterpart.map(|(number, time)| CurrencyArrival { number, time }),
+        part: None,
+        why: None,
+        differs: None,
+        alike: None,
     };
-    let mut json = json!({
-        "number": row.number,
-        "time": row.time,
-        "verdict": row.verdict.word(),
-        "shown": value(&row.shown),
-        "expected": row.expected.as_ref().map(value),
-        "unoptimised": row.counterpart.map(|(number, time)| json!({ "number": number, "time": time })),
-    });
     match &row.verdict {
-        Verdict::NotCurrent { part } => json["part"] = json!(part),
-        Verdict::NotAvailable { why } | Verdict::NotComparable { why } => json["why"] = json!(why),
+        Verdict::NotCurrent { part } => stop.part = Some(part.clone()),
+        Verdict::NotAvailable { why } | Verdict::NotComparable { why } => {
+            stop.why = Some(why.clone());
+        }
         Verdict::NotTold {
             why:
                 Some(Untold::Differs {
@@ -64,46 +255,46 @@ fn row(row: &CurrencyRow) -> Json {
                     unoptimised,
                 }),
         } => {
-            json["differs"] = json!({
-                "column": column,
-                "optimised": value_json(optimised),
-                "unoptimised": value_json(unoptimised),
+            stop.differs = Some(CurrencyDiffers {
+                column: *column,
+                optimised: optimised.into(),
+                unoptimised: unoptimised.into(),
             });
         }
         Verdict::NotTold {
             why: Some(Untold::Alike { column }),
-        } => json["alike"] = json!({ "column": column }),
+        } => stop.alike = Some(CurrencyAlike { column: *column }),
         Verdict::Current | Verdict::NotSet | Verdict::NotTold { why: None } => {}
     }
-    json
+    stop
 }
 
-fn cause(cause: &CurrencyCause) -> Json {
-    let assigned = |by: &Option<Assigned>| match by {
-        Some(Assigned::By(place)) => json!({
-            "function": place.function,
-            "line": place.line,
-            "operator": place.operator,
-            "at": place.at,
-            "time": place.time,
+fn cause(number: u64, cause: &CurrencyCause) -> CurrencyExplained {
+    let assigned = |by: &Assigned| match by {
+        Assigned::By(place) => CurrencyAssigned::By(CurrencyOperator {
+            function: place.function.clone(),
+            line: place.line.clone(),
+            operator: place.operator.clone(),
+            at: place.at.clone(),
+            time: place.time,
         }),
-        Some(Assigned::Beginning) => json!("beginning"),
-        None => Json::Null,
+        Assigned::Beginning => CurrencyAssigned::Beginning("beginning"),
     };
     let (time, why) = match &cause.cause {
         Cause::Early { time, .. } | Cause::Late { time } | Cause::Dropped { time } => {
-            (Some(time), None)
+            (Some(*time), None)
         }
-        Cause::Unknown { why } => (None, Some(why)),
+        Cause::Unknown { why } => (None, Some(why.clone())),
         Cause::Removed | Cause::NotExecuted => (None, None),
     };
-    json!({
-        "part": cause.part,
-        "cause": cause.cause.word(),
-        "time": time,
-        "why": why,
-        "expected": assigned(&cause.expected),
-        "shown": assigned(&cause.shown),
-        "place": cause.place,
-    })
+    CurrencyExplained {
+        number,
+        part: cause.part.clone(),
+        cause: cause.cause.word(),
+        time,
+        why,
+        expected: cause.expected.as_ref().map(assigned),
+        shown: cause.shown.as_ref().map(assigned),
+        place: cause.place.clone(),
+    }
 }

@@ -2,10 +2,13 @@
 
 use std::io::Write;
 
-use serde_json::{Map, Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::json::{CurrencyArrivals, CurrencyCounts};
 use super::{CurrencyReport, WORDS};
 use crate::PresentError;
+use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 
@@ -72,7 +75,50 @@ pub fn currencies_text(
     Ok(())
 }
 
-/// Writes the same for programs, as `docs/JSON.md` describes it.
+/// Whether the variables in scope at a line of an optimised run are current.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrenciesDocument {
+    /// The line, as it was named.
+    pub at: String,
+    /// How often the runs arrived at the line.
+    pub arrivals: CurrencyArrivals,
+    /// At how many of these stops of the optimised run the variables were looked at.
+    pub looked_at: usize,
+    /// The variables.
+    pub variables: Vec<CurrencyVariable>,
+}
+
+impl Document for CurrenciesDocument {
+    const NAME: &'static str = "currencies";
+    const COMMAND: &'static str = "currency";
+    type Row = NoRows;
+}
+
+/// A variable of an optimised run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyVariable {
+    /// Its name.
+    pub variable: String,
+    /// Its type, if there was a value.
+    #[serde(rename = "type")]
+    pub type_name: Option<String>,
+    /// At how many of these stops it is what.
+    #[serde(flatten)]
+    pub counts: CurrencyCounts,
+    /// The first stop where it is not current, and why.
+    pub explained: Option<CurrencyFirst>,
+}
+
+/// The first stop at which a variable is not current.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CurrencyFirst {
+    /// Which arrival at the line it is, from 1.
+    pub number: u64,
+    /// `hoisted`, `delayed`, `dropped`, `removed`, `not executed` or `unknown`.
+    pub cause: &'static str,
+}
+
+/// Writes the same for programs.
 ///
 /// # Errors
 /// If `out` fails.
@@ -83,27 +129,23 @@ pub fn currencies_json(
     let Some(first) = reports.first() else {
         return Ok(());
     };
-    let rows = reports.iter().map(|report| {
-        let mut row = Map::new();
-        row.insert("variable".to_owned(), json!(report.variable));
-        row.insert("type".to_owned(), json!(report.type_name));
-        for word in WORDS {
-            row.insert(word.replace(' ', "_"), json!(report.count(word)));
-        }
+    let variables = reports.iter().map(|report| {
         let explained = report.explained.as_ref();
-        let cause = explained
-            .map(|(number, cause)| json!({ "number": number, "cause": cause.cause.word() }));
-        row.insert("explained".to_owned(), json!(cause));
-        Json::Object(row)
+        CurrencyVariable {
+            variable: report.variable.clone(),
+            type_name: report.type_name.clone(),
+            counts: CurrencyCounts::new(report),
+            explained: explained.map(|(number, cause)| CurrencyFirst {
+                number: *number,
+                cause: cause.cause.word(),
+            }),
+        }
     });
-    let document = json!({
-        "schema": "afterimage/currencies/1",
-        "at": first.at,
-        "arrivals": { "unoptimised": first.arrivals[0], "optimised": first.arrivals[1] },
-        "looked_at": first.rows.len(),
-        "variables": Vec::from_iter(rows),
-    });
-    serde_json::to_writer(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+    let document = CurrenciesDocument {
+        at: first.at.clone(),
+        arrivals: first.arrivals.into(),
+        looked_at: first.rows.len(),
+        variables: variables.collect(),
+    };
+    begin(out, &document)
 }

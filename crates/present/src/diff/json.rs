@@ -1,16 +1,207 @@
-//! As JSON. docs/JSON.md describes it.
+//! As JSON.
 
 use std::io::Write;
 
-use afterimage_analyses::diff::{CallPlace, Written};
+use afterimage_analyses::diff::{CallPlace, HostBytes, Written};
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_replay::steps::Step;
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::replaced::alike_json;
-use super::{DiffReport, OutputPlaces, Spot, endings_json};
-use crate::PresentError;
+use super::replaced::{AlikeDocument, alike_document};
+use super::{DiffEnding, DiffReport, OutputPlaces, Spot};
+use crate::document::objects::{InFunction, Position};
+use crate::document::{Document, NoRows, begin};
 use crate::steps::{StepScene, entry};
+use crate::{PresentError, StepRow};
+
+/// Two executions of one program, or of two that are alike, compared.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffDocument {
+    /// The first execution.
+    pub a: DiffSide,
+    /// The second one.
+    pub b: DiffSide,
+    /// What the programs do not have in common; `null` if they are the same.
+    pub alike: Option<AlikeDocument>,
+    /// Whether they are the same execution.
+    pub same: bool,
+    /// How they ended, if one did otherwise than the other.
+    pub endings: Option<DiffEndings>,
+    /// The first thing that they do differently.
+    pub first: Option<DiffFirst>,
+    /// Where control parts.
+    pub control: Option<DiffControl>,
+    /// The file descriptors to which other bytes were put out with `fd_write`.
+    pub outputs: Vec<DiffOutput>,
+    /// The lines that were arrived at differently often; `null` if no lines are known or asked for.
+    pub lines: Option<Vec<DiffLine>>,
+    /// Commands to continue with.
+    pub questions: Vec<String>,
+}
+
+impl Document for DiffDocument {
+    const NAME: &'static str = "diff";
+    const COMMAND: &'static str = "diff";
+    type Row = NoRows;
+}
+
+/// An execution.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffSide {
+    /// The recording.
+    pub file: String,
+    /// How many blocks it executed.
+    pub length: u64,
+}
+
+/// How two executions ended, in the words of `ending` of `afterimage/info/1`; `null` if that is not recorded.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffEndings {
+    /// The first.
+    pub a: Option<String>,
+    /// The second.
+    pub b: Option<String>,
+}
+
+impl DiffEndings {
+    pub(crate) fn new(endings: Option<&[DiffEnding; 2]>) -> Option<Self> {
+        endings.map(|[a, b]| Self {
+            a: a.text.clone(),
+            b: b.text.clone(),
+        })
+    }
+}
+
+/// The first thing that two executions do differently.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffFirst {
+    /// Which execution of its operator it is, from 1.
+    pub number: u64,
+    /// What the first does; `null` if it has ended.
+    pub a: Option<StepRow>,
+    /// What the second does; `null` if it has ended.
+    pub b: Option<StepRow>,
+    /// If the host wrote other bytes to the same place, or read others there.
+    pub bytes: Option<DiffBytes>,
+    /// The calls that are open there, the innermost first.
+    pub calls: Vec<DiffCall>,
+}
+
+/// Bytes that differ.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffBytes {
+    /// Which of them differs first, from 0.
+    pub offset: u64,
+    /// From there on, of the first: at most 32.
+    pub a: Vec<u8>,
+    /// Of the second.
+    pub b: Vec<u8>,
+}
+
+impl From<&HostBytes> for DiffBytes {
+    fn from(bytes: &HostBytes) -> Self {
+        Self {
+            offset: bytes.offset,
+            a: bytes.a.clone(),
+            b: bytes.b.clone(),
+        }
+    }
+}
+
+/// A call that is open.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffCall {
+    /// The time of its block.
+    pub t: u64,
+    /// Where it is.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// The call: `@0x1f3`.
+    pub place: String,
+    /// Its line, as much of the path as is shown.
+    pub source: Option<Position>,
+}
+
+/// Where control parts.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffControl {
+    /// The time of the first block that differs.
+    pub t: u64,
+    /// Which execution of the operator that decided it is, from 1.
+    pub number: u64,
+    /// What the operators of the block before did differently, the last one being who decided.
+    pub decided: Vec<DiffDecided>,
+    /// That block of the first; `null` if it has ended.
+    pub a: Option<DiffBlock>,
+    /// That of the second; `null` if it has ended.
+    pub b: Option<DiffBlock>,
+    /// The calls that are open there, the innermost first.
+    pub calls: Vec<DiffCall>,
+}
+
+/// A step of both.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffDecided {
+    /// The first's.
+    pub a: StepRow,
+    /// The second's.
+    pub b: StepRow,
+}
+
+/// A block.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffBlock {
+    /// In which function.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// Which block of it.
+    pub block: u32,
+}
+
+/// A file descriptor to which other bytes were put out.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffOutput {
+    /// Which.
+    pub descriptor: u32,
+    /// The first byte that differs, from 0.
+    pub offset: u64,
+    /// The line that it is in, from 1.
+    pub line: u64,
+    /// The bytes of that line before it.
+    pub before: Vec<u8>,
+    /// What the first put out; `null` if nothing more.
+    pub a: Option<DiffWritten>,
+    /// What the second did.
+    pub b: Option<DiffWritten>,
+}
+
+/// What was put out.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffWritten {
+    /// The bytes, to the end of the line or of what was put out at once.
+    pub bytes: Vec<u8>,
+    /// The time of the call's block.
+    pub t: u64,
+    /// Where it is.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// The call: `@0x1f3`.
+    pub place: String,
+}
+
+/// A line.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffLine {
+    /// The file.
+    pub file: Option<String>,
+    /// Which line of it, from 1.
+    pub line: u32,
+    /// How often the first arrived at it.
+    pub a: u64,
+    /// How often the second did.
+    pub b: u64,
+}
 
 /// Writes how two executions differ, as one object.
 ///
@@ -22,116 +213,111 @@ pub fn diff_json(
     report: &DiffReport<'_>,
 ) -> Result<(), PresentError> {
     let scene = &scenes[0];
-    let step = |scene: &StepScene<'_>, step: &Option<Step>| match step {
-        Some(step) => entry(scene, step),
-        None => Ok(Json::Null),
+    let step = |scene: &StepScene<'_>, step: &Option<Step>| {
+        let step = step.as_ref();
+        step.map(|step| entry(scene, step)).transpose()
     };
-    let first = match &report.first {
-        None => Json::Null,
-        Some(first) => json!({
-            "number": first.number,
-            "a": step(scene, &first.difference.a)?,
-            "b": step(&scenes[1], &first.difference.b)?,
-            "bytes": first.difference.bytes.as_ref().map(|bytes| json!({
-                "offset": bytes.offset, "a": bytes.a, "b": bytes.b,
-            })),
-            "calls": calls(scene, &first.calls)?,
-        }),
-    };
+    let first = report.first.as_ref().map(|first| {
+        Ok::<_, PresentError>(DiffFirst {
+            number: first.number,
+            a: step(scene, &first.difference.a)?,
+            b: step(&scenes[1], &first.difference.b)?,
+            bytes: first.difference.bytes.as_ref().map(DiffBytes::from),
+            calls: calls(scene, &first.calls)?,
+        })
+    });
     let block = |scene: &StepScene<'_>, block: Option<(FuncId, BlockId)>| {
-        block.map(|(function, block)| {
-            json!({
-                "function": function.as_u32(),
-                "name": scene.names.function(function),
-                "block": block.as_u32(),
-            })
+        block.map(|(function, block)| DiffBlock {
+            function: InFunction::new(scene.names, function),
+            block: block.as_u32(),
         })
     };
-    let control = match &report.parting {
-        None => Json::Null,
-        Some(parting) => {
-            let mut decided = Vec::new();
-            for (a, b) in &parting.decided {
-                decided.push(json!({ "a": entry(scene, a)?, "b": entry(&scenes[1], b)? }));
-            }
-            json!({
-                "t": parting.parting.time,
-                "number": parting.number,
-                "decided": decided,
-                "a": block(scene, parting.parting.a),
-                "b": block(&scenes[1], parting.parting.b),
-                "calls": calls(scene, &parting.calls)?,
-            })
-        }
-    };
-    let mut outputs = Vec::new();
-    for OutputPlaces {
-        difference: output, ..
-    } in &report.outputs
-    {
-        outputs.push(json!({
-            "descriptor": output.descriptor,
-            "offset": output.offset,
-            "line": output.line,
-            "before": output.before,
-            "a": written(scene, output.a.as_ref())?,
-            "b": written(&scenes[1], output.b.as_ref())?,
-        }));
-    }
-    let files = scene.source.files();
-    let lines = report.lines.as_ref().map(|lines| {
-        let lines = lines.iter().map(|row| {
-            json!({
-                "file": files.get(row.line.file.0 as usize),
-                "line": row.line.number,
-                "a": row.counts[0],
-                "b": row.counts[1],
+    let control = report.parting.as_ref().map(|parting| {
+        let decided = parting.decided.iter().map(|(a, b)| {
+            Ok(DiffDecided {
+                a: entry(scene, a)?,
+                b: entry(&scenes[1], b)?,
             })
         });
-        lines.collect::<Vec<_>>()
+        Ok::<_, PresentError>(DiffControl {
+            t: parting.parting.time,
+            number: parting.number,
+            decided: decided.collect::<Result<_, PresentError>>()?,
+            a: block(scene, parting.parting.a),
+            b: block(&scenes[1], parting.parting.b),
+            calls: calls(scene, &parting.calls)?,
+        })
     });
-    let whole = json!({
-        "schema": "afterimage/diff/1",
-        "a": { "file": report.names[0], "length": report.lengths[0] },
-        "b": { "file": report.names[1], "length": report.lengths[1] },
-        "alike": report.alike.as_ref().map(|alike| alike_json(scenes, alike)).transpose()?,
-        "same": report.first.is_none() && report.endings.is_none(),
-        "endings": endings_json(report.endings.as_ref()),
-        "first": first,
-        "control": control,
-        "outputs": outputs,
-        "lines": lines,
-        "questions": report.questions(scenes)?,
+    let outputs = report.outputs.iter().map(|places| {
+        let OutputPlaces {
+            difference: output, ..
+        } = places;
+        Ok(DiffOutput {
+            descriptor: output.descriptor,
+            offset: output.offset,
+            line: output.line,
+            before: output.before.clone(),
+            a: written(scene, output.a.as_ref())?,
+            b: written(&scenes[1], output.b.as_ref())?,
+        })
     });
-    writeln!(out, "{whole}")?;
-    Ok(())
-}
-
-fn calls(scene: &StepScene<'_>, calls: &[CallPlace]) -> Result<Vec<Json>, PresentError> {
-    let mut all = Vec::new();
-    for call in calls {
-        let spot = Spot::of(scene, call.function, Some(call.op))?;
-        all.push(json!({
-            "t": call.time,
-            "function": call.function.as_u32(),
-            "name": scene.names.function(call.function),
-            "place": spot.place,
-            "source": spot.source.map(|(file, line)| json!({ "file": file, "line": line })),
-        }));
-    }
-    Ok(all)
-}
-
-fn written(scene: &StepScene<'_>, written: Option<&Written>) -> Result<Json, PresentError> {
-    let Some(written) = written else {
-        return Ok(Json::Null);
+    let files = scene.source.files();
+    let lines = report.lines.as_ref().map(|lines| {
+        let lines = lines.iter().map(|row| DiffLine {
+            file: files.get(row.line.file.0 as usize).cloned(),
+            line: row.line.number,
+            a: row.counts[0],
+            b: row.counts[1],
+        });
+        lines.collect()
+    });
+    let side = |at: usize| DiffSide {
+        file: report.names[at].to_owned(),
+        length: report.lengths[at],
     };
-    let spot = Spot::of(scene, written.function, Some(written.op))?;
-    Ok(json!({
-        "bytes": written.bytes,
-        "t": written.time,
-        "function": written.function.as_u32(),
-        "name": scene.names.function(written.function),
-        "place": spot.place,
-    }))
+    let alike = report.alike.as_ref();
+    let document = DiffDocument {
+        a: side(0),
+        b: side(1),
+        alike: alike
+            .map(|alike| alike_document(scenes, alike))
+            .transpose()?,
+        same: report.first.is_none() && report.endings.is_none(),
+        endings: DiffEndings::new(report.endings.as_ref()),
+        first: first.transpose()?,
+        control: control.transpose()?,
+        outputs: outputs.collect::<Result<_, PresentError>>()?,
+        lines,
+        questions: report.questions(scenes)?,
+    };
+    begin(out, &document)
+}
+
+fn calls(scene: &StepScene<'_>, calls: &[CallPlace]) -> Result<Vec<DiffCall>, PresentError> {
+    let one = |call: &CallPlace| {
+        let spot = Spot::of(scene, call.function, Some(call.op))?;
+        Ok(DiffCall {
+            t: call.time,
+            function: InFunction::new(scene.names, call.function),
+            place: spot.place,
+            source: spot.source.map(|(file, line)| Position::line(&file, line)),
+        })
+    };
+    calls.iter().map(one).collect()
+}
+
+fn written(
+    scene: &StepScene<'_>,
+    written: Option<&Written>,
+) -> Result<Option<DiffWritten>, PresentError> {
+    let one = |written: &Written| {
+        let spot = Spot::of(scene, written.function, Some(written.op))?;
+        Ok(DiffWritten {
+            bytes: written.bytes.clone(),
+            t: written.time,
+            function: InFunction::new(scene.names, written.function),
+            place: spot.place,
+        })
+    };
+    written.map(one).transpose()
 }

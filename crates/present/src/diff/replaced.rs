@@ -4,12 +4,14 @@ use std::io::Write;
 
 use afterimage_analyses::diff::{Effect, Otherwise};
 use afterimage_replay::steps::{Trap, Value};
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{AlikeReport, DiffReport, ReplacedReport, Spot, command, ended};
 use crate::PresentError;
+use crate::document::objects::{InFunction, Position, TypedValue};
 use crate::number::{counted, grouped};
-use crate::steps::{StepScene, value_json};
+use crate::steps::StepScene;
 use crate::table::{Paint, plain};
 use crate::value::value_text;
 
@@ -195,49 +197,133 @@ impl DiffReport<'_> {
     }
 }
 
-/// What two programs that are alike do not have in common, as JSON.
-pub(super) fn alike_json(
+/// What two programs that are alike do not have in common.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AlikeDocument {
+    /// The operators that are others.
+    pub replaced: Vec<DiffReplaced>,
+    /// The data segments that hold other bytes.
+    pub data: Vec<DiffData>,
+}
+
+/// An operator that is another one.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffReplaced {
+    /// Where it is.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// What it is in the first program.
+    pub a: DiffOperator,
+    /// What it is in the second one.
+    pub b: DiffOperator,
+    /// In how many executions of `b` the operator of `a` would have given something else of the same operands; `null` if that is not computed: it is for constants and for what computes from its operands alone.
+    pub otherwise: Option<u64>,
+    /// The first of these.
+    pub first: Option<DiffOtherwise>,
+}
+
+/// An operator that is another one in the other program.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffOperator {
+    /// Its text.
+    pub operator: String,
+    /// Where it is: `@0x1f3`.
+    pub place: String,
+    /// Its line, as much of the path as is shown.
+    pub source: Option<Position>,
+    /// How often it was executed.
+    pub executed: u64,
+}
+
+/// An execution in which another operator would have given something else.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffOtherwise {
+    /// Which, from 1.
+    pub number: u64,
+    /// The time of its block.
+    pub t: u64,
+    /// The operands.
+    pub operands: Vec<TypedValue>,
+    /// What the operator of `a` gives.
+    pub a: DiffGiven,
+    /// What the operator of `b` gives.
+    pub b: DiffGiven,
+}
+
+/// What an operator gives.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum DiffGiven {
+    /// A value.
+    Value(TypedValue),
+    /// It traps.
+    Trap {
+        /// Why.
+        trap: String,
+    },
+}
+
+impl From<&Result<Value, Trap>> for DiffGiven {
+    fn from(given: &Result<Value, Trap>) -> Self {
+        match given {
+            Ok(value) => Self::Value(value.into()),
+            Err(trap) => Self::Trap {
+                trap: trap.to_string(),
+            },
+        }
+    }
+}
+
+/// A data segment that holds other bytes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffData {
+    /// Which.
+    pub segment: u32,
+    /// The first byte that differs, from 0.
+    pub offset: u64,
+    /// How many differ.
+    pub bytes: u64,
+}
+
+pub(super) fn alike_document(
     scenes: &[StepScene<'_>; 2],
     alike: &AlikeReport,
-) -> Result<Json, PresentError> {
+) -> Result<AlikeDocument, PresentError> {
     let mut replaced = Vec::new();
     for one in alike.ranked() {
         let spots = [spot(&scenes[0], one)?, spot(&scenes[1], one)?];
         let side = |at: usize| {
             let Spot { place, source, .. } = &spots[at];
-            json!({
-                "operator": one.texts[at],
-                "place": place,
-                "source": source.as_ref().map(|(file, line)| json!({ "file": file, "line": line })),
-                "executed": one.effects[at].executed,
-            })
+            let source = source.as_ref();
+            DiffOperator {
+                operator: one.texts[at].clone(),
+                place: place.clone(),
+                source: source.map(|(file, line)| Position::line(file, *line)),
+                executed: one.effects[at].executed,
+            }
         };
         let now = &one.effects[1];
-        replaced.push(json!({
-            "function": one.at.function.as_u32(),
-            "name": scenes[1].names.function(one.at.function),
-            "a": side(0),
-            "b": side(1),
-            "otherwise": now.otherwise,
-            "first": now.first.as_ref().map(|first| json!({
-                "number": first.number,
-                "t": first.time,
-                "operands": first.operands.iter().map(value_json).collect::<Vec<_>>(),
-                "a": given_json(&first.other),
-                "b": given_json(&first.gave),
-            })),
-        }));
+        replaced.push(DiffReplaced {
+            function: InFunction::new(scenes[1].names, one.at.function),
+            a: side(0),
+            b: side(1),
+            otherwise: now.otherwise,
+            first: now.first.as_ref().map(|first| DiffOtherwise {
+                number: first.number,
+                t: first.time,
+                operands: first.operands.iter().map(TypedValue::from).collect(),
+                a: (&first.other).into(),
+                b: (&first.gave).into(),
+            }),
+        });
     }
-    let data = alike
-        .data
-        .iter()
-        .map(|data| json!({ "segment": data.segment, "offset": data.first, "bytes": data.bytes }));
-    Ok(json!({ "replaced": replaced, "data": data.collect::<Vec<_>>() }))
-}
-
-fn given_json(given: &Result<Value, Trap>) -> Json {
-    match given {
-        Ok(value) => value_json(value),
-        Err(trap) => json!({ "trap": trap.to_string() }),
-    }
+    let data = alike.data.iter().map(|data| DiffData {
+        segment: data.segment,
+        offset: data.first,
+        bytes: data.bytes,
+    });
+    Ok(AlikeDocument {
+        replaced,
+        data: data.collect(),
+    })
 }

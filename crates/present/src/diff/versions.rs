@@ -4,12 +4,17 @@ use std::io::Write;
 
 use afterimage_analyses::diff::{OutputDifference, Outputs};
 use afterimage_analyses::matching::Suspect;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::json::DiffEndings;
 use super::text::put_out;
-use super::{asked_of_output, command, ended, endings_json};
+use super::{asked_of_output, command, ended};
 use crate::PresentError;
-use crate::matching::{MatchReport, ROWS, Told, divergences_json, diverging, more, unlike};
+use crate::document::{Document, NoRows, begin};
+use crate::matching::{
+    MatchDivergence, MatchReport, MatchStatement, ROWS, Told, divergences, diverging, more, unlike,
+};
 use crate::number::{counted, grouped};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 
@@ -169,6 +174,74 @@ pub fn versions_questions(
     Ok(questions)
 }
 
+/// Executions of two versions of a program compared.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VersionsDocument {
+    /// The recording of the first version.
+    pub a: String,
+    /// That of the second one.
+    pub b: String,
+    /// How many statements `b` executed.
+    pub statements: usize,
+    /// How many of them correspond to one of `a`.
+    pub matched: usize,
+    /// How they ended, if one did otherwise than the other.
+    pub endings: Option<DiffEndings>,
+    /// The file descriptors to which other bytes were put out with `fd_write`.
+    pub outputs: Vec<VersionsOutput>,
+    /// Statements that correspond and gave other values. Those that `computed` come first, then by time.
+    pub divergences: Vec<MatchDivergence>,
+    /// Other operators in functions that have the same ones otherwise, and computations that take what corresponds and is the same at first, and give in their first execution what none of their matches gave, as do at least three statements after them. Those that replace something come first, then those with most after them.
+    pub suspects: Vec<VersionsSuspect>,
+    /// Commands to continue with.
+    pub questions: Vec<String>,
+}
+
+impl Document for VersionsDocument {
+    const NAME: &'static str = "versions";
+    const COMMAND: &'static str = "diff";
+    type Row = NoRows;
+}
+
+/// A file descriptor to which other bytes were put out.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VersionsOutput {
+    /// Which.
+    pub descriptor: u32,
+    /// The first byte that differs, from 0.
+    pub offset: u64,
+    /// The line that it is in, from 1.
+    pub line: u64,
+    /// The bytes of that line before it.
+    pub before: Vec<u8>,
+    /// What the first put out; `null` if nothing more.
+    pub a: Option<VersionsWritten>,
+    /// What the second did.
+    pub b: Option<VersionsWritten>,
+}
+
+/// What was put out.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VersionsWritten {
+    /// The bytes, to the end of the line or of what was put out at once.
+    pub bytes: Vec<u8>,
+    /// The time of the call's block.
+    pub t: u64,
+}
+
+/// A statement that may be to blame.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VersionsSuspect {
+    /// Which.
+    pub b: MatchStatement,
+    /// When it was executed first.
+    pub t: u64,
+    /// The statement of `a` in its place, where the function has the same operators otherwise.
+    pub replaces: Option<MatchStatement>,
+    /// How many statements after it, of the 256 nearest, certainly correspond and are wrong from the first execution on, too.
+    pub wrong: usize,
+}
+
 /// Writes how two versions differ, as one object.
 ///
 /// # Errors
@@ -180,42 +253,41 @@ pub fn versions_json(
     outputs: &[OutputDifference],
 ) -> Result<(), PresentError> {
     let questions = versions_questions(report, suspects, outputs)?;
-    let outputs = outputs.iter().map(|output| {
-        let bytes = |written: &Option<afterimage_analyses::diff::Written>| {
-            let written = written.as_ref();
-            written.map(|written| json!({ "bytes": written.bytes, "t": written.time }))
-        };
-        json!({
-            "descriptor": output.descriptor,
-            "offset": output.offset,
-            "line": output.line,
-            "before": output.before,
-            "a": bytes(&output.a),
-            "b": bytes(&output.b),
+    let written = |written: &Option<afterimage_analyses::diff::Written>| {
+        let written = written.as_ref();
+        written.map(|written| VersionsWritten {
+            bytes: written.bytes.clone(),
+            t: written.time,
+        })
+    };
+    let outputs = outputs.iter().map(|output| VersionsOutput {
+        descriptor: output.descriptor,
+        offset: output.offset,
+        line: output.line,
+        before: output.before.clone(),
+        a: written(&output.a),
+        b: written(&output.b),
+    });
+    let suspects = suspects.iter().map(|suspect| {
+        let replaces = suspect.replaces.map(|a| report.a.tell(a)).transpose()?;
+        Ok(VersionsSuspect {
+            b: report.b.tell(suspect.b)?.document(),
+            t: suspect.time,
+            replaces: replaces.map(|a| a.document()),
+            wrong: suspect.wrong,
         })
     });
-    let outputs: Vec<_> = outputs.collect();
-    let divergences = divergences_json(report)?;
-    let listed = suspects.iter().map(|suspect| {
-        let replaces = suspect.replaces.map(|a| report.a.tell(a)).transpose()?;
-        let replaces = replaces.map(|a| a.json());
-        let b = report.b.tell(suspect.b)?.json();
-        Ok(json!({ "b": b, "t": suspect.time, "replaces": replaces, "wrong": suspect.wrong }))
-    });
-    let listed = listed.collect::<Result<Vec<_>, PresentError>>()?;
     let found = &report.matching.of_b;
-    let whole = json!({
-        "schema": "afterimage/versions/1",
-        "a": report.a.name,
-        "b": report.b.name,
-        "statements": found.len(),
-        "matched": found.iter().flatten().count(),
-        "endings": endings_json(report.endings),
-        "outputs": outputs,
-        "divergences": divergences,
-        "suspects": listed,
-        "questions": questions,
-    });
-    writeln!(out, "{whole}")?;
-    Ok(())
+    let document = VersionsDocument {
+        a: report.a.name.to_owned(),
+        b: report.b.name.to_owned(),
+        statements: found.len(),
+        matched: found.iter().flatten().count(),
+        endings: DiffEndings::new(report.endings),
+        outputs: outputs.collect(),
+        divergences: divergences(report)?,
+        suspects: suspects.collect::<Result<_, PresentError>>()?,
+        questions,
+    };
+    begin(out, &document)
 }

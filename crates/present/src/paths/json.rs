@@ -1,14 +1,16 @@
-//! As JSON. docs/JSON.md describes every field.
+//! As JSON.
 
 use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_replay::paths::{HotPaths, Link, Occurrences, Series, TraceCounts, Traces};
-use serde::Serialize;
-use serde::ser::{SerializeSeq, Serializer};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use super::PathNames;
 use crate::PresentError;
+use crate::document::objects::{Function, Position};
+use crate::document::{Document, Lazy, NoRows, begin};
 
 /// What is written.
 #[derive(Clone, Copy)]
@@ -33,101 +35,121 @@ pub fn paths_json(
     names: PathNames<'_>,
 ) -> Result<(), PresentError> {
     match what {
-        PathsJson::Counts(counts) => counts_json(out, counts, names)?,
-        PathsJson::Traces(traces, top) => traces_json(out, traces, top, names)?,
-        PathsJson::Hot(hot) => hot_json(out, hot, names)?,
-        PathsJson::Found(found) => found_json(out, found, names)?,
+        PathsJson::Counts(counts) => counts_json(out, counts, names),
+        PathsJson::Traces(traces, top) => traces_json(out, traces, top, names),
+        PathsJson::Hot(hot) => hot_json(out, hot, names),
+        PathsJson::Found(found) => found_json(out, found, names),
     }
-    writeln!(out)?;
-    Ok(())
 }
 
-#[derive(Serialize)]
-struct Document<'a, T: Serialize, R: Serialize> {
-    schema: &'static str,
-    of: &'static str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    left_out: &'a str,
-    totals: T,
-    available: u64,
-    complete: bool,
-    rows: R,
+/// The different ways through functions: path traces, hot paths, and where a sequence of blocks occurs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PathsDocument<R = Vec<PathsRow>> {
+    /// What has a row: `functions`, `traces`, `hot` or `occurrences`.
+    pub of: &'static str,
+    /// What the path lacks, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub left_out: String,
+    /// The sums.
+    pub totals: PathsTotals,
+    /// How many rows there would be without `--top`.
+    pub available: u64,
+    /// Whether `rows` holds all of them.
+    pub complete: bool,
+    /// The rows.
+    pub rows: R,
 }
 
-fn document<T: Serialize, R: Serialize>(
+impl<R: Serialize> Document for PathsDocument<R> {
+    const NAME: &'static str = "paths";
+    const COMMAND: &'static str = "paths";
+    type Row = NoRows;
+}
+
+/// The sums, as `of` says.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PathsTotals {
+    /// Of `functions` and `traces`.
+    Counts(PathsCounts),
+    /// Of `hot`.
+    Hot(HotTotals),
+    /// Of `occurrences`.
+    Found(FoundTotals),
+}
+
+/// A row, as `of` says.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PathsRow<B = Vec<u32>> {
+    /// Of `functions`.
+    Counts(PathsCounts),
+    /// Of `traces`.
+    Trace(TraceOfPath<B>),
+    /// Of `hot`.
+    Hot(HotRow),
+    /// Of `occurrences`.
+    Found(FoundRow),
+}
+
+fn document<B: Serialize>(
     out: &mut dyn Write,
     names: PathNames<'_>,
     of: &'static str,
-    totals: T,
+    totals: PathsTotals,
     (available, shown): (u64, usize),
-    rows: R,
-) -> serde_json::Result<()> {
-    let document = Document {
-        schema: "afterimage/paths/1",
+    rows: impl Iterator<Item = PathsRow<B>> + Clone,
+) -> Result<(), PresentError> {
+    let document = PathsDocument {
         of,
-        left_out: names.left_out,
+        left_out: names.left_out.to_owned(),
         totals,
         available,
         complete: shown as u64 == available,
-        rows,
+        rows: Lazy(rows),
     };
-    serde_json::to_writer(out, &document)
+    begin(out, &document)
 }
 
-/// Rows that are made when they are written.
-struct Rows<I>(I);
-
-impl<I: Iterator<Item: Serialize> + Clone> Serialize for Rows<I> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(None)?;
-        self.0
-            .clone()
-            .try_for_each(|row| list.serialize_element(&row))?;
-        list.end()
-    }
-}
-
-#[derive(Serialize)]
-struct FunctionObject<'a> {
-    index: u32,
-    name: &'a str,
-}
-
-fn function<'a>(names: PathNames<'a>, function: FuncId) -> FunctionObject<'a> {
-    FunctionObject {
-        index: function.as_u32(),
-        name: names.names.function(function),
-    }
+fn function(names: PathNames<'_>, function: FuncId) -> Function {
+    Function::new(names.names, function)
 }
 
 fn numbers(blocks: &[BlockId]) -> Vec<u32> {
     blocks.iter().map(|block| block.as_u32()).collect()
 }
 
-#[derive(Serialize)]
-struct Counts<'a> {
+/// How many calls and path traces there are: of the function, or of all.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PathsCounts {
+    /// The function; of a row, and with `--function`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    function: Option<FunctionObject<'a>>,
+    pub function: Option<Function>,
+    /// How many functions were called; of the sums of `functions`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    functions: Option<u64>,
-    calls: u64,
-    /// `None`: something of the function was left out.
-    traces: Option<u64>,
-    blocks: u64,
-    open: u64,
-    /// Of one function only.
+    pub functions: Option<u64>,
+    /// How many calls there were.
+    pub calls: u64,
+    /// How many unique path traces these took; `null` if blocks of the function were left out when the path was built.
+    pub traces: Option<u64>,
+    /// How many blocks they executed themselves.
+    pub blocks: u64,
+    /// How many calls had not returned at the end.
+    pub open: u64,
+    /// How many different compacted sequences there are; of the sums of `traces`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sequences: Option<usize>,
+    pub sequences: Option<usize>,
+    /// How many different dictionaries; of the sums of `traces`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    dictionaries: Option<usize>,
+    pub dictionaries: Option<usize>,
 }
 
 fn counts_json(
     out: &mut dyn Write,
     counts: &TraceCounts,
     names: PathNames<'_>,
-) -> serde_json::Result<()> {
-    let totals = Counts {
+) -> Result<(), PresentError> {
+    let totals = PathsCounts {
         function: None,
         functions: Some(counts.functions),
         calls: counts.calls,
@@ -137,7 +159,7 @@ fn counts_json(
         sequences: None,
         dictionaries: None,
     };
-    let rows = counts.rows.iter().map(|row| Counts {
+    let rows = counts.rows.iter().map(|row| PathsCounts {
         function: Some(function(names, row.function)),
         functions: None,
         calls: row.calls,
@@ -148,21 +170,39 @@ fn counts_json(
         dictionaries: None,
     });
     let available = (counts.functions, counts.rows.len());
-    document(out, names, "functions", totals, available, Rows(rows))
+    let rows = rows.map(PathsRow::<()>::Counts);
+    document(
+        out,
+        names,
+        "functions",
+        PathsTotals::Counts(totals),
+        available,
+        rows,
+    )
 }
 
-#[derive(Serialize)]
-struct TraceRow<'a> {
-    trace: usize,
-    calls: u64,
-    open: u64,
-    length: u64,
-    steps: u64,
-    blocks: BlockList<'a>,
-    dictionary: Vec<Vec<u32>>,
-    timestamps: Vec<Stamped>,
+/// A unique path trace; those that most calls took come first.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TraceOfPath<B = Vec<u32>> {
+    /// Its number, from 1.
+    pub trace: usize,
+    /// How many calls took it.
+    pub calls: u64,
+    /// How many of them had not returned at the end.
+    pub open: u64,
+    /// How many blocks it has.
+    pub length: u64,
+    /// How many dynamic basic blocks the compacted sequence has.
+    pub steps: u64,
+    /// The blocks.
+    pub blocks: B,
+    /// The chains that its dynamic basic blocks stand for, by their first blocks; others stand for themselves.
+    pub dictionary: Vec<Vec<u32>>,
+    /// When each of its dynamic basic blocks is executed.
+    pub timestamps: Vec<Stamped>,
 }
 
+/// The blocks of a trace, which are made when they are written.
 struct BlockList<'a>(&'a Traces, usize);
 
 impl Serialize for BlockList<'_> {
@@ -172,10 +212,13 @@ impl Serialize for BlockList<'_> {
     }
 }
 
-#[derive(Serialize)]
-struct Stamped {
-    block: u32,
-    at: Vec<Vec<u64>>,
+/// When a dynamic basic block is executed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Stamped {
+    /// Its first block.
+    pub block: u32,
+    /// The steps, as series `[l]`, `[l, h]` or `[l, h, s]`.
+    pub at: Vec<Vec<u64>>,
 }
 
 /// The entries of a series: `[l]`, `[l, h]` or `[l, h, s]`.
@@ -191,9 +234,9 @@ fn traces_json(
     traces: &Traces,
     top: Option<usize>,
     names: PathNames<'_>,
-) -> serde_json::Result<()> {
+) -> Result<(), PresentError> {
     let compacted = &traces.compacted;
-    let totals = Counts {
+    let totals = PathsCounts {
         function: Some(function(names, compacted.function)),
         functions: None,
         calls: traces.calls,
@@ -207,7 +250,7 @@ fn traces_json(
     let rows = (0..shown).map(|number| {
         let path = compacted.paths[number];
         let (steps, dictionary) = compacted.parts(number);
-        TraceRow {
+        PathsRow::Trace(TraceOfPath {
             trace: number + 1,
             calls: path.calls,
             open: path.unfinished,
@@ -222,110 +265,128 @@ fn traces_json(
                     at: entries(&series),
                 })
                 .collect(),
-        }
+        })
     });
     let available = (traces.len() as u64, shown);
-    document(out, names, "traces", totals, available, Rows(rows))
+    document(
+        out,
+        names,
+        "traces",
+        PathsTotals::Counts(totals),
+        available,
+        rows,
+    )
 }
 
-#[derive(Serialize)]
-struct HotTotals {
-    paths: u64,
-    executions: u64,
-    blocks: u64,
-    instructions: u64,
+/// Sums over all paths.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HotTotals {
+    /// How many paths there are.
+    pub paths: u64,
+    /// How often they were executed.
+    pub executions: u64,
+    /// How many blocks.
+    pub blocks: u64,
+    /// How many instructions.
+    pub instructions: u64,
 }
 
-#[derive(Serialize)]
-struct HotRow<'a> {
-    node: u32,
-    function: FunctionObject<'a>,
-    blocks: Vec<u32>,
-    calls: bool,
-    next: Option<u32>,
-    count: u64,
-    executed_blocks: u64,
-    instructions: u64,
-    lines: Vec<LineObject<'a>>,
+/// A path.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HotRow {
+    /// Its number.
+    pub node: u32,
+    /// In which function.
+    pub function: Function,
+    /// Its blocks.
+    pub blocks: Vec<u32>,
+    /// Whether it ends with a call.
+    pub calls: bool,
+    /// The block with which its call goes on.
+    pub next: Option<u32>,
+    /// How often it was executed.
+    pub count: u64,
+    /// How many blocks that makes.
+    pub executed_blocks: u64,
+    /// How many instructions.
+    pub instructions: u64,
+    /// Its source lines.
+    pub lines: Vec<Position>,
 }
 
-#[derive(Serialize)]
-struct LineObject<'a> {
-    file: &'a str,
-    line: u32,
-}
-
-fn hot_json(out: &mut dyn Write, hot: &HotPaths, names: PathNames<'_>) -> serde_json::Result<()> {
+fn hot_json(out: &mut dyn Write, hot: &HotPaths, names: PathNames<'_>) -> Result<(), PresentError> {
     let totals = HotTotals {
         paths: hot.paths,
         executions: hot.executions,
         blocks: hot.blocks,
         instructions: hot.instructions,
     };
-    let rows = hot.rows.iter().map(|row| HotRow {
-        node: row.node.as_u32(),
-        function: function(names, row.function),
-        blocks: numbers(&row.blocks),
-        calls: row.then.calls,
-        next: row.then.next.map(|next| next.as_u32()),
-        count: row.count,
-        executed_blocks: row.executed,
-        instructions: row.instructions,
-        lines: row
-            .lines
-            .iter()
-            .filter_map(|line| {
-                let file = names.source.files().get(line.file.0 as usize)?;
-                Some(LineObject {
-                    file,
-                    line: line.number,
-                })
-            })
-            .collect(),
+    let rows = hot.rows.iter().map(|row| {
+        let lines = row.lines.iter().filter_map(|line| {
+            let file = names.source.files().get(line.file.0 as usize)?;
+            Some(Position::line(file, line.number))
+        });
+        PathsRow::<()>::Hot(HotRow {
+            node: row.node.as_u32(),
+            function: function(names, row.function),
+            blocks: numbers(&row.blocks),
+            calls: row.then.calls,
+            next: row.then.next.map(|next| next.as_u32()),
+            count: row.count,
+            executed_blocks: row.executed,
+            instructions: row.instructions,
+            lines: lines.collect(),
+        })
     });
-    document(
-        out,
-        names,
-        "hot",
-        totals,
-        (hot.paths, hot.rows.len()),
-        Rows(rows),
-    )
+    let available = (hot.paths, hot.rows.len());
+    document(out, names, "hot", PathsTotals::Hot(totals), available, rows)
 }
 
-#[derive(Serialize)]
-struct FoundTotals<'a> {
-    pattern: Vec<PartObject<'a>>,
-    count: u64,
-    calls: u64,
+/// What was looked for.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FoundTotals {
+    /// Its parts.
+    pub pattern: Vec<FoundPart>,
+    /// How often it occurs.
+    pub count: u64,
+    /// How many calls of the first function there were.
+    pub calls: u64,
 }
 
-#[derive(Serialize)]
-struct PartObject<'a> {
-    function: FunctionObject<'a>,
-    blocks: Vec<u32>,
-    /// It follows a return, not a call; absent if not.
+/// Blocks of one function that follow each other.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FoundPart {
+    /// Of which function.
+    pub function: Function,
+    /// Which.
+    pub blocks: Vec<u32>,
+    /// There, and `true`, if it follows a return instead of a call.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    returned: bool,
+    pub returned: bool,
 }
 
-#[derive(Serialize)]
-struct FoundRow {
-    from: u64,
-    to: u64,
-    call: u64,
-    entered: u64,
+/// An occurrence.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FoundRow {
+    /// The time of its first block.
+    pub from: u64,
+    /// The time of its last block.
+    pub to: u64,
+    /// In which call of the first function it is, from 1.
+    pub call: u64,
+    /// The time of that call's first block.
+    pub entered: u64,
 }
 
 fn found_json(
     out: &mut dyn Write,
     found: &Occurrences,
     names: PathNames<'_>,
-) -> serde_json::Result<()> {
+) -> Result<(), PresentError> {
     let parts = found.pattern.parts().iter();
     let totals = FoundTotals {
         pattern: parts
-            .map(|part| PartObject {
+            .map(|part| FoundPart {
                 function: function(names, part.function),
                 blocks: numbers(&part.blocks),
                 returned: part.link == Link::Return,
@@ -334,18 +395,21 @@ fn found_json(
         count: found.count,
         calls: found.calls,
     };
-    let rows = found.first.iter().map(|occurrence| FoundRow {
-        from: occurrence.at.first,
-        to: occurrence.at.last,
-        call: occurrence.call,
-        entered: occurrence.at.entered,
+    let rows = found.first.iter().map(|occurrence| {
+        PathsRow::<()>::Found(FoundRow {
+            from: occurrence.at.first,
+            to: occurrence.at.last,
+            call: occurrence.call,
+            entered: occurrence.at.entered,
+        })
     });
+    let available = (found.count, found.first.len());
     document(
         out,
         names,
         "occurrences",
-        totals,
-        (found.count, found.first.len()),
-        Rows(rows),
+        PathsTotals::Found(totals),
+        available,
+        rows,
     )
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::{RedundancyReport, RedundancyScene};
 use crate::PresentError;
 use crate::addresses::Shown;
-use crate::csv::quoted;
+use crate::csv::Csv;
 
 /// Writes redundant operators as comma-separated values: a row for each, with its first source.
 ///
@@ -16,20 +16,18 @@ pub fn redundancy_csv(
     scene: &RedundancyScene<'_>,
     report: &RedundancyReport,
 ) -> Result<(), PresentError> {
-    write!(
-        out,
-        "function,name,offset,operator,file,line,executions,redundant,same_call,by_path,source_function,source_offset,source_operator,source_times\r\n"
-    )?;
+    let header = "function,name,offset,operator,file,line,executions,redundant,same_call,by_path,source_function,source_offset,source_operator,source_times";
+    let mut table = Csv::new(out, header)?;
     let steps = &scene.steps;
     for operator in &report.operators {
         let shown = Shown::of(steps, operator.site)?;
         let (file, line) = shown.file_and_line(steps);
         let mut fields = vec![
             operator.site.function.as_u32().to_string(),
-            quoted(steps.names.function(operator.site.function)).into_owned(),
+            steps.names.function(operator.site.function).to_owned(),
             shown.offset.0.to_string(),
             shown.name,
-            quoted(&file).into_owned(),
+            file,
             line,
             operator.executions.to_string(),
             operator.redundant.to_string(),
@@ -50,7 +48,7 @@ pub fn redundancy_csv(
             }
             None => fields.extend(std::iter::repeat_n(String::new(), 4)),
         }
-        write!(out, "{}\r\n", fields.join(","))?;
+        table.row(&Vec::from_iter(fields.iter().map(|field| field as _)))?;
     }
-    Ok(())
+    table.finish()
 }

@@ -2,12 +2,104 @@
 
 use std::io::Write;
 
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::ways::ways_json;
+use super::ways::{Way, ways_of};
 use super::{RedundancyOf, RedundancyReport, RedundancyScene};
 use crate::PresentError;
 use crate::addresses::Shown;
+use crate::document::objects::Instruction;
+use crate::document::{Document, NoRows, begin};
+
+/// Loads that read again what was available, or with `--expressions` operators that computed again what had been computed.
+///
+/// A load is redundant if an earlier load or store had covered all bytes that it read, none of which was written since. An expression is redundant if, when it was computed last in the same call, its operands had the same values; the operator that computed it then is the source.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RedundancyDocument {
+    /// How many different loads were executed, of the function with `--function`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loads: Option<u64>,
+    /// How many operators that only compute were executed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expressions: Option<u64>,
+    /// How often they were executed.
+    pub executions: u64,
+    /// How many of these executions were redundant.
+    pub redundant: u64,
+    /// For how many it was available since the load's own call began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_call: Option<u64>,
+    /// How many statements were executed in the whole run, of which moves and constants are none.
+    pub instructions: u64,
+    /// The operators, those with the most redundant executions first.
+    pub entries: Vec<RedundantOperator>,
+}
+
+impl Document for RedundancyDocument {
+    const NAME: &'static str = "redundancy";
+    const COMMAND: &'static str = "redundancy";
+    type Row = NoRows;
+}
+
+/// A load, or an operator that only computes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RedundantOperator {
+    /// Which.
+    #[serde(flatten)]
+    pub instruction: Instruction,
+    /// How often it was executed.
+    pub executions: u64,
+    /// How many of these executions were redundant.
+    pub redundant: u64,
+    /// For how many it was available since the load's own call began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_call: Option<u64>,
+    /// What the path alone tells; without `--exact-only`, of the first 20 or as many as `--top` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_path: Option<RedundancyByPath>,
+    /// From what it was available, the latest of several.
+    pub sources: Vec<RedundancySource>,
+    /// With `--paths`, how many ways there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub all_ways: Option<usize>,
+    /// With `--paths N`, the N most frequent ways by which the value came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ways: Option<Vec<Way>>,
+}
+
+/// What the path alone tells, without addresses. It never counts what `same_call` does not.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RedundancyByPath {
+    /// For how many executions.
+    pub redundant: u64,
+    /// How many queries were raised.
+    pub queries: u64,
+    /// From what it was available.
+    pub sources: Vec<RedundancyPathSource>,
+}
+
+/// From what a value was available by the path.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RedundancyPathSource {
+    /// What.
+    #[serde(flatten)]
+    pub instruction: Instruction,
+    /// How often.
+    pub times: u64,
+}
+
+/// From what a value was available.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RedundancySource {
+    /// What.
+    #[serde(flatten)]
+    pub instruction: Instruction,
+    /// Whether it is a store.
+    pub store: bool,
+    /// How often.
+    pub times: u64,
+}
 
 /// Writes redundant operators as JSON.
 ///
@@ -19,58 +111,47 @@ pub fn redundancy_json(
     report: &RedundancyReport,
 ) -> Result<(), PresentError> {
     let steps = &scene.steps;
+    let of_loads = report.of == RedundancyOf::Loads;
     let mut entries = Vec::new();
     for operator in &report.operators {
-        let mut entry = Shown::of(steps, operator.site)?.json(steps, operator.site);
-        entry["executions"] = json!(operator.executions);
-        entry["redundant"] = json!(operator.redundant);
-        if report.of == RedundancyOf::Loads {
-            entry["same_call"] = json!(operator.within);
-        }
-        if let Some(by_path) = report.path(operator) {
-            let sources = by_path.sources.iter();
-            let sources = sources.map(|&(site, times)| -> Result<Json, PresentError> {
-                let mut entry = Shown::of(steps, site)?.json(steps, site);
-                entry["times"] = json!(times);
-                Ok(entry)
+        let by_path = report.path(operator).map(|by_path| {
+            let sources = by_path.sources.iter().map(|&(site, times)| {
+                let instruction = Shown::at(steps, site)?;
+                Ok(RedundancyPathSource { instruction, times })
             });
-            entry["by_path"] = json!({
-                "redundant": by_path.redundant,
-                "queries": by_path.queries,
-                "sources": Json::Array(sources.collect::<Result<_, _>>()?),
-            });
-        }
-        let sources = operator
-            .sources
-            .iter()
-            .map(|source| -> Result<Json, PresentError> {
-                let mut entry = Shown::of(steps, source.site)?.json(steps, source.site);
-                entry["store"] = json!(source.is_store);
-                entry["times"] = json!(source.times);
-                Ok(entry)
-            });
-        entry["sources"] = Json::Array(sources.collect::<Result<_, _>>()?);
-        if report.ways > 0 {
-            entry["all_ways"] = json!(operator.ways.len());
-            entry["ways"] = ways_json(scene, operator, report.ways)?;
-        }
-        entries.push(entry);
+            Ok::<_, PresentError>(RedundancyByPath {
+                redundant: by_path.redundant,
+                queries: by_path.queries,
+                sources: sources.collect::<Result<_, PresentError>>()?,
+            })
+        });
+        let sources = operator.sources.iter().map(|source| {
+            Ok(RedundancySource {
+                instruction: Shown::at(steps, source.site)?,
+                store: source.is_store,
+                times: source.times,
+            })
+        });
+        let ways = (report.ways > 0).then(|| ways_of(scene, operator, report.ways));
+        entries.push(RedundantOperator {
+            instruction: Shown::at(steps, operator.site)?,
+            executions: operator.executions,
+            redundant: operator.redundant,
+            same_call: of_loads.then_some(operator.within),
+            by_path: by_path.transpose()?,
+            sources: sources.collect::<Result<_, PresentError>>()?,
+            all_ways: (report.ways > 0).then_some(operator.ways.len()),
+            ways: ways.transpose()?,
+        });
     }
-    let mut all = json!({
-        "schema": "afterimage/redundancy/1",
-        "executions": report.executions,
-        "redundant": report.redundant,
-        "instructions": report.instructions,
-        "entries": entries,
-    });
-    match report.of {
-        RedundancyOf::Loads => {
-            all["loads"] = json!(report.all);
-            all["same_call"] = json!(report.within);
-        }
-        RedundancyOf::Expressions => all["expressions"] = json!(report.all),
-    }
-    serde_json::to_writer(&mut *out, &all)?;
-    writeln!(out)?;
-    Ok(())
+    let document = RedundancyDocument {
+        loads: of_loads.then_some(report.all),
+        expressions: (!of_loads).then_some(report.all),
+        executions: report.executions,
+        redundant: report.redundant,
+        same_call: of_loads.then_some(report.within),
+        instructions: report.instructions,
+        entries,
+    };
+    begin(out, &document)
 }

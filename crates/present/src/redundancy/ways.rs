@@ -7,12 +7,14 @@ use afterimage_analyses::redundancy::{InPath, OperatorRedundancy};
 use afterimage_ids::{EntityRef, NodeId};
 use afterimage_profile::Line;
 use afterimage_program::Location;
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::text::from;
 use super::{RedundancyReport, RedundancyScene};
 use crate::PresentError;
 use crate::addresses::Shown;
+use crate::document::objects::{Instruction, Position};
 use crate::number::{counted, grouped, percent};
 use crate::paths::{path_blocks, path_lines};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
@@ -140,43 +142,79 @@ fn lines(scene: &RedundancyScene<'_>, path: NodeId) -> Result<Vec<Line>, Present
     Ok(lines.into_iter().collect())
 }
 
+/// A way by which a value came.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Way {
+    /// How often it came that way.
+    pub times: u64,
+    /// Whether both were in the same execution of the path.
+    pub same_execution: bool,
+    /// The path in which the operator was executed.
+    pub path: Option<WayPath>,
+    /// The source.
+    pub from: WaySource,
+    /// How often the operator was executed in that path in all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executions_in_path: Option<u64>,
+    /// How many of these executions were redundant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redundant_in_path: Option<u64>,
+}
+
+/// From what a value came, and in which path.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WaySource {
+    /// What.
+    #[serde(flatten)]
+    pub instruction: Instruction,
+    /// In which path.
+    pub path: Option<WayPath>,
+}
+
+/// A Ball–Larus path.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WayPath {
+    /// Its blocks.
+    pub blocks: Vec<u32>,
+    /// Its lines.
+    pub lines: Vec<Position>,
+}
+
 /// The most frequent ways of an operator, for programs.
-pub(super) fn ways_json(
+pub(super) fn ways_of(
     scene: &RedundancyScene<'_>,
     operator: &OperatorRedundancy,
     most: usize,
-) -> Result<Json, PresentError> {
-    let mut all = Vec::new();
-    for way in operator.ways.iter().take(most) {
-        let mut source = Shown::of(&scene.steps, way.source)?.json(&scene.steps, way.source);
-        source["path"] = path_json(scene, way.from)?;
-        let mut entry = json!({
-            "times": way.times,
-            "same_execution": way.same,
-            "path": path_json(scene, way.path)?,
-            "from": source,
-        });
-        if let Some(of_path) = in_path(operator, way.path) {
-            entry["executions_in_path"] = json!(of_path.executions);
-            entry["redundant_in_path"] = json!(of_path.redundant);
-        }
-        all.push(entry);
-    }
-    Ok(Json::Array(all))
+) -> Result<Vec<Way>, PresentError> {
+    let of = |way: &afterimage_analyses::redundancy::Way| {
+        let of_path = in_path(operator, way.path);
+        Ok(Way {
+            times: way.times,
+            same_execution: way.same,
+            path: way_path(scene, way.path)?,
+            from: WaySource {
+                instruction: Shown::at(&scene.steps, way.source)?,
+                path: way_path(scene, way.from)?,
+            },
+            executions_in_path: of_path.map(|of_path| of_path.executions),
+            redundant_in_path: of_path.map(|of_path| of_path.redundant),
+        })
+    };
+    operator.ways.iter().take(most).map(of).collect()
 }
 
-fn path_json(scene: &RedundancyScene<'_>, path: NodeId) -> Result<Json, PresentError> {
+fn way_path(scene: &RedundancyScene<'_>, path: NodeId) -> Result<Option<WayPath>, PresentError> {
     let Some(node) = scene.paths.get(path) else {
-        return Ok(Json::Null);
+        return Ok(None);
     };
     let files = scene.steps.source.files();
     let lines = lines(scene, path)?;
     let lines = lines.iter().map(|line| {
         let file = files.get(line.file.0 as usize);
-        json!({ "file": file, "line": line.number })
+        Position::line(file.map_or("", String::as_str), line.number)
     });
-    Ok(json!({
-        "blocks": node.blocks.iter().map(|b| b.as_u32()).collect::<Vec<_>>(),
-        "lines": lines.collect::<Vec<_>>(),
+    Ok(Some(WayPath {
+        blocks: node.blocks.iter().map(|b| b.as_u32()).collect(),
+        lines: lines.collect(),
     }))
 }

@@ -7,7 +7,7 @@ use afterimage_analyses::simulate::{MissesBy, MissesPlace};
 use super::MissReport;
 use super::json::kind_name;
 use crate::PresentError;
-use crate::csv::quoted;
+use crate::csv::{Csv, known};
 use crate::steps::StepScene;
 
 /// Writes the rows of simulations, which are all about the same kind of place. What is not known, or not simulated, is an empty field.
@@ -25,10 +25,8 @@ pub fn misses_csv(
         MissesBy::Function => "function,name",
         MissesBy::Instruction => "function,name,kind,operator,offset,file,line",
     };
-    write!(
-        out,
-        "simulation,{place},executions,missed,missed_second\r\n"
-    )?;
+    let header = format!("simulation,{place},executions,missed,missed_second");
+    let mut table = Csv::new(out, &header)?;
     for report in reports {
         let simulation = report.summary.spec.to_string();
         for row in report.shown() {
@@ -66,13 +64,10 @@ pub fn misses_csv(
                 }
             }
             fields.extend([row.tally.executions, row.tally.missed].map(|n| n.to_string()));
-            fields.push(match report.summary.spec.is_two() {
-                true => row.tally.last.to_string(),
-                false => String::new(),
-            });
-            let fields = Vec::from_iter(fields.iter().map(|field| quoted(field)));
-            write!(out, "{}\r\n", fields.join(","))?;
+            let is_two = report.summary.spec.is_two();
+            fields.push(known(is_two.then_some(row.tally.last)));
+            table.row(&Vec::from_iter(fields.iter().map(|field| field as _)))?;
         }
     }
-    Ok(())
+    table.finish()
 }

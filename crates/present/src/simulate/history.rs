@@ -8,12 +8,15 @@ use afterimage_analyses::simulate::{
 };
 use afterimage_ids::{FuncId, OpId};
 use afterimage_replay::steps::AccessSite;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::json::kind_name;
+use super::json::{Missed, kind_name};
 use crate::PresentError;
 use crate::addresses::Shown;
-use crate::csv::quoted;
+use crate::csv::Csv;
+use crate::document::objects::Instruction;
+use crate::document::{Document, begin, row};
 use crate::number::{counted, grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Paint, plain};
@@ -217,6 +220,38 @@ fn ordinal(number: u64) -> String {
     format!("{}{end}", grouped(number))
 }
 
+/// How each execution of a branch, load or store met a simulation.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SimulateHistoryHead {
+    /// What was simulated: the options that ask for it, in full.
+    pub simulation: String,
+    /// The branch, load or store.
+    #[serde(flatten)]
+    pub instruction: Instruction,
+    /// `branch`, `table`, `call`, `load`, `store` or `bulk`.
+    pub kind: &'static str,
+    /// How often it was executed, and missed.
+    #[serde(flatten)]
+    pub missed: Missed,
+}
+
+impl Document for SimulateHistoryHead {
+    const NAME: &'static str = "simulate-history";
+    const COMMAND: &'static str = "simulate --at PLACE";
+    type Row = SimulateHistoryRow;
+}
+
+/// Executions after each other that met the same.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SimulateHistoryRow {
+    /// The first of them, from 1.
+    pub first: u64,
+    /// How many.
+    pub executions: u64,
+    /// `hit`, `missed`, or `missed_second`: by both levels.
+    pub outcome: &'static str,
+}
+
 /// Writes a history as lines of JSON: a head, then its runs.
 ///
 /// # Errors
@@ -226,21 +261,21 @@ pub fn history_json(
     scene: &StepScene<'_>,
     history: &SiteHistory<'_>,
 ) -> Result<(), PresentError> {
-    let place = history.place();
-    let mut head = Shown::of(scene, place)?.json(scene, place);
     let (site, tally) = history.stored.summary.sites[history.site];
-    head["schema"] = json!("afterimage/simulate-history/1");
-    head["simulation"] = json!(history.spec().to_string());
-    head["kind"] = json!(kind_name(site.kind));
-    head["executions"] = json!(tally.executions);
-    head["missed"] = json!(tally.missed);
-    if history.spec().is_two() {
-        head["missed_second"] = json!(tally.last);
-    }
-    writeln!(out, "{head}")?;
+    let head = SimulateHistoryHead {
+        simulation: history.spec().to_string(),
+        instruction: Shown::at(scene, history.place())?,
+        kind: kind_name(site.kind),
+        missed: Missed::new(history.spec(), tally),
+    };
+    begin(out, &head)?;
     each_run(history, |run, outcome| {
-        let line = json!({ "first": run.first, "executions": run.count, "outcome": outcome });
-        writeln!(out, "{line}")
+        let line = SimulateHistoryRow {
+            first: run.first,
+            executions: run.count,
+            outcome,
+        };
+        row::<SimulateHistoryHead>(out, &line)
     })
 }
 
@@ -254,25 +289,23 @@ pub fn history_csv(
     history: &SiteHistory<'_>,
     is_first: bool,
 ) -> Result<(), PresentError> {
-    if is_first {
-        write!(out, "simulation,offset,first,executions,outcome\r\n")?;
-    }
+    let header = match is_first {
+        true => "simulation,offset,first,executions,outcome",
+        false => "",
+    };
+    let mut table = Csv::new(out, header)?;
     let offset = Shown::of(scene, history.place())?.offset.0;
     let name = history.spec().to_string();
     each_run(history, |run, outcome| {
-        let OutcomeRun { first, count, .. } = run;
-        write!(
-            out,
-            "{},{offset},{first},{count},{outcome}\r\n",
-            quoted(&name)
-        )
-    })
+        table.row(&[&name, &offset, &run.first, &run.count, &outcome])
+    })?;
+    table.finish()
 }
 
 /// Gives all runs, with their outcomes in a word.
 fn each_run(
     history: &SiteHistory<'_>,
-    mut write: impl FnMut(OutcomeRun, &'static str) -> std::io::Result<()>,
+    mut write: impl FnMut(OutcomeRun, &'static str) -> Result<(), PresentError>,
 ) -> Result<(), PresentError> {
     let mut written = Ok(());
     history.runs(|run| {
@@ -287,5 +320,5 @@ fn each_run(
             Err(_) => ControlFlow::Break(()),
         }
     })?;
-    Ok(written?)
+    written
 }

@@ -3,11 +3,104 @@
 use std::io::Write;
 
 use afterimage_analyses::simulate::{MissesPlace, SiteKind, Spec, Summary, Tally};
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::MissReport;
 use crate::PresentError;
+use crate::document::objects::{InFunction, Position};
+use crate::document::{self, Document, begin};
 use crate::steps::StepScene;
+
+/// What a branch predictor or a cache missed; for each thing simulated a head and rows.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SimulateHead {
+    /// What was simulated: the options that ask for it, in full.
+    pub simulation: String,
+    /// How many blocks were executed.
+    pub blocks: u64,
+    /// How many instructions.
+    pub instructions: u64,
+    /// How many branches or accesses, and how many of them were missed.
+    #[serde(flatten)]
+    pub missed: Missed,
+    /// Of caches, how many lines of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<CacheLines>,
+}
+
+impl Document for SimulateHead {
+    const NAME: &'static str = "simulate";
+    const COMMAND: &'static str = "simulate";
+    type Row = SimulateRow;
+}
+
+/// How often something was executed, and missed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Missed {
+    /// How many executions.
+    pub executions: u64,
+    /// How many of them were missed.
+    pub missed: u64,
+    /// With two levels of cache: how many by the second level, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed_second: Option<u64>,
+}
+
+impl Missed {
+    pub(super) fn new(spec: &Spec, tally: Tally) -> Self {
+        Self {
+            executions: tally.executions,
+            missed: tally.missed,
+            missed_second: spec.is_two().then_some(tally.last),
+        }
+    }
+}
+
+/// Lines of caches.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CacheLines {
+    /// How many accesses touched.
+    pub touched: u64,
+    /// How many the first level read.
+    pub first_read: u64,
+    /// How many it wrote back.
+    pub first_written_back: u64,
+    /// How many the second level read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_read: Option<u64>,
+    /// How many it wrote back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_written_back: Option<u64>,
+}
+
+/// A line, function or instruction, as `--by` says.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SimulateRow {
+    /// The function; of `--by function` and `--by instruction`.
+    #[serde(flatten)]
+    pub function: Option<InFunction>,
+    /// The instruction; of `--by instruction`.
+    #[serde(flatten)]
+    pub instruction: Option<SimulatedInstruction>,
+    /// The line, if that is known; of `--by line` and `--by instruction`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Option<Position>>,
+    /// How often it was executed, and missed.
+    #[serde(flatten)]
+    pub missed: Missed,
+}
+
+/// A branch or access.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SimulatedInstruction {
+    /// `branch`, `table`, `call`, `load`, `store` or `bulk`.
+    pub kind: &'static str,
+    /// The operator's name in the text format.
+    pub operator: String,
+    /// Where it is in the original module.
+    pub offset: u32,
+}
 
 /// Writes a simulation as lines of JSON: a head, then the rows.
 ///
@@ -18,72 +111,61 @@ pub fn misses_json(
     scene: &StepScene<'_>,
     report: &MissReport<'_>,
 ) -> Result<(), PresentError> {
-    writeln!(out, "{}", head(report.summary))?;
+    begin(out, &head(report.summary))?;
+    let in_function = |function| Some(InFunction::new(scene.names, function));
     for row in report.shown() {
-        let mut entry = match &row.place {
-            MissesPlace::Line(None) => json!({ "source": null }),
-            MissesPlace::Line(Some(line)) => {
-                let files = scene.source.files();
-                let file = files.get(line.file.0 as usize);
-                json!({ "source": { "file": file, "line": line.number } })
+        let (function, instruction, source) = match &row.place {
+            MissesPlace::Line(line) => {
+                let source = line.map(|line| {
+                    let file = scene.source.files().get(line.file.0 as usize);
+                    Position::line(file.map_or("", String::as_str), line.number)
+                });
+                (None, None, Some(source))
             }
-            MissesPlace::Function(function) => json!({
-                "function": function.as_u32(),
-                "name": scene.names.function(*function),
-            }),
+            MissesPlace::Function(function) => (in_function(*function), None, None),
             MissesPlace::Instruction {
                 kind,
                 function,
                 place,
                 ..
-            } => json!({
-                "function": function.as_u32(),
-                "name": scene.names.function(*function),
-                "kind": kind_name(*kind),
-                "operator": &*place.name,
-                "offset": place.offset.0,
-                "source": place.position.map(|position| {
-                    json!({ "file": scene.file(position), "line": position.line })
-                }),
-            }),
+            } => {
+                let instruction = SimulatedInstruction {
+                    kind: kind_name(*kind),
+                    operator: place.name.to_string(),
+                    offset: place.offset.0,
+                };
+                let at = place.position;
+                let source = at.map(|at| Position::line(scene.file(at), at.line));
+                (in_function(*function), Some(instruction), Some(source))
+            }
         };
-        add(&mut entry, report.summary, row.tally);
-        writeln!(out, "{entry}")?;
+        let entry = SimulateRow {
+            function,
+            instruction,
+            source,
+            missed: Missed::new(&report.summary.spec, row.tally),
+        };
+        document::row::<SimulateHead>(out, &entry)?;
     }
     Ok(())
 }
 
 /// What is known of a simulation at once.
-fn head(summary: &Summary) -> Json {
-    let mut head = json!({
-        "schema": "afterimage/simulate/1",
-        "simulation": summary.spec.to_string(),
-        "blocks": summary.blocks,
-        "instructions": summary.instructions,
-    });
-    add(&mut head, summary, summary.sum(|_| true));
-    if let Spec::Caches(_) = summary.spec {
-        let traffic = summary.traffic;
-        let mut lines = json!({
-            "touched": traffic.touched,
-            "first_read": traffic.first,
-            "first_written_back": traffic.first_back,
-        });
-        if summary.spec.is_two() {
-            lines["second_read"] = json!(traffic.second);
-            lines["second_written_back"] = json!(traffic.second_back);
-        }
-        head["lines"] = lines;
-    }
-    head
-}
-
-/// Adds executions and misses.
-fn add(entry: &mut Json, summary: &Summary, tally: Tally) {
-    entry["executions"] = json!(tally.executions);
-    entry["missed"] = json!(tally.missed);
-    if summary.spec.is_two() {
-        entry["missed_second"] = json!(tally.last);
+fn head(summary: &Summary) -> SimulateHead {
+    let (traffic, is_two) = (summary.traffic, summary.spec.is_two());
+    let lines = CacheLines {
+        touched: traffic.touched,
+        first_read: traffic.first,
+        first_written_back: traffic.first_back,
+        second_read: is_two.then_some(traffic.second),
+        second_written_back: is_two.then_some(traffic.second_back),
+    };
+    SimulateHead {
+        simulation: summary.spec.to_string(),
+        blocks: summary.blocks,
+        instructions: summary.instructions,
+        missed: Missed::new(&summary.spec, summary.sum(|_| true)),
+        lines: matches!(summary.spec, Spec::Caches(_)).then_some(lines),
     }
 }
 

@@ -4,11 +4,15 @@ use std::io::Write;
 
 use afterimage_analyses::simulate::Producer;
 use afterimage_replay::steps::AccessSite;
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::json::Missed;
 use super::{MissReport, SiteHistory};
 use crate::PresentError;
 use crate::addresses::Shown;
+use crate::document::objects::Instruction;
+use crate::document::{Document, begin, row};
 use crate::number::{grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Paint, plain};
@@ -83,6 +87,52 @@ pub fn worst_text(
     Ok(())
 }
 
+/// The loads, or branches, that missed most.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SimulateWorstHead {
+    /// What was simulated: the options that ask for it, in full.
+    pub simulation: String,
+    /// How many branches or accesses there were.
+    pub executions: u64,
+    /// How many of them were missed.
+    pub missed: u64,
+}
+
+impl Document for SimulateWorstHead {
+    const NAME: &'static str = "simulate-worst";
+    const COMMAND: &'static str = "simulate --worst";
+    type Row = SimulateWorstRow;
+}
+
+/// One of them.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SimulateWorstRow {
+    /// Which.
+    #[serde(flatten)]
+    pub instruction: Instruction,
+    /// How often it was executed, and missed.
+    #[serde(flatten)]
+    pub missed: Missed,
+    /// Executions that were missed, spread over them.
+    pub sample: Vec<u64>,
+    /// Who made the address or the condition in these; `null` if the recording has no values.
+    pub producers: Option<Vec<SimulateProducer>>,
+    /// What shows the slice behind the last one of the sample.
+    pub command: String,
+}
+
+/// Who made an address or a condition.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SimulateProducer {
+    /// `operator`, `constant` or `host`.
+    pub from: &'static str,
+    /// The operator.
+    #[serde(flatten)]
+    pub instruction: Option<Instruction>,
+    /// In how many of the sample.
+    pub misses: u64,
+}
+
 /// The same as lines of JSON, after a head.
 ///
 /// # Errors
@@ -94,36 +144,26 @@ pub fn worst_json(
     sites: &[WorstSite<'_>],
 ) -> Result<(), PresentError> {
     let all = report.summary.sum(|_| true);
-    let head = json!({
-        "schema": "afterimage/simulate-worst/1",
-        "simulation": report.summary.spec.to_string(),
-        "executions": all.executions,
-        "missed": all.missed,
-    });
-    writeln!(out, "{head}")?;
+    let head = SimulateWorstHead {
+        simulation: report.summary.spec.to_string(),
+        executions: all.executions,
+        missed: all.missed,
+    };
+    begin(out, &head)?;
     for site in sites {
-        let place = site.history.place();
-        let mut entry = Shown::of(scene, place)?.json(scene, place);
-        let tally = site.history.tally();
-        entry["executions"] = json!(tally.executions);
-        entry["missed"] = json!(tally.missed);
-        if report.summary.spec.is_two() {
-            entry["missed_second"] = json!(tally.last);
-        }
-        entry["sample"] = json!(site.sample);
-        entry["producers"] = match &site.producers {
-            None => Json::Null,
-            Some(producers) => {
-                let all = producers.iter().map(|(producer, count)| {
-                    let mut entry = producer_json(scene, *producer)?;
-                    entry["misses"] = json!(count);
-                    Ok(entry)
-                });
-                Json::Array(all.collect::<Result<_, PresentError>>()?)
-            }
+        let producers = site.producers.as_ref().map(|producers| {
+            let all = producers.iter();
+            let all = all.map(|(producer, count)| made_by(scene, *producer, *count as u64));
+            all.collect::<Result<_, _>>()
+        });
+        let entry = SimulateWorstRow {
+            instruction: Shown::at(scene, site.history.place())?,
+            missed: Missed::new(&report.summary.spec, site.history.tally()),
+            sample: site.sample.clone(),
+            producers: producers.transpose()?,
+            command: site.command.clone(),
         };
-        entry["command"] = json!(site.command);
-        writeln!(out, "{entry}")?;
+        row::<SimulateWorstHead>(out, &entry)?;
     }
     Ok(())
 }
@@ -152,16 +192,22 @@ fn producer_text(scene: &StepScene<'_>, producer: Producer) -> Result<String, Pr
     })
 }
 
-fn producer_json(scene: &StepScene<'_>, producer: Producer) -> Result<Json, PresentError> {
-    let word = |word: &str| json!({ "from": word });
-    Ok(match producer {
-        Producer::Constant => word("constant"),
-        Producer::Host => word("host"),
+fn made_by(
+    scene: &StepScene<'_>,
+    producer: Producer,
+    misses: u64,
+) -> Result<SimulateProducer, PresentError> {
+    let (from, instruction) = match producer {
+        Producer::Constant => ("constant", None),
+        Producer::Host => ("host", None),
         Producer::Operator(function, op) => {
             let site = AccessSite { function, op };
-            let mut entry = Shown::of(scene, site)?.json(scene, site);
-            entry["from"] = json!("operator");
-            entry
+            ("operator", Some(Shown::at(scene, site)?))
         }
+    };
+    Ok(SimulateProducer {
+        from,
+        instruction,
+        misses,
     })
 }

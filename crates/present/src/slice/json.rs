@@ -1,12 +1,106 @@
-//! Slices for programs. docs/JSON.md describes every field.
+//! Slices for programs.
 
 use std::io::Write;
 
 use afterimage_analyses::slices::SliceReport;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{SliceScene, without_lines};
 use crate::PresentError;
+use crate::csv::{Csv, known};
+use crate::document::objects::InFunction;
+use crate::document::{Document, NoRows, begin};
+
+/// A dynamic slice.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SliceDocument {
+    /// What is in it, in words.
+    pub title: String,
+    /// How many executions of statements are in it.
+    pub executions: u64,
+    /// Of how many lines the run executed something.
+    pub executed_lines: usize,
+    /// How many bytes of memory it depends on that were there before the run.
+    pub initial_bytes: u64,
+    /// The lines that are in it.
+    pub lines: Vec<SliceLine>,
+    /// The statements that are in it.
+    pub statements: Vec<SliceStatement>,
+}
+
+impl Document for SliceDocument {
+    const NAME: &'static str = "slice";
+    const COMMAND: &'static str = "slice";
+    type Row = NoRows;
+}
+
+/// A line of a slice.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SliceLine {
+    /// The file.
+    pub file: String,
+    /// Which line of it, from 1.
+    pub line: u32,
+    /// How many of its operators are in the slice.
+    pub statements: usize,
+    /// The most executions that one of them has in the slice; with `--algorithm edges` and `nodes` all count.
+    pub sliced: u64,
+    /// How often that one was executed.
+    pub executed: u64,
+    /// The slice begins there.
+    pub criterion: bool,
+}
+
+/// A statement of a slice.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SliceStatement {
+    /// Where it is.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// The operator's number in the body.
+    pub op: u32,
+    /// Where it is in the original module.
+    pub offset: u32,
+    /// The file, if it is known.
+    pub file: Option<String>,
+    /// Which line of it, from 1.
+    pub line: Option<u32>,
+    /// How many executions are in the slice; with `--algorithm edges` and `nodes` all count.
+    pub sliced: u64,
+    /// How often it was executed.
+    pub executed: u64,
+}
+
+impl SliceDocument {
+    fn new(report: &SliceReport, scene: &SliceScene<'_>) -> Self {
+        let lines = report.lines.iter().map(|one| SliceLine {
+            file: scene.file(one.line).to_owned(),
+            line: one.line.number,
+            statements: one.operators,
+            sliced: one.sliced,
+            executed: one.executed,
+            criterion: scene.begins(one.line),
+        });
+        let statements = report.operators.iter().map(|one| SliceStatement {
+            function: InFunction::new(scene.names, one.function),
+            op: one.op.as_u32(),
+            offset: one.offset.0,
+            file: one.line.map(|line| scene.file(line).to_owned()),
+            line: one.line.map(|line| line.number),
+            sliced: one.sliced,
+            executed: one.executed,
+        });
+        Self {
+            title: scene.title.to_owned(),
+            executions: report.executions,
+            executed_lines: report.executed_lines,
+            initial_bytes: report.initial,
+            lines: lines.collect(),
+            statements: statements.collect(),
+        }
+    }
+}
 
 /// Writes a slice as one JSON document.
 ///
@@ -17,40 +111,7 @@ pub fn slice_json(
     report: &SliceReport,
     scene: &SliceScene<'_>,
 ) -> Result<(), PresentError> {
-    let lines = report.lines.iter().map(|one| {
-        json!({
-            "file": scene.file(one.line),
-            "line": one.line.number,
-            "statements": one.operators,
-            "sliced": one.sliced,
-            "executed": one.executed,
-            "criterion": scene.begins(one.line),
-        })
-    });
-    let operators = report.operators.iter().map(|one| {
-        json!({
-            "function": one.function.as_u32(),
-            "name": scene.names.function(one.function),
-            "op": one.op.as_u32(),
-            "offset": one.offset.0,
-            "file": one.line.map(|line| scene.file(line)),
-            "line": one.line.map(|line| line.number),
-            "sliced": one.sliced,
-            "executed": one.executed,
-        })
-    });
-    let document = json!({
-        "schema": "afterimage/slice/1",
-        "title": scene.title,
-        "executions": report.executions,
-        "executed_lines": report.executed_lines,
-        "initial_bytes": report.initial,
-        "lines": lines.collect::<Vec<Value>>(),
-        "statements": operators.collect::<Vec<Value>>(),
-    });
-    serde_json::to_writer(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+    begin(out, &SliceDocument::new(report, scene))
 }
 
 /// Writes the lines of a slice, or its statements, as comma-separated values. Behind the lines each function with statements of no known line has a row.
@@ -63,35 +124,39 @@ pub fn slice_csv(
     scene: &SliceScene<'_>,
     by_line: bool,
 ) -> Result<(), PresentError> {
-    let quoted = crate::csv::quoted;
     if by_line {
-        write!(out, "file,line,statements,sliced,executed,function\r\n")?;
+        let mut table = Csv::new(out, "file,line,statements,sliced,executed,function")?;
         for one in &report.lines {
-            let file = scene.file(one.line);
-            let (file, line) = (quoted(file), one.line.number);
-            let (operators, sliced, executed) = (one.operators, one.sliced, one.executed);
-            write!(out, "{file},{line},{operators},{sliced},{executed},\r\n")?;
+            let (file, line) = (scene.file(one.line), one.line.number);
+            table.row(&[
+                &file,
+                &line,
+                &one.operators,
+                &one.sliced,
+                &one.executed,
+                &"",
+            ])?;
         }
         for one in without_lines(report) {
-            let (operators, (sliced, executed)) = (one.statements, one.most);
-            let name = quoted(scene.names.function(one.function));
-            write!(out, ",,{operators},{sliced},{executed},{name}\r\n")?;
+            let (sliced, executed) = one.most;
+            let name = scene.names.function(one.function);
+            table.row(&[&"", &"", &one.statements, &sliced, &executed, &name])?;
         }
-        return Ok(());
+        return table.finish();
     }
-    write!(out, "function,name,op,offset,file,line,sliced,executed\r\n")?;
+    let header = "function,name,op,offset,file,line,sliced,executed";
+    let mut table = Csv::new(out, header)?;
     for one in &report.operators {
-        let (function, op, offset) = (one.function.as_u32(), one.op.as_u32(), one.offset.0);
-        let name = quoted(scene.names.function(one.function));
-        let file = one.line.map_or("", |line| scene.file(line));
-        let line = one
-            .line
-            .map_or(String::new(), |line| line.number.to_string());
-        let (file, sliced, executed) = (quoted(file), one.sliced, one.executed);
-        write!(
-            out,
-            "{function},{name},{op},{offset},{file},{line},{sliced},{executed}\r\n"
-        )?;
+        table.row(&[
+            &one.function.as_u32(),
+            &scene.names.function(one.function),
+            &one.op.as_u32(),
+            &one.offset.0,
+            &known(one.line.map(|line| scene.file(line))),
+            &known(one.line.map(|line| line.number)),
+            &one.sliced,
+            &one.executed,
+        ])?;
     }
-    Ok(())
+    table.finish()
 }

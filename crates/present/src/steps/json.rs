@@ -1,14 +1,218 @@
-//! Steps as lines of JSON. docs/JSON.md describes them.
+//! Steps as lines of JSON.
 
 use std::io::Write;
 
-use afterimage_replay::steps::{Level, Range, Step, Tried, Value, What};
-use serde_json::{Value as Json, json};
+use afterimage_replay::steps::{Level, Step, Tried, Value, What};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{NextStep, StepScene, level_name};
 use crate::PresentError;
-use crate::trace::Stretch;
-use crate::value::{bits_text, type_text, value_text};
+use crate::document::objects::{Function, InFunction, MemoryRange, Position, TypedValue, digits};
+use crate::document::{begin, row};
+use crate::trace::{Stretch, TraceHead, TraceRow};
+
+/// A statement that was executed, or what the host did to memory.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StepRow {
+    /// The time of its block.
+    pub t: u64,
+    /// Where it is.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// The operator's name in the text format; `null` if the host did it by itself.
+    pub operator: Option<String>,
+    /// Where the operator is in the original module.
+    pub offset: Option<u32>,
+    /// Its line, if that is known.
+    pub source: Option<Position>,
+    /// Of a copy, of what was initialised and of what the host read or wrote: the bytes, as hexadecimal digits, if they are 32 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contents: Option<String>,
+    /// What it did.
+    #[serde(flatten)]
+    pub what: StepWhat,
+}
+
+/// What a step did.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum StepWhat {
+    /// A value was computed, or read from a global, a table or a size.
+    Value {
+        /// The value.
+        value: TypedValue,
+    },
+    /// Memory was read.
+    Load {
+        /// What was read.
+        access: MemoryRange,
+        /// What it gave.
+        value: TypedValue,
+    },
+    /// Memory was written.
+    Store {
+        /// What was written.
+        access: MemoryRange,
+        /// What is there now.
+        value: TypedValue,
+    },
+    /// Bytes were copied.
+    Copy {
+        /// What was written.
+        access: MemoryRange,
+        /// What was read.
+        from: MemoryRange,
+    },
+    /// Bytes were filled in.
+    Fill {
+        /// What was written.
+        access: MemoryRange,
+        /// The byte that is there now.
+        byte: u8,
+    },
+    /// Bytes of a data segment were written.
+    Init {
+        /// What was written.
+        access: MemoryRange,
+        /// The data segment.
+        segment: u32,
+        /// From where on in the segment.
+        offset_in_segment: u64,
+    },
+    /// Memory grew, or was to grow.
+    Grow {
+        /// Which.
+        memory: u32,
+        /// By how many pages.
+        pages: u64,
+        /// What it gave.
+        value: TypedValue,
+    },
+    /// A global was written.
+    #[serde(rename = "set global")]
+    SetGlobal {
+        /// Which.
+        global: u32,
+        /// What it holds now.
+        value: TypedValue,
+    },
+    /// A table or a segment was changed.
+    Change {
+        /// By these operands.
+        values: Vec<TypedValue>,
+    },
+    /// A test turned.
+    Branch {
+        /// What decided it.
+        value: TypedValue,
+    },
+    /// A jump.
+    Jump,
+    /// A call.
+    Call {
+        /// What was called.
+        #[serde(flatten)]
+        callee: Callee,
+        /// The arguments.
+        values: Vec<TypedValue>,
+    },
+    /// A return.
+    Return {
+        /// The results.
+        values: Vec<TypedValue>,
+    },
+    /// The host returned from a call.
+    #[serde(rename = "host return")]
+    HostReturn {
+        /// What had been called.
+        #[serde(flatten)]
+        callee: Callee,
+        /// The results.
+        values: Vec<TypedValue>,
+    },
+    /// The host read memory.
+    #[serde(rename = "host read")]
+    HostRead {
+        /// What had been called.
+        #[serde(flatten)]
+        callee: Callee,
+        /// What was read.
+        access: MemoryRange,
+    },
+    /// The host wrote memory.
+    #[serde(rename = "host write")]
+    HostWrite {
+        /// What had been called.
+        #[serde(flatten)]
+        callee: Callee,
+        /// What was written.
+        access: MemoryRange,
+    },
+    /// An exception was thrown.
+    Throw {
+        /// What came with it.
+        values: Vec<TypedValue>,
+    },
+    /// The run ended with a trap.
+    Trap {
+        /// Why.
+        trap: String,
+        /// If the operator accesses memory, what it would have done.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tried: Option<StepTried>,
+    },
+}
+
+/// What was called.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Callee {
+    /// The index of what was called.
+    pub callee: u32,
+    /// Its name.
+    pub callee_name: String,
+}
+
+/// What an operator that trapped would have done.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum StepTried {
+    /// Read memory.
+    Load {
+        /// What it would have read.
+        access: MemoryRange,
+    },
+    /// Written memory.
+    Store {
+        /// What it would have written.
+        access: MemoryRange,
+        /// What it would have put there.
+        value: TypedValue,
+    },
+    /// Copied bytes.
+    Copy {
+        /// What it would have written.
+        access: MemoryRange,
+        /// What it would have read.
+        from: MemoryRange,
+    },
+    /// Filled bytes in.
+    Fill {
+        /// What it would have written.
+        access: MemoryRange,
+        /// The byte that it would have put there.
+        byte: u8,
+    },
+    /// Written bytes of a data segment.
+    Init {
+        /// What it would have written.
+        access: MemoryRange,
+        /// The data segment.
+        segment: u32,
+        /// From where on in the segment.
+        offset_in_segment: u64,
+    },
+}
 
 /// Writes steps as lines of JSON, after a head. `length` is how many blocks the run executed.
 ///
@@ -23,166 +227,146 @@ pub fn steps_json(
     length: u64,
     limit: Option<u64>,
 ) -> Result<(), PresentError> {
-    let function = stretch.function.map(
-        |function| json!({ "index": function.as_u32(), "name": scene.names.function(function) }),
-    );
-    let head = json!({
-        "schema": "afterimage/trace/1",
-        "level": level_name(level),
-        "first": stretch.window.first,
-        "last": stretch.window.last,
-        "length": length,
-        "reverse": stretch.reverse,
-        "function": function,
-    });
-    writeln!(out, "{head}")?;
+    let function = stretch.function;
+    let head = TraceHead {
+        level: level_name(level),
+        first: stretch.window.first,
+        last: stretch.window.last,
+        length,
+        left_out: String::new(),
+        reverse: stretch.reverse,
+        function: function.map(|function| Function::new(scene.names, function)),
+    };
+    begin(out, &head)?;
     let mut room = limit.unwrap_or(u64::MAX);
     while room > 0
         && let Some(step) = next()?
     {
-        writeln!(out, "{}", entry(scene, &step)?)?;
+        row::<TraceHead>(out, &TraceRow::Step(entry(scene, &step)?))?;
         room -= 1;
     }
     Ok(())
 }
 
 /// A step.
-pub(crate) fn entry(scene: &StepScene<'_>, step: &Step) -> Result<Json, PresentError> {
+pub(crate) fn entry(scene: &StepScene<'_>, step: &Step) -> Result<StepRow, PresentError> {
     let operator = scene.operator(step)?;
-    let source = operator.position.map(|position| {
-        let mut source = json!({ "file": scene.file(position), "line": position.line });
-        if position.column > 0 {
-            source["column"] = json!(position.column);
-        }
-        source
-    });
-    let mut entry = json!({
-        "t": step.time,
-        "function": step.function.as_u32(),
-        "name": scene.names.function(step.function),
-        "operator": step.op.map(|_| operator.name),
-        "offset": operator.offset.map(|offset| offset.0),
-        "source": source,
-        "kind": kind(&step.what),
-    });
-    if let Some(bytes) = &step.bytes {
-        let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
-        entry["contents"] = json!(digits.collect::<String>());
-    }
-    let mut set = |key: &str, value: Json| entry[key] = value;
-    match &step.what {
-        What::Computed(given) | What::Branch(given) => set("value", value_json(given)),
-        What::Load(range, given) | What::Store(range, given) => {
-            set("access", range_json(*range));
-            set("value", value_json(given));
-        }
-        What::Copy { from, to } => {
-            set("access", range_json(*to));
-            set("from", range_json(*from));
-        }
-        What::Fill(range, byte) => {
-            set("access", range_json(*range));
-            set("byte", json!(byte));
-        }
-        What::Init { to, segment, from } => {
-            set("access", range_json(*to));
-            set("segment", json!(segment));
-            set("offset_in_segment", json!(from));
-        }
-        What::Grow { memory, by, result } => {
-            set("memory", json!(memory));
-            set("pages", json!(by));
-            set("value", value_json(result));
-        }
-        What::SetGlobal(global, given) => {
-            set("global", json!(global));
-            set("value", value_json(given));
-        }
-        What::Changed(values) | What::Return(values) | What::Throw(values) => {
-            set("values", all(values));
-        }
-        What::Jump => {}
-        What::Call { callee, arguments } => {
-            set("callee", json!(callee.as_u32()));
-            set("callee_name", json!(scene.names.function(*callee)));
-            set("values", all(arguments));
-        }
-        What::HostReturn(import, values) => {
-            set("callee", json!(import.as_u32()));
-            set("callee_name", json!(scene.names.function(*import)));
-            set("values", all(values));
-        }
-        What::HostRead(import, range) | What::HostWrite(import, range) => {
-            set("callee", json!(import.as_u32()));
-            set("callee_name", json!(scene.names.function(*import)));
-            set("access", range_json(*range));
-        }
-        What::Trap(trap, tried) => {
-            set("trap", json!(trap.to_string()));
-            if let Some(tried) = tried {
-                set("tried", tried_json(tried));
-            }
-        }
-    }
-    Ok(entry)
+    let source = operator.position;
+    let source = source.map(|position| Position::new(scene.file(position), position));
+    Ok(StepRow {
+        t: step.time,
+        function: InFunction::new(scene.names, step.function),
+        operator: step.op.map(|_| operator.name),
+        offset: operator.offset.map(|offset| offset.0),
+        source,
+        contents: step.bytes.as_ref().map(|bytes| digits(bytes)),
+        what: what(scene, &step.what),
+    })
 }
 
-/// What a kind of step is called.
-fn kind(what: &What) -> &'static str {
+fn what(scene: &StepScene<'_>, what: &What) -> StepWhat {
+    let all = |values: &[Value]| values.iter().map(TypedValue::from).collect();
+    let callee = |function| {
+        let Function { index, name } = Function::new(scene.names, function);
+        Callee {
+            callee: index,
+            callee_name: name,
+        }
+    };
     match what {
-        What::Computed(_) => "value",
-        What::Load(..) => "load",
-        What::Store(..) => "store",
-        What::Copy { .. } => "copy",
-        What::Fill(..) => "fill",
-        What::Init { .. } => "init",
-        What::Grow { .. } => "grow",
-        What::SetGlobal(..) => "set global",
-        What::Changed(_) => "change",
-        What::Branch(_) => "branch",
-        What::Jump => "jump",
-        What::Call { .. } => "call",
-        What::Return(_) => "return",
-        What::HostReturn(..) => "host return",
-        What::HostRead(..) => "host read",
-        What::HostWrite(..) => "host write",
-        What::Throw(_) => "throw",
-        What::Trap(..) => "trap",
+        What::Computed(given) => StepWhat::Value {
+            value: given.into(),
+        },
+        What::Branch(given) => StepWhat::Branch {
+            value: given.into(),
+        },
+        What::Load(range, given) => StepWhat::Load {
+            access: (*range).into(),
+            value: given.into(),
+        },
+        What::Store(range, given) => StepWhat::Store {
+            access: (*range).into(),
+            value: given.into(),
+        },
+        What::Copy { from, to } => StepWhat::Copy {
+            access: (*to).into(),
+            from: (*from).into(),
+        },
+        What::Fill(range, byte) => StepWhat::Fill {
+            access: (*range).into(),
+            byte: *byte,
+        },
+        What::Init { to, segment, from } => StepWhat::Init {
+            access: (*to).into(),
+            segment: *segment,
+            offset_in_segment: *from,
+        },
+        What::Grow { memory, by, result } => StepWhat::Grow {
+            memory: *memory,
+            pages: *by,
+            value: result.into(),
+        },
+        What::SetGlobal(global, given) => StepWhat::SetGlobal {
+            global: *global,
+            value: given.into(),
+        },
+        What::Changed(values) => StepWhat::Change {
+            values: all(values),
+        },
+        What::Return(values) => StepWhat::Return {
+            values: all(values),
+        },
+        What::Throw(values) => StepWhat::Throw {
+            values: all(values),
+        },
+        What::Jump => StepWhat::Jump,
+        What::Call {
+            callee: called,
+            arguments,
+        } => StepWhat::Call {
+            callee: callee(*called),
+            values: all(arguments),
+        },
+        What::HostReturn(import, values) => StepWhat::HostReturn {
+            callee: callee(*import),
+            values: all(values),
+        },
+        What::HostRead(import, range) => StepWhat::HostRead {
+            callee: callee(*import),
+            access: (*range).into(),
+        },
+        What::HostWrite(import, range) => StepWhat::HostWrite {
+            callee: callee(*import),
+            access: (*range).into(),
+        },
+        What::Trap(trap, tried) => StepWhat::Trap {
+            trap: trap.to_string(),
+            tried: tried.as_ref().map(|tried| self::tried(tried)),
+        },
     }
 }
 
-/// What an operator that trapped would have done: the fields of the step that it would have been.
-fn tried_json(tried: &Tried) -> Json {
+fn tried(tried: &Tried) -> StepTried {
     match tried {
-        Tried::Load(range) => json!({ "kind": "load", "access": range_json(*range) }),
-        Tried::Store(range, stored) => {
-            json!({ "kind": "store", "access": range_json(*range), "value": value_json(stored) })
-        }
-        Tried::Copy { from, to } => {
-            json!({ "kind": "copy", "access": range_json(*to), "from": range_json(*from) })
-        }
-        Tried::Fill(range, byte) => {
-            json!({ "kind": "fill", "access": range_json(*range), "byte": byte })
-        }
-        Tried::Init { to, segment, from } => json!({
-            "kind": "init",
-            "access": range_json(*to),
-            "segment": segment,
-            "offset_in_segment": from,
-        }),
+        Tried::Load(range) => StepTried::Load {
+            access: (*range).into(),
+        },
+        Tried::Store(range, stored) => StepTried::Store {
+            access: (*range).into(),
+            value: stored.into(),
+        },
+        Tried::Copy { from, to } => StepTried::Copy {
+            access: (*to).into(),
+            from: (*from).into(),
+        },
+        Tried::Fill(range, byte) => StepTried::Fill {
+            access: (*range).into(),
+            byte: *byte,
+        },
+        Tried::Init { to, segment, from } => StepTried::Init {
+            access: (*to).into(),
+            segment: *segment,
+            offset_in_segment: *from,
+        },
     }
-}
-
-/// Bytes of a memory, as JSON has them.
-pub fn range_json(range: Range) -> Json {
-    json!({ "memory": range.memory, "address": range.address, "bytes": range.length })
-}
-
-fn all(values: &[Value]) -> Json {
-    values.iter().map(value_json).collect()
-}
-
-pub(crate) fn value_json(value: &Value) -> Json {
-    let Value { ty, bits } = *value;
-    json!({ "type": type_text(ty), "bits": bits_text(ty, bits), "text": value_text(ty, bits) })
 }

@@ -5,12 +5,15 @@ use std::io::Write;
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_replay::paths::CallEntry;
 use afterimage_wpp::{Activation, Segments};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::json::{SourceObject, head, line, source};
+use super::json::{TraceHead, TraceRow, head, source};
 use super::text::{Functions, Indent, shown_line};
 use super::{CallSource, Scene, Stretch};
 use crate::PresentError;
+use crate::document::objects::{InFunction, Position};
+use crate::document::row;
 use crate::number::{counted, grouped};
 use crate::table::Paint;
 
@@ -19,37 +22,67 @@ const AROUND: usize = 8;
 /// Columns that a place takes, unless it is longer.
 const PLACE: usize = 22;
 
-#[derive(Serialize)]
-struct Entry<'a> {
-    t: u64,
-    end: Option<u64>,
-    blocks: u64,
-    depth: usize,
-    function: u32,
-    name: &'a str,
+/// An activation of a function.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CallRow {
+    /// The time of its first block.
+    pub t: u64,
+    /// The time of its last block, or of the last in what it called; `null` if it had not ended when the run did.
+    pub end: Option<u64>,
+    /// How many blocks were executed meanwhile.
+    pub blocks: u64,
+    /// In how many activations it is.
+    pub depth: usize,
+    /// Of which function.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// With `--function` only: which call of the function it is in the whole run, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    call: Option<u64>,
-    from: Option<Site<'a>>,
+    pub call: Option<u64>,
+    /// What called: the last block that was executed before; `null` if the host did, or that block was left out of the path.
+    pub from: Option<CallSite>,
+}
+
+impl CallRow {
+    /// A call, and which of its function it is.
+    pub(crate) fn new<S: Segments>(
+        scene: &Scene<'_, S>,
+        call: &CallEntry,
+        number: Option<u64>,
+    ) -> Result<Self, PresentError> {
+        let site = call.site.map(|site| CallSite::new(scene, site));
+        Ok(Self {
+            t: call.entered,
+            end: call.left,
+            blocks: call.blocks(scene.path.length()),
+            depth: call.depth,
+            function: InFunction::new(scene.names, call.function),
+            call: number,
+            from: site.transpose()?,
+        })
+    }
 }
 
 /// Where a call was made.
-#[derive(Serialize)]
-pub(crate) struct Site<'a> {
-    function: u32,
-    name: &'a str,
-    block: u32,
-    source: Option<SourceObject<'a>>,
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CallSite {
+    /// In which function.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// In which block of it.
+    pub block: u32,
+    /// The line of the block's last instruction.
+    pub source: Option<Position>,
 }
 
-impl<'a> Site<'a> {
+impl CallSite {
     pub(crate) fn new<S>(
-        scene: &Scene<'a, S>,
+        scene: &Scene<'_, S>,
         (function, block): (FuncId, BlockId),
     ) -> Result<Self, PresentError> {
         let place = scene.place(function, block)?;
         Ok(Self {
-            function: function.as_u32(),
-            name: scene.names.function(function),
+            function: InFunction::new(scene.names, function),
             block: block.as_u32(),
             source: place.end.map(|position| source(scene, position)),
         })
@@ -75,18 +108,8 @@ where
     while room > 0
         && let Some((number, call)) = calls.next_call()?
     {
-        let site = call.site.map(|site| Site::new(scene, site));
-        let entry = Entry {
-            t: call.entered,
-            end: call.left,
-            blocks: call.blocks(scene.path.length()),
-            depth: call.depth,
-            function: call.function.as_u32(),
-            name: scene.names.function(call.function),
-            call: number,
-            from: site.transpose()?,
-        };
-        line(out, &entry)?;
+        let entry = CallRow::new(scene, &call, number)?;
+        row::<TraceHead>(out, &TraceRow::Call(entry))?;
         room -= 1;
     }
     Ok(())

@@ -1,70 +1,105 @@
-//! Traces as lines of JSON. docs/JSON.md describes them.
+//! Traces as lines of JSON.
 
 use std::io::Write;
 
-use afterimage_ids::FuncId;
 use afterimage_program::Location;
 use afterimage_replay::paths::Visits;
 use afterimage_wpp::Segments;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::calls::CallRow;
 use super::{Scene, Stretch, TraceLevel, unreadable};
-use crate::PresentError;
+use crate::document::objects::{Function, InFunction, Position};
+use crate::document::{Document, begin, row};
+use crate::{PresentError, StepRow};
 
-#[derive(Serialize)]
-struct Head<'a> {
-    schema: &'static str,
-    level: &'static str,
-    first: u64,
-    last: u64,
-    length: u64,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    left_out: &'a str,
-    reverse: bool,
-    function: Option<FunctionObject<'a>>,
+/// A stretch of a run: its blocks, paths, calls, statements or accesses, a line each, in the order of time. Times count executed blocks, from 1.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TraceHead {
+    /// What has a line: `block`, `path`, `call`, `statement` or `memory`.
+    pub level: &'static str,
+    /// The time of the stretch's first block.
+    pub first: u64,
+    /// The time of its last block.
+    pub last: u64,
+    /// How many blocks the run executed.
+    pub length: u64,
+    /// What the path lacks, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub left_out: String,
+    /// Whether the lines go backwards.
+    pub reverse: bool,
+    /// The only function that is shown.
+    pub function: Option<Function>,
 }
 
-#[derive(Serialize)]
-pub(super) struct FunctionObject<'a> {
-    pub(super) index: u32,
-    pub(super) name: &'a str,
+impl Document for TraceHead {
+    const NAME: &'static str = "trace";
+    const COMMAND: &'static str = "trace";
+    type Row = TraceRow;
 }
 
-#[derive(Serialize)]
-pub(super) struct SourceObject<'a> {
-    file: &'a str,
-    line: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<u32>,
+/// A line of a trace.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TraceRow {
+    /// At level `block`.
+    Block(BlockRow),
+    /// At level `path`.
+    Path(PathRow),
+    /// What was left out of the recording, at both.
+    LeftOut(LeftOutRow),
+    /// At level `call`.
+    Call(CallRow),
+    /// At levels `statement` and `memory`.
+    Step(StepRow),
 }
 
-#[derive(Serialize)]
-struct BlockEntry<'a> {
-    t: u64,
-    depth: usize,
-    function: u32,
-    name: &'a str,
-    block: u32,
-    offset: u32,
-    source: Option<SourceObject<'a>>,
+/// A block that was executed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BlockRow {
+    /// Its time.
+    pub t: u64,
+    /// In how many activations its activation is.
+    pub depth: usize,
+    /// Where it is.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// Which block of the function.
+    pub block: u32,
+    /// Where it begins in the original module.
+    pub offset: u32,
+    /// The line of its first instruction that has one.
+    pub source: Option<Position>,
 }
 
-#[derive(Serialize)]
-struct PathEntry<'a> {
-    t: u64,
-    depth: usize,
-    function: u32,
-    name: &'a str,
-    path: Vec<u32>,
-    source: Option<SourceObject<'a>>,
+/// A path that was executed. Paths that the stretch cuts are there as a whole.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PathRow {
+    /// The time of its first block.
+    pub t: u64,
+    /// In how many activations its activation is.
+    pub depth: usize,
+    /// Where it is.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// Its blocks.
+    pub path: Vec<u32>,
+    /// The line of the first.
+    pub source: Option<Position>,
 }
 
-#[derive(Serialize)]
-struct LeftOut<'a> {
-    t: u64,
-    function: u32,
-    name: &'a str,
-    left_out: u64,
+/// Blocks that were left out of the recording.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LeftOutRow {
+    /// The time of the first.
+    pub t: u64,
+    /// Where they are.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// How many they are.
+    pub left_out: u64,
 }
 
 /// Writes a stretch of a run, block by block or path by path.
@@ -92,31 +127,28 @@ where
         && let Some(visit) = visits.next_visit().map_err(unreadable)?
     {
         let node = &scene.path.nodes()[visit.node];
-        let function = node.function;
-        let (name, depth) = (scene.names.function(function), visits.depth());
+        let (function, depth) = (InFunction::new(scene.names, node.function), visits.depth());
         let part = visits.window().part(visit);
         if node.left_out > 0 {
-            let entry = LeftOut {
+            let entry = LeftOutRow {
                 t: visit.start + part.start,
-                function: function.as_u32(),
-                name,
+                function,
                 left_out: part.end - part.start,
             };
-            line(out, &entry)?;
+            row::<TraceHead>(out, &TraceRow::LeftOut(entry))?;
             room -= 1;
             continue;
         }
         if level == TraceLevel::Path {
-            let first = scene.place(function, node.blocks[0])?;
-            let entry = PathEntry {
+            let first = scene.place(node.function, node.blocks[0])?;
+            let entry = PathRow {
                 t: visit.start,
                 depth,
-                function: function.as_u32(),
-                name,
+                function,
                 path: node.blocks.iter().map(|block| block.as_u32()).collect(),
                 source: first.position.map(|position| source(scene, position)),
             };
-            line(out, &entry)?;
+            row::<TraceHead>(out, &TraceRow::Path(entry))?;
             room -= 1;
             continue;
         }
@@ -126,17 +158,16 @@ where
             }
             room -= 1;
             let block = node.blocks[at as usize];
-            let place = scene.place(function, block)?;
-            let entry = BlockEntry {
+            let place = scene.place(node.function, block)?;
+            let entry = BlockRow {
                 t: visit.start + at,
                 depth,
-                function: function.as_u32(),
-                name,
+                function: function.clone(),
                 block: block.as_u32(),
                 offset: place.offset.0,
                 source: place.position.map(|position| source(scene, position)),
             };
-            line(out, &entry)
+            row::<TraceHead>(out, &TraceRow::Block(entry))
         };
         if stretch.reverse {
             part.rev().try_for_each(&mut one)?;
@@ -154,36 +185,19 @@ pub(super) fn head<S: Segments>(
     stretch: &Stretch,
     level: &'static str,
 ) -> Result<(), PresentError> {
-    let head = Head {
-        schema: "afterimage/trace/1",
+    let function = stretch.function;
+    let head = TraceHead {
         level,
         first: stretch.window.first,
         last: stretch.window.last,
         length: scene.path.length(),
-        left_out: scene.left_out,
+        left_out: scene.left_out.to_owned(),
         reverse: stretch.reverse,
-        function: stretch.function.map(|function| named(scene, function)),
+        function: function.map(|function| Function::new(scene.names, function)),
     };
-    line(out, &head)
+    begin(out, &head)
 }
 
-pub(super) fn named<'a, S>(scene: &Scene<'a, S>, function: FuncId) -> FunctionObject<'a> {
-    FunctionObject {
-        index: function.as_u32(),
-        name: scene.names.function(function),
-    }
-}
-
-pub(super) fn source<'a, S>(scene: &Scene<'a, S>, position: Location) -> SourceObject<'a> {
-    SourceObject {
-        file: scene.places.file(position),
-        line: position.line,
-        column: (position.column > 0).then_some(position.column),
-    }
-}
-
-pub(super) fn line(out: &mut dyn Write, entry: &impl Serialize) -> Result<(), PresentError> {
-    serde_json::to_writer(&mut *out, entry)?;
-    writeln!(out)?;
-    Ok(())
+pub(super) fn source<S>(scene: &Scene<'_, S>, position: Location) -> Position {
+    Position::new(scene.places.file(position), position)
 }

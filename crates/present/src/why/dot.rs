@@ -42,12 +42,11 @@ impl<'o> WhyDot<'o> {
     pub fn entry(&mut self, entry: &WhyEntry) -> Result<(), PresentError> {
         match entry {
             WhyEntry::Led { frames, .. } => {
-                let frame = frames.iter().find(|frame| frame.chosen);
-                let Some((branch, decided)) = frame.and_then(|frame| frame.branch.as_ref()) else {
+                let Some(branch) = frames.iter().find_map(|frame| frame.followed()) else {
                     return Ok(());
                 };
-                let what = format!("{} on {decided}", branch.operator);
-                self.vertex(&what, Some(branch), "")?;
+                let what = format!("{} on {}", branch.place.operator, branch.value);
+                self.vertex(&what, Some(&branch.place), "")?;
                 Ok(())
             }
             WhyEntry::Moved { moves, more } => {
@@ -97,7 +96,7 @@ impl<'o> WhyDot<'o> {
         let what = format!("{} = {}", made.value, expression(made));
         let number = self.vertex(&what, Some(&made.place), "")?;
         for (k, operand) in made.operands.iter().enumerate() {
-            let other = made.followed.is_some_and(|followed| followed != k);
+            let other = made.followed().is_some_and(|followed| followed != k);
             if operand.constant || !other {
                 continue;
             }
@@ -114,10 +113,11 @@ impl<'o> WhyDot<'o> {
             what.push('\n');
             what.push_str(remark);
         }
-        if let Some((branch, decided)) = end.led.as_deref() {
-            let on = match decided.is_empty() {
+        if let Some(led) = end.led.as_deref() {
+            let branch = &led.place;
+            let on = match led.value.is_empty() {
                 true => String::new(),
-                false => format!(" on {decided}"),
+                false => format!(" on {}", led.value),
             };
             let _ = write!(
                 what,

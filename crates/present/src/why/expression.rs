@@ -1,6 +1,6 @@
 //! How a value was computed, as people write it.
 
-use super::WhyMade;
+use super::{WhyHow, WhyMade};
 
 /// Operators that are written between their operands.
 const BETWEEN: [(&str, &str); 29] = [
@@ -40,7 +40,7 @@ const BETWEEN: [(&str, &str); 29] = [
 pub fn expression(made: &WhyMade) -> String {
     let values = made.operands.iter().map(|operand| operand.value.as_str());
     let values = Vec::from_iter(values);
-    if made.lookup {
+    if made.step == WhyHow::LookedUp {
         return format!("table[{}]", values.join(", "));
     }
     let operator = made.place.operator.as_str();

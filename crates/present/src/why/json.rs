@@ -1,85 +1,37 @@
-//! The way back as JSON; `docs/JSON.md` describes it.
+//! The way back as JSON: a head, then an entry a line.
 
-use serde_json::{Value, json};
+use std::io::Write;
 
-use super::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyPlace};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-/// An entry as JSON.
-pub fn why_json(entry: &WhyEntry) -> Value {
-    match entry {
-        WhyEntry::Led { frames, more } => {
-            let frames = frames.iter().map(|frame| {
-                let branch = frame.branch.as_ref().map(|(branch, decided)| {
-                    json!({ "place": place(branch), "value": decided, "followed": frame.chosen })
-                });
-                json!({ "place": place(&frame.place), "branch": branch, "own": frame.own })
-            });
-            json!({ "step": "led", "frames": Vec::from_iter(frames), "more": more })
-        }
-        WhyEntry::Moved { moves, more } => {
-            let moves = moves.iter().map(moved);
-            json!({ "step": "moved", "moves": Vec::from_iter(moves), "more": more })
-        }
-        WhyEntry::Made(it) => made(it),
-        WhyEntry::Again {
-            period,
-            times,
-            back,
-        } => json!({ "step": "again", "steps": period, "times": times, "back": made(back) }),
-        WhyEntry::End(it) => end(it),
-    }
+use super::WhyEntry;
+use crate::PresentError;
+#[cfg(doc)]
+use crate::document::row;
+use crate::document::{Document, begin};
+
+/// Where a value came from. The lines after the first one are the way back, as it is found: how the value was moved, how it was computed, and where it came from in the end.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WhyHead {
+    /// What is explained, in words.
+    pub about: String,
+    /// The value, as text.
+    pub value: String,
+    /// The statement, as `--at` takes it: `@OFFSET#K`.
+    pub place: Option<String>,
 }
 
-fn place(place: &WhyPlace) -> Value {
-    json!({
-        "function": place.function,
-        "line": (!place.line.is_empty()).then_some(&place.line),
-        "around": place.around,
-        "source": place.text,
-        "operator": place.operator,
-        "at": place.at,
-        "time": place.time,
-    })
+impl Document for WhyHead {
+    const NAME: &'static str = "why";
+    const COMMAND: &'static str = "why";
+    type Row = WhyEntry;
 }
 
-fn moved(one: &WhyMove) -> Value {
-    json!({
-        "how": one.how,
-        "what": one.what,
-        "value": (!one.value.is_empty()).then_some(&one.value),
-        "besides": one.besides,
-        "place": place(&one.place),
-    })
-}
-
-fn made(made: &WhyMade) -> Value {
-    let operands = made.operands.iter().enumerate().map(|(i, operand)| {
-        json!({
-            "role": operand.role,
-            "value": operand.value,
-            "constant": operand.constant,
-            "followed": made.followed == Some(i),
-        })
-    });
-    json!({
-        "step": if made.lookup { "looked up" } else { "computed" },
-        "value": made.value,
-        "operands": Vec::from_iter(operands),
-        "place": place(&made.place),
-    })
-}
-
-fn end(end: &WhyEnd) -> Value {
-    json!({
-        "step": "end",
-        "kind": end.kind,
-        "what": end.what,
-        "file": end.file,
-        "offset": end.offset,
-        "bytes": end.bytes,
-        "remark": end.remark,
-        "led": end.led.as_deref().map(|(branch, decided)| json!({ "place": place(branch), "value": decided })),
-        "read": end.read.as_ref().map(place),
-        "place": end.place.as_ref().map(place),
-    })
+/// Writes what is asked about; entries follow with [`row`].
+///
+/// # Errors
+/// If `out` fails.
+pub fn why_head(out: &mut dyn Write, head: &WhyHead) -> Result<(), PresentError> {
+    begin(out, head)
 }

@@ -1,0 +1,149 @@
+//! The control-flow graph of a function, and an instrumented module, for programs.
+
+use std::io::Write;
+
+use afterimage_program::{BlockKind, Function};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::PresentError;
+use crate::document::objects::InFunction;
+use crate::document::{Document, NoRows, begin};
+
+/// The control-flow graph of a function.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CfgDocument {
+    /// Which function.
+    #[serde(flatten)]
+    pub function: InFunction,
+    /// The block where it begins.
+    pub root: u32,
+    /// The block where it ends.
+    pub exit: u32,
+    /// Its blocks.
+    pub blocks: Vec<CfgBlock>,
+    /// Its edges.
+    pub edges: Vec<CfgEdge>,
+    /// With `--counters`, what is counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Vec<CfgCounter>>,
+}
+
+impl Document for CfgDocument {
+    const NAME: &'static str = "cfg";
+    const COMMAND: &'static str = "cfg";
+    type Row = NoRows;
+}
+
+/// A block.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CfgBlock {
+    /// Its number.
+    pub block: u32,
+    /// `code`, `dispatch` (where an exception chooses its handler) or `exit`.
+    pub kind: &'static str,
+    /// Its first operator.
+    pub first_op: u32,
+    /// The operator after its last one.
+    pub end_op: u32,
+    /// Where the first one is in the original module.
+    pub offset: u32,
+    /// How it ends, as in a profile.
+    pub end: String,
+}
+
+/// An edge.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CfgEdge {
+    /// Its number.
+    pub edge: u32,
+    /// From which block.
+    pub from: u32,
+    /// To which block.
+    pub to: u32,
+    /// As in a profile.
+    pub kind: String,
+    /// Whether it is a branch back to a loop's header.
+    pub back: bool,
+    /// The operator that transfers control.
+    pub op: Option<u32>,
+}
+
+/// A counter, and the block or edge that it counts.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CfgCounter {
+    /// Its number.
+    pub counter: u32,
+    /// The block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
+    /// The edge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edge: Option<u32>,
+}
+
+/// Writes the graph as one JSON document.
+///
+/// # Errors
+/// If `out` fails.
+pub fn cfg_json(
+    out: &mut dyn Write,
+    function: &Function,
+    name: &str,
+    counters: Option<Vec<CfgCounter>>,
+) -> Result<(), PresentError> {
+    let cfg = &function.cfg;
+    let blocks = cfg.blocks.iter().map(|(id, block)| CfgBlock {
+        block: id.as_u32(),
+        kind: match block.kind {
+            BlockKind::Code => "code",
+            BlockKind::Dispatch(_) => "dispatch",
+            BlockKind::Exit => "exit",
+        },
+        first_op: block.ops.start.as_u32(),
+        end_op: block.ops.end.as_u32(),
+        offset: block.offsets.start.0,
+        end: block.end.to_string(),
+    });
+    let edges = cfg.edges.iter().map(|(id, edge)| CfgEdge {
+        edge: id.as_u32(),
+        from: edge.from.as_u32(),
+        to: edge.to.as_u32(),
+        kind: edge.kind.to_string(),
+        back: edge.back,
+        op: edge.op.map(|op| op.as_u32()),
+    });
+    let document = CfgDocument {
+        function: InFunction {
+            function: function.id.as_u32(),
+            name: name.to_owned(),
+        },
+        root: cfg.graph.root().as_u32(),
+        exit: cfg.graph.exit().as_u32(),
+        blocks: blocks.collect(),
+        edges: edges.collect(),
+        counters,
+    };
+    begin(out, &document)
+}
+
+/// An instrumented module.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InstrumentDocument {
+    /// The module's path.
+    pub output: String,
+    /// Its length.
+    pub bytes: usize,
+    /// How many counters it has.
+    pub counters: u32,
+    /// The name of the exported memory that holds them.
+    pub memory_export: &'static str,
+    /// Whether it needs no other program.
+    pub standalone: bool,
+}
+
+impl Document for InstrumentDocument {
+    const NAME: &'static str = "instrument";
+    const COMMAND: &'static str = "instrument";
+    type Row = NoRows;
+}

@@ -1,0 +1,142 @@
+//! JSON documents: what all have in common, and what describes them.
+//!
+//! A document is a plain struct. It is written as one object on one line, or as such a head and rows behind it, each an object on a line of its own. Its
+//! JSON Schema, and from that `docs/JSON.md`, are made of the struct and its comments, so that document, schema and description cannot part.
+
+pub mod objects;
+
+use std::io::Write;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::PresentError;
+
+/// The version of all documents: what `afterimage/why/1` ends with.
+pub const VERSION: u32 = 1;
+
+/// A document, or the head of one.
+pub trait Document: Serialize {
+    /// What `afterimage/why/1` has in the middle.
+    const NAME: &'static str;
+    /// The command that writes it with `--format json`.
+    const COMMAND: &'static str;
+    /// What the lines behind the first one hold.
+    type Row: Serialize;
+}
+
+/// There are no lines behind the first one.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub enum NoRows {}
+
+/// Rows that are made when they are written, each once: all of them at once may be more than there is memory.
+pub(crate) struct Lazy<I>(pub I);
+
+impl<I: Iterator<Item: Serialize> + Clone> Serialize for Lazy<I> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.clone())
+    }
+}
+
+/// A document with its name.
+#[derive(Serialize)]
+struct Named<'d, D> {
+    schema: String,
+    #[serde(flatten)]
+    document: &'d D,
+}
+
+fn name<D: Document>() -> String {
+    format!("afterimage/{}/{VERSION}", D::NAME)
+}
+
+/// Writes a document, or the head of one.
+///
+/// # Errors
+/// If `out` fails.
+pub fn begin<D: Document>(out: &mut dyn Write, document: &D) -> Result<(), PresentError> {
+    let schema = name::<D>();
+    line(out, &Named { schema, document })
+}
+
+/// Writes one of the lines that follow a head.
+///
+/// # Errors
+/// If `out` fails.
+pub fn row<D: Document>(out: &mut dyn Write, row: &D::Row) -> Result<(), PresentError> {
+    line(out, row)
+}
+
+fn line(out: &mut dyn Write, object: &impl Serialize) -> Result<(), PresentError> {
+    serde_json::to_writer(&mut *out, object)?;
+    Ok(writeln!(out)?)
+}
+
+/// A document's description.
+pub struct Description {
+    /// Its name: `why`.
+    pub name: &'static str,
+    /// The command that writes it with `--format json`.
+    pub command: &'static str,
+    /// The JSON Schema of the document, or of its head.
+    pub head: Schema,
+    /// That of the lines behind the head.
+    pub rows: Option<Schema>,
+}
+
+/// Describes a document.
+fn describe<D: Document<Row: JsonSchema> + JsonSchema>() -> Description {
+    let generator = || SchemaGenerator::new(SchemaSettings::draft2020_12().for_serialize());
+    let mut head = generator().into_root_schema_for::<D>();
+    head.insert("$id".to_owned(), json!(name::<D>()));
+    let schema =
+        json!({ "const": name::<D>(), "description": "Its name, and the version of its form." });
+    let object = head.ensure_object();
+    object.entry("properties").or_insert(json!({}))["schema"] = schema;
+    let required = object.entry("required").or_insert(json!([]));
+    if let Some(required) = required.as_array_mut() {
+        required.insert(0, json!("schema"));
+    }
+    let has_rows = D::Row::schema_id() != NoRows::schema_id();
+    Description {
+        name: D::NAME,
+        command: D::COMMAND,
+        head,
+        rows: has_rows.then(|| generator().into_root_schema_for::<D::Row>()),
+    }
+}
+
+/// The descriptions of all documents.
+pub fn descriptions() -> Vec<Description> {
+    vec![
+        describe::<crate::accessed::AccessedHead>(),
+        describe::<crate::addresses::AddressesHead>(),
+        describe::<crate::addresses::AddressStatsHead>(),
+        describe::<crate::calls::CallDocument>(),
+        describe::<crate::calls::CallsDocument>(),
+        describe::<crate::cfg::CfgDocument>(),
+        describe::<crate::currency::CurrenciesDocument>(),
+        describe::<crate::currency::CurrencyDocument>(),
+        describe::<crate::dataflow::DataflowDocument>(),
+        describe::<crate::diff::DiffDocument>(),
+        describe::<crate::dynamic_cfg::DynamicCfgDocument>(),
+        describe::<crate::cfg::InstrumentDocument>(),
+        describe::<crate::loads::LoadValuesHead>(),
+        describe::<crate::loads::LoadedHead>(),
+        describe::<crate::matching::MatchDocument>(),
+        describe::<crate::memory::MemoryDocument>(),
+        describe::<crate::paths::PathsDocument>(),
+        describe::<crate::json::ProfileDocument>(),
+        describe::<crate::rank::RankDocument>(),
+        describe::<crate::redundancy::RedundancyDocument>(),
+        describe::<crate::simulate::SimulateHead>(),
+        describe::<crate::simulate::SimulateHistoryHead>(),
+        describe::<crate::simulate::SimulateWorstHead>(),
+        describe::<crate::slice::SliceDocument>(),
+        describe::<crate::state::StateDocument>(),
+        describe::<crate::trace::TraceHead>(),
+        describe::<crate::diff::VersionsDocument>(),
+        describe::<crate::WhyHead>(),
+    ]
+}
