@@ -109,7 +109,7 @@ fn completions_are_scripts_that_name_every_command() {
             assert!(script.contains(command.as_str()), "{shell}: {command}");
         }
     }
-    let ran = common::ran(&mut sandbox.command(["completions", "tcsh"]));
+    let ran = crate::common::ran(&mut sandbox.command(["completions", "tcsh"]));
     assert_eq!(ran.code, Some(125), "{ran:?}");
 }
 

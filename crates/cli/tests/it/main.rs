@@ -13,6 +13,7 @@ mod debug_forms;
 mod deps_slices;
 mod diff_holds;
 mod diff_ranks;
+mod documents;
 mod effects_hold;
 mod expressions_hold;
 mod foreign_debug;
