@@ -128,5 +128,5 @@ fn there_is_a_manual_page_for_every_command() {
             assert!(text.contains(part), "{page} lacks {part}");
         }
     }
-    sandbox.refused("man nowhere", 127, &["nowhere"]);
+    sandbox.refused("man nowhere", 125, &["nowhere"]);
 }
