@@ -54,12 +54,10 @@ pub fn run(folder: Option<&Path>) -> Result<ExitCode> {
         }
         fs::create_dir_all(&modules)
             .with_context(|| format!("cannot make {}", modules.display()))?;
-        let status = tool::cargo()
-            .args(["test", "--workspace", "--locked", "--test", "suite", "--"])
-            .args(["--ignored", "--nocapture"])
+        let status = tool::test("suite::")
+            .arg("--ignored")
             .env("AFTERIMAGE_SUITE", env::join_paths(&folders)?)
             .env("AFTERIMAGE_SUITE_MODULES", &modules)
-            .stdin(Stdio::null())
             .status()
             .context("cannot run cargo")?;
         holds &= status.success();

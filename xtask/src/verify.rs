@@ -10,9 +10,6 @@ use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::time::Instant;
 
-/// The tests that have a part for the corpus. Each compares the whole trace with something slow and obvious.
-const TESTS: &[&str] = &["exact", "machine", "stepped", "wet", "slices"];
-
 /// What `afterimage verify --format json` says, as far as it matters here.
 #[derive(Deserialize)]
 struct Verdict {
@@ -102,18 +99,12 @@ fn entries(folder: &Path, only: &[String]) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Runs the tests that compare everything with its definition.
+/// Runs the test that compares everything with its definition.
 fn check_tiny(tiny: &Path, only: &[String]) -> Result<bool> {
-    let mut command = tool::cargo();
-    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
-    for test in TESTS {
-        command.args(["--test", test]);
-    }
-    let status = command
-        .args(["--", "--ignored", "--nocapture", "corpus"])
+    let status = tool::test("corpus::")
+        .arg("--ignored")
         .env("AFTERIMAGE_CORPUS", tiny)
         .env("AFTERIMAGE_CORPUS_ONLY", only.join(","))
-        .stdin(Stdio::null())
         .status()
         .context("cannot run cargo")?;
     Ok(status.success())

@@ -1,6 +1,6 @@
 //! Calls, returns and stretches of `trace --level statement` are those of a naive recorder, of the engine and of the whole trace.
 
-#[path = "../../../record/tests/exact/play.rs"]
+#[path = "../../../record/tests/it/play.rs"]
 mod play;
 
 use std::sync::Arc;

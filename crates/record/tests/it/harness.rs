@@ -1,0 +1,530 @@
+//! Recording a module and checking everything that is claimed about the recording.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use afterimage_ids::{BlockId, Counts, EntityRef, FuncId, NodeId};
+use afterimage_paths::{ExecutedPath, Sink};
+use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
+use afterimage_program::{BlockKind, OperatorIndex, Program};
+use afterimage_record::{
+    Cache, Command, Filter, Interrupt, PathFilter, Progress, RecordError, RecordOptions, Recorded,
+    RecordedRun, build_paths, check, check_blocks, count, record, trace_paths,
+};
+use afterimage_rewrite::{Options, rewrite};
+use afterimage_testkit::naive_trace::{Observation, Observed, Observer, Stop, instrument};
+use afterimage_trace::{Ending, Event, Kind, Standing, TraceFile, TraceWriter};
+use afterimage_wpp::codec::{Limits, decode};
+use afterimage_wpp::{Directory, DirectoryLimits, InMemory, WholePath};
+
+use crate::play::play;
+
+/// Writes down every block.
+#[derive(Default)]
+struct Expanded {
+    nodes: Vec<Vec<BlockId>>,
+    trace: Vec<Observed>,
+}
+
+impl Sink for Expanded {
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
+        self.nodes.push(path.blocks.to_vec());
+        NodeId::new(self.nodes.len() - 1)
+    }
+
+    fn path(&mut self, node: NodeId) {
+        let blocks = self.nodes[node.index()].iter();
+        self.trace
+            .extend(blocks.map(|&block| Observed::Block(block)));
+    }
+
+    fn enter(&mut self, function: FuncId) {
+        self.trace.push(Observed::Enter(function));
+    }
+
+    fn leave(&mut self) {
+        self.trace.push(Observed::Leave);
+    }
+}
+
+/// A finished recording.
+pub struct Recording {
+    pub bytes: Vec<u8>,
+    pub program: Arc<Program>,
+    pub file: TraceFile,
+    /// The file's bytes.
+    pub whole: Vec<u8>,
+    pub recorded: Recorded,
+}
+
+/// The usual options of these tests.
+pub fn quiet() -> RecordOptions {
+    RecordOptions {
+        silent: true,
+        ..RecordOptions::default()
+    }
+}
+
+/// Calls an export.
+pub fn invoke(export: &str, args: &[&str]) -> Command {
+    Command {
+        name: "guest".to_owned(),
+        invoke: Some(export.to_owned()),
+        args: args.iter().map(ToString::to_string).collect(),
+        ..Command::default()
+    }
+}
+
+/// Runs `_start`.
+pub fn start() -> Command {
+    Command {
+        name: "guest".to_owned(),
+        ..Command::default()
+    }
+}
+
+/// A module from its text.
+pub fn wat(text: &str) -> Vec<u8> {
+    wat::parse_str(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub fn progress() -> Progress {
+    Arc::new(|_| ())
+}
+
+/// Records a run.
+pub fn try_record(
+    bytes: &[u8],
+    command: &Command,
+    options: &RecordOptions,
+    interrupt: &Interrupt,
+) -> Result<Recording, RecordError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.aft");
+    let program = Arc::new(Program::parse(bytes)?);
+    let writer = TraceWriter::create(&path, false)?;
+    let recorded = record(
+        bytes,
+        &program,
+        command,
+        options,
+        &Cache::none(),
+        interrupt,
+        &writer,
+    )?;
+    drop(writer);
+    let file = open(&path);
+    let whole = std::fs::read(&path).expect("a recording");
+    Ok(Recording {
+        bytes: bytes.to_vec(),
+        program,
+        file,
+        whole,
+        recorded,
+    })
+}
+
+/// Reads a file whole, so that its folder can go.
+pub fn open(path: &Path) -> TraceFile {
+    TraceFile::from_bytes(std::fs::read(path).expect("a recording")).expect("a sound recording")
+}
+
+/// The path in a file.
+pub fn read_path(file: &TraceFile, program: &Program) -> WholePath<InMemory> {
+    let functions = (program.imports.len() + program.functions.len()) as u32;
+    let bytes = file.last_whole(Kind::PATH_INDEX, u64::MAX);
+    let limits = DirectoryLimits {
+        nodes: 1 << 20,
+        blocks: 1 << 24,
+        functions,
+        open: 1 << 20,
+    };
+    let bytes = bytes.expect("a sound index").expect("an index");
+    let directory = Directory::decode(&bytes, &limits).expect("a directory");
+    let contexts = directory.contexts();
+    let limits = Limits {
+        symbols: 1 << 24,
+        nodes: directory.nodes.len() as u32,
+        functions,
+        open: 1 << 20,
+    };
+    let mut chunks = file.last(Kind::PATHS).expect("segments");
+    let mut segments = Vec::new();
+    while segments.len() < directory.summaries.len() && chunks.advance().expect("a sound chunk") {
+        let segment = decode(chunks.bytes(), contexts.contexts(), &limits);
+        segments.push(segment.expect("a segment"));
+    }
+    WholePath::new(InMemory::from_iter(segments), Arc::new(directory.nodes)).expect("a path")
+}
+
+/// Records a run and checks it.
+pub fn exact(bytes: &[u8], command: &Command, options: &RecordOptions) -> Recording {
+    let recording = try_record(bytes, command, options, &Interrupt::new())
+        .unwrap_or_else(|error| panic!("{error}"));
+    recording.check();
+    recording
+}
+
+impl Recording {
+    pub fn ending(&self) -> &Ending {
+        &self.recorded.end.ending
+    }
+
+    /// The counts by a plan, and how many counters it has.
+    pub fn count(&self, plan: PlanOptions<'_>) -> Result<Counts, RecordError> {
+        let lens = count(
+            &self.file,
+            &self.bytes,
+            &self.program,
+            &plan,
+            &Cache::none(),
+            &progress(),
+        )?;
+        Ok(lens.counts)
+    }
+
+    /// Checks the recording by every law that there is.
+    pub fn check(&self) {
+        let report = self.file.verify();
+        assert!(report.is_sound(), "{:?}", report.findings);
+        assert_eq!(
+            self.file.end().expect("an end").as_ref(),
+            Some(&self.recorded.end)
+        );
+
+        let every_edge = self.counted(Mode::Edges, None);
+        let observation = self.naive_trace(&every_edge);
+        let truth = observation.counts;
+        self.same(&every_edge, &truth, "a counter on every edge");
+        for mode in [Mode::Quick, Mode::Program, Mode::Feedback] {
+            let counts = self.counted(mode, Some(&truth));
+            self.same(&counts, &truth, &mode.to_string());
+        }
+        if let Some(live) = &self.recorded.counts {
+            self.same(&live.counts, &truth, "counted in the live run");
+        }
+        self.same_path(&observation.trace);
+        self.same_stored_path(&observation.trace);
+        let compared = check_blocks(
+            &self.file,
+            &self.bytes,
+            &self.program,
+            &truth,
+            &Cache::none(),
+            &progress(),
+        );
+        let blocks = self
+            .program
+            .functions
+            .iter()
+            .flat_map(|f| f.cfg.blocks.values());
+        let code = blocks.filter(|b| b.kind == BlockKind::Code).count() as u64;
+        assert_eq!(
+            compared.unwrap_or_else(|error| panic!("slow: {error}")),
+            code
+        );
+        check(
+            &self.file,
+            &self.bytes,
+            &self.program,
+            &Cache::none(),
+            &progress(),
+        )
+        .unwrap_or_else(|error| panic!("re-execution: {error}"));
+        if !self.asynchronous() {
+            self.check_transparency();
+        }
+    }
+
+    fn counted(&self, mode: Mode, feedback: Option<&Counts>) -> Counts {
+        let plan = PlanOptions {
+            feedback,
+            ..PlanOptions::new(mode)
+        };
+        self.count(plan)
+            .unwrap_or_else(|error| panic!("{mode}: {error}"))
+    }
+
+    /// Whether nothing in the guest or the log says where the run ended.
+    fn asynchronous(&self) -> bool {
+        let last = self
+            .file
+            .log()
+            .expect("a log")
+            .last()
+            .map(|event| event.expect("an event"));
+        matches!(
+            self.ending(),
+            Ending::StackOverflow | Ending::Interrupted { .. }
+        ) && !matches!(last, Some(Event::HostStop { .. }))
+    }
+
+    /// The counts that the traced module reports. Where the run ended by no doing of the guest's, the traced one is
+    /// stopped after as many blocks as the counts under test have: if those are
+    /// wrong, it will not stand in the same place with the same counts.
+    fn naive_trace(&self, under_test: &Counts) -> Observation {
+        let blocks = block_counts(&self.program, under_test).expect("counts");
+        let functions = self.program.functions.iter().zip(&blocks);
+        let code = functions.flat_map(|(f, counts)| f.cfg.blocks.values().zip(counts));
+        let blocks = code
+            .filter(|(b, _)| b.kind == BlockKind::Code)
+            .map(|(_, count)| count)
+            .sum();
+        let stop = match self.ending() {
+            _ if !self.asynchronous() => Stop::Never,
+            // The last block calls a function that is not entered any more.
+            Ending::StackOverflow => Stop::After(blocks),
+            _ => Stop::In(blocks),
+        };
+        // The engine's store keeps what is 'static only; a test's program may stay.
+        let program: &'static Program =
+            Box::leak(Box::new(Program::parse(&self.bytes).expect("a program")));
+        let traced = Box::leak(Box::new(instrument(&self.bytes, program)));
+        let observer = Observer::new(program, traced, stop);
+        let (played, observer) = play(&traced.module, &self.program, &self.file, Some(observer));
+        assert_eq!(
+            played.results,
+            self.results(),
+            "the traced module returns the same"
+        );
+        let observation = observer
+            .expect("an observer")
+            .finish(played.finish)
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(observation.frames, self.frames(), "the stack at the end");
+        observation
+    }
+
+    fn run<'a>(&'a self, cache: &'a Cache, progress: &'a Progress) -> RecordedRun<'a> {
+        RecordedRun {
+            file: &self.file,
+            bytes: &self.bytes,
+            program: &self.program,
+            cache,
+            progress,
+        }
+    }
+
+    /// The path that the probes write is the one that was observed.
+    fn same_path(&self, truth: &[Observed]) {
+        let (cache, progress) = (Cache::none(), progress());
+        let run = self.run(&cache, &progress);
+        let traced = trace_paths(&run, None, Expanded::default())
+            .unwrap_or_else(|error| panic!("paths: {error}, {}", self.recorded.end.ending));
+        let first = (0..truth.len().max(traced.sink.trace.len()))
+            .find(|&i| traced.sink.trace.get(i) != truth.get(i));
+        if let Some(i) = first {
+            let from = i.saturating_sub(5);
+            let around = |list: &[Observed]| {
+                format!("{:?}", &list[from.min(list.len())..(i + 5).min(list.len())])
+            };
+            panic!(
+                "the path differs at {i}: {} instead of {}, {}",
+                around(&traced.sink.trace),
+                around(truth),
+                self.recorded.end.ending
+            );
+        }
+        let blocks = truth.iter().filter(|o| matches!(o, Observed::Block(_)));
+        assert_eq!(traced.time, blocks.count() as u64);
+    }
+
+    /// A path of the recording, from a copy of its file.
+    fn stored_path(&self, filter: &PathFilter) -> WholePath<InMemory> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path().join("a.aft");
+        std::fs::write(&at, &self.whole).expect("a copy");
+        let out = TraceWriter::append(&at).expect("a writer");
+        let (cache, progress) = (Cache::none(), progress());
+        let run = self.run(&cache, &progress);
+        build_paths(&run, None, filter, &out)
+            .unwrap_or_else(|error| panic!("stored path: {error}, {}", self.ending()));
+        out.commit().expect("a commit");
+        let path = read_path(&open(&at), &self.program);
+        path.check().expect("sound segments");
+        path
+    }
+
+    /// What a filter keeps is what was observed then; what it leaves out is what it should.
+    fn same_filtered_path(&self, truth: &[(FuncId, BlockId)]) {
+        let third = truth.len() as u64 / 3;
+        let function = truth.get(truth.len() / 2).map(|at| at.0);
+        let keep = Filter {
+            exclude: Vec::from_iter(function),
+            window: Some((third + 1, 2 * third + 1)),
+            ..Filter::default()
+        };
+        let filter = PathFilter {
+            keep: keep.clone(),
+            left_out: "some of it".to_owned(),
+        };
+        let path = self.stored_path(&filter);
+        assert_eq!(path.length(), truth.len() as u64, "times stay");
+        let mut cursor = path.cursor();
+        let mut visit = cursor.seek(1).expect("a position");
+        let mut kept = vec![false; truth.len()];
+        while let Some(at) = visit {
+            let node = &path.nodes()[at.node];
+            for (i, &block) in (at.start as usize - 1..).zip(&node.blocks) {
+                assert_eq!((node.function, block), truth[i], "t={}", i + 1);
+                assert_ne!(Some(node.function), function);
+                kept[i] = true;
+            }
+            visit = cursor.next().expect("a step");
+        }
+        for (i, at) in truth.iter().enumerate() {
+            let time = i as u64 + 1;
+            let inside = time > third && time <= 2 * third + 1 && Some(at.0) != function;
+            assert!(kept[i] || !inside, "t={time} is left out");
+        }
+    }
+
+    /// The path in the file, compacted from what the live run wrote if it did, is the one that was observed, in
+    /// both directions.
+    fn same_stored_path(&self, truth: &[Observed]) {
+        let path = self.stored_path(&PathFilter::default());
+        let mut functions = Vec::new();
+        let mut blocks = Vec::new();
+        let mut entries = std::collections::BTreeMap::new();
+        for observed in truth {
+            match *observed {
+                Observed::Enter(function) => {
+                    functions.push(function);
+                    *entries.entry(function).or_insert(0u64) += 1;
+                }
+                Observed::Block(block) => blocks.push((functions[functions.len() - 1], block)),
+                Observed::Leave => drop(functions.pop()),
+            }
+        }
+        let mut cursor = path.cursor();
+        let mut forward = Vec::new();
+        let mut visit = cursor.seek(1).expect("a position");
+        while let Some(at) = visit {
+            assert_eq!(at.start, forward.len() as u64 + 1);
+            let node = &path.nodes()[at.node];
+            forward.extend(node.blocks.iter().map(|&block| (node.function, block)));
+            visit = cursor.next().expect("a step");
+        }
+        assert!(forward == blocks, "stored path, {}", self.ending());
+        let mut visit = cursor.seek(path.length()).expect("a position");
+        let mut backward = Vec::new();
+        while let Some(at) = visit {
+            let node = &path.nodes()[at.node];
+            backward.extend(
+                node.blocks
+                    .iter()
+                    .rev()
+                    .map(|&block| (node.function, block)),
+            );
+            visit = cursor.previous().expect("a step");
+        }
+        backward.reverse();
+        assert!(backward == blocks, "stored path backwards");
+        self.same_filtered_path(&blocks);
+        crate::exact::words::check(self, &blocks);
+        for function in &self.program.functions {
+            let calls = path
+                .activations(function.id)
+                .map_or(0, |calls| calls.count());
+            let truth = entries.get(&function.id).copied().unwrap_or(0);
+            assert_eq!(calls, truth, "calls of {}", function.id);
+        }
+    }
+
+    /// The results of every call by the host, from the log.
+    fn results(&self) -> Vec<Vec<afterimage_trace::RawValue>> {
+        let events = self
+            .file
+            .log()
+            .expect("a log")
+            .map(|event| event.expect("an event"));
+        let start = usize::from(self.program.start.is_some());
+        let leaves = events.filter_map(|event| match event {
+            Event::Leave { results } => Some(results),
+            _ => None,
+        });
+        leaves.skip(start).collect()
+    }
+
+    /// The recorded stack, as blocks.
+    fn frames(&self) -> Vec<(FuncId, BlockId)> {
+        let index = OperatorIndex::new(&self.program, &self.bytes);
+        let entered = self
+            .recorded
+            .end
+            .frames
+            .iter()
+            .filter(|frame| frame.standing != Standing::NotEntered);
+        entered
+            .map(|frame| {
+                let function = self
+                    .program
+                    .function(frame.function)
+                    .expect("a defined function");
+                let found = index
+                    .find(frame.offset)
+                    .and_then(|(_, op)| function.block_of(op));
+                (frame.function, found.unwrap_or(function.cfg.graph.root()))
+            })
+            .collect()
+    }
+
+    /// Plain and instrumented modules behave the same, as far as any host can see.
+    fn check_transparency(&self) {
+        let (plain, _) = play(&self.bytes, &self.program, &self.file, None);
+        assert_eq!(
+            plain.results,
+            self.results(),
+            "the plain module returns the same"
+        );
+        for mode in [Mode::Edges, Mode::Quick, Mode::Program] {
+            let the_plan = plan(&self.program, &PlanOptions::new(mode)).expect("a plan");
+            let options = Options {
+                clock: true,
+                ..Options::default()
+            };
+            let rewritten =
+                rewrite(&self.bytes, &self.program, Some(&the_plan), &options).expect("a module");
+            let (instrumented, _) = play(&rewritten.module, &self.program, &self.file, None);
+            assert_eq!(instrumented.results, plain.results, "{mode}");
+            assert_eq!(instrumented.finish, plain.finish, "{mode}");
+            assert_eq!(instrumented.error, plain.error, "{mode}");
+            assert_eq!(instrumented.state, plain.state, "{mode}");
+        }
+    }
+
+    fn same(&self, found: &Counts, truth: &Counts, what: &str) {
+        for ((function, found), truth) in self
+            .program
+            .functions
+            .iter()
+            .zip(&found.functions)
+            .zip(&truth.functions)
+        {
+            let id = function.id;
+            assert_eq!(
+                found.entries, truth.entries,
+                "{what}: entries of {id}, {}",
+                self.recorded.end.ending
+            );
+            assert_eq!(
+                found.open, truth.open,
+                "{what}: open activations of {id}, {}",
+                self.recorded.end.ending
+            );
+            let edges = function
+                .cfg
+                .edges
+                .iter()
+                .zip(found.edges.iter().zip(&truth.edges));
+            for ((edge, data), (found, truth)) in edges {
+                assert_eq!(
+                    found, truth,
+                    "{what}: {edge} of {id}, {data:?}, {}",
+                    self.recorded.end.ending
+                );
+            }
+        }
+        assert_eq!(found, truth, "{what}");
+    }
+}

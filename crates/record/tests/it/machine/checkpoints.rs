@@ -1,0 +1,265 @@
+//! A machine that is put together again at a checkpoint goes on as the one that came there from the beginning.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use afterimage_ids::{FuncId, NodeId};
+use afterimage_machine::{
+    Caller, Checkpoint, Code, GlobalBits, Machine, MachineError, NodeCode, Observer, Range,
+    StoppedBefore, stopped_before,
+};
+use afterimage_numeric::Kind;
+use afterimage_testkit::modules::SplitMix64;
+
+use wasmparser::ValType;
+
+use super::follow::Path;
+use crate::harness::Recording;
+
+/// So many nodes are executed at most after a checkpoint, unless it is before the last one.
+const MOST: usize = 3_000;
+/// How many checkpoints of a run are tried.
+const TRIED: usize = 4;
+
+/// Everything that is told, as a number.
+#[derive(Default)]
+struct Digest(DefaultHasher);
+
+impl Digest {
+    fn note(&mut self, what: &str, values: impl Hash) {
+        (what, values).hash(&mut self.0);
+    }
+
+    /// The registers that a node can read, and what its instructions gave.
+    fn registers(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        let first = code.first_result();
+        let gives = |inst: &u32| code.insts[*inst as usize].code.gives();
+        let results = (0..executed as u32).filter(gives).map(|inst| first + inst);
+        for register in code.inputs.iter().copied().chain(results) {
+            let register = register as usize;
+            let vector = |inst: usize| match code.insts[inst].code {
+                Code::Vector(vector) => vector.signature().1 == Kind::Vector,
+                Code::LoadVector(_) => true,
+                _ => false,
+            };
+            // Above a number may be what a vector left.
+            let high = high
+                .get(register)
+                .filter(|_| register.checked_sub(first as usize).is_some_and(vector));
+            self.note("register", (register, low[register], high));
+        }
+    }
+}
+
+fn bits(range: Range) -> (u32, u64, u64) {
+    (range.memory, range.address, range.length)
+}
+
+impl Observer for Digest {
+    fn node(&mut self, node: NodeId, _: &NodeCode) {
+        self.note("node", node);
+    }
+
+    fn read(&mut self, inst: usize, range: Range) {
+        self.note("read", (inst, bits(range)));
+    }
+
+    fn write(&mut self, inst: usize, range: Range) {
+        self.note("write", (inst, bits(range)));
+    }
+
+    fn copy(&mut self, inst: usize, from: Range, to: Range) {
+        self.note("copy", (inst, bits(from), bits(to)));
+    }
+
+    fn read_global(&mut self, inst: usize, global: u32) {
+        self.note("read global", (inst, global));
+    }
+
+    fn write_global(&mut self, inst: usize, global: u32) {
+        self.note("write global", (inst, global));
+    }
+
+    fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        self.registers(code, code.insts.len(), low, high);
+    }
+
+    fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        self.registers(code, executed, low, high);
+    }
+
+    fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
+        let low = Vec::from_iter(arguments.iter().map(|bits| bits.0));
+        self.note("called", (function, low));
+    }
+
+    fn returned(&mut self, values: &[GlobalBits]) {
+        let low = Vec::from_iter(values.iter().map(|bits| bits.0));
+        self.note("returned", low);
+    }
+
+    fn enter(&mut self, function: FuncId, by: Caller) {
+        self.note("enter", (function, by as u8));
+    }
+
+    fn leave(&mut self, results: Option<(u32, u32)>) {
+        self.note("leave", results);
+    }
+
+    fn host_returned(&mut self, first: u32, count: u32) {
+        self.note("host returned", (first, count));
+    }
+
+    fn host_call(&mut self) {
+        self.note("host call", ());
+    }
+
+    fn host_read(&mut self, range: Range) {
+        self.note("host read", bits(range));
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.note("host write", bits(range));
+    }
+
+    fn caught(&mut self, first: u32, count: u32) {
+        self.note("caught", (first, count));
+    }
+}
+
+/// One after the other, the nodes of a run are executed.
+struct Runner<'a> {
+    machine: Machine<'a>,
+    path: &'a Path,
+    /// Where the run was stopped from outside.
+    stopped: Option<StoppedBefore>,
+    /// The types of the globals.
+    globals: &'a [ValType],
+}
+
+impl<'a> Runner<'a> {
+    fn new(recording: &'a Recording, path: &'a Path) -> Self {
+        let log = recording.file.log().expect("a log");
+        let (program, bytes) = (&recording.program, &recording.bytes);
+        let machine = Machine::new(program, bytes, log).expect("a machine");
+        Self {
+            machine,
+            path,
+            stopped: stopped_before(program, bytes, &recording.recorded.end),
+            globals: &program.globals,
+        }
+    }
+
+    /// Executes the node at this position of the path. The answer is a digest of what it did, the end of the run and what is left included.
+    fn step(&mut self, position: usize) -> u64 {
+        let node = self.path.visits[position];
+        let length = self.path.length(node);
+        let last = position + 1 == self.path.visits.len();
+        let mut digest = Digest::default();
+        let done = match self.stopped.filter(|_| last) {
+            Some(stopped) => self.machine.step_before(node, length, stopped, &mut digest),
+            None => self.machine.step(node, length, &mut digest),
+        };
+        done.expect("a step");
+        digest.note("time", self.machine.time());
+        if last {
+            let state = &self.machine.state;
+            let memories = state.memories.iter().map(|memory| &memory.bytes);
+            digest.note("memories", Vec::from_iter(memories));
+            let globals = state.globals.iter().zip(self.globals);
+            let globals = globals.map(|(&(low, high), &ty)| match ty {
+                ValType::V128 => (low, high),
+                _ => (low, 0),
+            });
+            digest.note("globals", Vec::from_iter(globals));
+            let tables = state.tables.iter().map(|table| &table.elements);
+            digest.note("tables", Vec::from_iter(tables));
+            digest.note("trap", self.machine.trap().map(|trap| trap.to_string()));
+        }
+        digest.0.finish()
+    }
+}
+
+/// Checks some checkpoints of a run.
+pub fn go_on(recording: &Recording, path: &Path) {
+    let count = path.visits.len();
+    let mut random = SplitMix64(count as u64);
+    let mut tried = Vec::from_iter((0..TRIED).map(|_| random.below(count + 1)));
+    tried.extend([0, count.saturating_sub(1)]);
+    let compared = |position: usize| {
+        let mut tried = tried.iter();
+        tried.any(|&from| from <= position && position < from + MOST)
+    };
+    let mut runner = Runner::new(recording, path);
+    path.define(&mut runner.machine).expect("nodes");
+    let mut digests = Vec::new();
+    let mut checkpoints = Vec::new();
+    for position in 0..count {
+        if tried.contains(&position) {
+            let checkpoint = runner.machine.checkpoint().expect("a run that goes on");
+            let memories = runner.machine.state.memories.iter();
+            let memories = Vec::from_iter(memories.map(|memory| memory.bytes.to_vec()));
+            checkpoints.push((position, checkpoint.encode(), memories));
+        }
+        let digest = runner.step(position);
+        digests.push(compared(position).then_some(digest));
+    }
+    for (position, bytes, memories) in checkpoints {
+        let checkpoint = Checkpoint::decode(&bytes).expect("a checkpoint");
+        assert_eq!(checkpoint.encode(), bytes);
+        let mut runner = Runner::new(recording, path);
+        // Only what is needed is compiled.
+        let compile = |machine: &mut Machine<'_>, node: NodeId| {
+            let known = &path.directory.nodes[node];
+            let next = path.directory.continuations[node.as_u32() as usize].next;
+            if !machine.is_compiled(node) {
+                let compiled = machine.compile(node, known.function, &known.blocks, next);
+                compiled.expect("a node");
+            }
+        };
+        runner.machine.expect(path.directory.nodes.len());
+        for node in checkpoint.nodes() {
+            compile(&mut runner.machine, node);
+        }
+        let restored = runner.machine.restore(&checkpoint, |state| {
+            for (memory, bytes) in state.memories.iter_mut().zip(memories) {
+                assert_eq!(memory.bytes.len(), bytes.len());
+                memory.bytes.copy_from_slice(&bytes);
+            }
+        });
+        restored.expect("a checkpoint of this run");
+        let again = runner.machine.checkpoint().expect("the same one");
+        assert_eq!(again, checkpoint);
+        for (at, digest) in digests.iter().enumerate().skip(position).take(MOST) {
+            compile(&mut runner.machine, path.visits[at]);
+            let found = runner.step(at);
+            assert_eq!(
+                *digest,
+                Some(found),
+                "node {at} differs after a checkpoint before node {position}, {}",
+                recording.ending()
+            );
+        }
+        damaged(recording, path, &bytes, &mut random);
+    }
+}
+
+/// Checkpoints that were damaged are refused, or are others: nothing else happens.
+fn damaged(recording: &Recording, path: &Path, bytes: &[u8], random: &mut SplitMix64) {
+    assert!(Checkpoint::decode(&bytes[..bytes.len() - 1]).is_none());
+    for _ in 0..8 {
+        let mut bytes = bytes.to_vec();
+        let at = random.below(bytes.len());
+        bytes[at] = random.below(256) as u8;
+        let Some(checkpoint) = Checkpoint::decode(&bytes) else {
+            continue;
+        };
+        let mut runner = Runner::new(recording, path);
+        path.define(&mut runner.machine).expect("nodes");
+        let restored = runner.machine.restore(&checkpoint, |_| ());
+        let mut steps = path.visits.iter().take(20);
+        let stepped = restored.and_then(|()| {
+            steps.try_for_each(|&node| runner.machine.step(node, path.length(node), &mut ()))
+        });
+        let _: Result<(), MachineError> = stepped;
+    }
+}
