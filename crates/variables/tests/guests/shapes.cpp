@@ -1,4 +1,4 @@
-// A guest whose variables are asked about by tests/compilers.rs.
+// A guest whose variables are asked about by tests/it/compilers.rs.
 namespace geo {
 int scale = 2;
 struct Base {

@@ -1,11 +1,10 @@
 //! Where variables are: expressions and location lists, each with a known answer.
 
-mod common;
-
 use afterimage_program::NoDebug;
 use afterimage_variables::{DebugError, Place, Unavailable, Variables, Word};
-use common::{BODY, Guest, Moment, Opened, expression, module};
 use gimli::write::{AttributeValue, Expression};
+
+use crate::common::{BODY, Guest, Moment, Opened, expression, module};
 
 /// A function with one variable `v` of a type.
 fn one(bytes: u64, ops: impl FnOnce(&mut Expression)) -> Opened {
@@ -429,7 +428,7 @@ fn functions_without_debug_information_are_told_apart() {
     assert_eq!(function(3), Err(DebugError::NoFunction(none)));
     let outside = opened
         .variables
-        .in_scope(common::func(), opened.at(BODY.end));
+        .in_scope(crate::common::func(), opened.at(BODY.end));
     assert!(matches!(outside, Err(DebugError::Outside { .. })));
     assert_eq!(
         Variables::open(&module(&[])).map(|_| ()),

@@ -1,9 +1,8 @@
 //! Text in, text out: one small program in every format.
 
-mod common;
-
 use std::path::PathBuf;
 
+use crate::common::{Ending, TEXT, with_profile};
 use afterimage_ids::FuncId;
 use afterimage_present::export::{callgrind, lcov};
 use afterimage_present::{
@@ -11,7 +10,6 @@ use afterimage_present::{
     csv, json, text,
 };
 use afterimage_profile::{By, Options, Profile, Report, Scope, Sort};
-use common::{Ending, TEXT, with_profile};
 
 const KINDS: [(By, &str); 5] = [
     (By::Function, "function"),

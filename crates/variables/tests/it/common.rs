@@ -1,6 +1,5 @@
 //! Modules whose code does nothing and whose debug information is written by the tests; and a moment of a run that is
 //! made up.
-#![allow(dead_code, reason = "each test uses a part")]
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,17 +1,15 @@
 //! Other tools' formats, read back: by parsers written here, and by the tools themselves
 //! where they are installed.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use crate::common::{Ending, TEXT, with_profile};
 use afterimage_ids::FuncId;
 use afterimage_present::export::{callgrind, lcov, pprof};
 use afterimage_present::{calls_dot, cfg_dot};
 use afterimage_profile::{Profile, Scope};
 use afterimage_testkit::tools::{self, installed};
-use common::{Ending, TEXT, with_profile};
 
 fn both_endings(check: impl Fn(&Profile<'_>)) {
     with_profile(true, Ending::Return, &check);

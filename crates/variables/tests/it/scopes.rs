@@ -1,10 +1,9 @@
 //! Which variables are in scope, and which of them a name means.
 
-mod common;
-
 use afterimage_variables::{Nothing, PathError, Place, Unavailable, VariableKind};
-use common::{Guest, Moment, Opened};
 use gimli::write::{Address, AttributeValue, UnitEntryId};
+
+use crate::common::{Guest, Moment, Opened};
 
 fn flag(guest: &mut Guest, id: UnitEntryId, name: gimli::DwAt) {
     guest.set(id, name, AttributeValue::Flag(true));
@@ -123,7 +122,7 @@ fn inlined_calls_have_their_variables_and_those_that_were_optimised_out() {
         };
         let own = guest.add(call, tag, "");
         guest.refer(own, gimli::DW_AT_abstract_origin, origin);
-        let place = common::expression(|e| {
+        let place = crate::common::expression(|e| {
             e.op_wasm_local(local);
             e.op(gimli::DW_OP_stack_value)
         });
@@ -172,7 +171,7 @@ fn inlined_calls_have_their_variables_and_those_that_were_optimised_out() {
 }
 
 fn address(guest: &mut Guest, id: UnitEntryId, at: u64) {
-    let place = common::expression(|e| e.op_addr(Address::Constant(at)));
+    let place = crate::common::expression(|e| e.op_addr(Address::Constant(at)));
     guest.set(id, gimli::DW_AT_location, AttributeValue::Exprloc(place));
 }
 

@@ -1,16 +1,13 @@
 //! Debug information that is broken or made to cost time and memory.
 
-mod common;
-#[path = "guests/mod.rs"]
-mod guests;
-
 use std::time::{Duration, Instant};
 
 use afterimage_ids::FuncId;
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_variables::{Limits, Variables};
-use common::{Guest, Moment, Opened, func, module, offset};
 use gimli::write::{Address, AttributeValue};
+
+use crate::common::{Guest, Moment, Opened, func, module, offset};
 
 /// Asks everything that can be asked.
 fn ask_everything(module: &[u8], functions: std::ops::Range<u32>) -> usize {
@@ -90,7 +87,7 @@ fn everything() -> Vec<u8> {
     guest.ranges(block, &[10..20, 30..90]);
     let w = guest.variable(block, "w", next);
     let place = |local| {
-        common::expression(|e| {
+        crate::common::expression(|e| {
             e.op_wasm_local(local);
             e.op(gimli::DW_OP_stack_value)
         })
@@ -134,7 +131,7 @@ fn damaged_debug_information_never_panics() {
 
 #[test]
 fn damaged_guests_of_compilers_never_panic() {
-    for guest in guests::compiled() {
+    for guest in crate::guests::compiled() {
         // Which one it was is seen if one of them fails.
         eprintln!("{} -O{}", guest.source, guest.level);
         damage(&guest.module, 0..12, Duration::from_millis(300), 0);

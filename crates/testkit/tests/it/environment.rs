@@ -74,7 +74,7 @@ fn guests_are_the_same_whatever_the_environment_says() {
 
     for home in [None, Some(at("home"))] {
         let mut other = tools::command(env::current_exe().unwrap());
-        other.args(["--exact", "guests_for_another_process"]);
+        other.args(["--exact", "environment::guests_for_another_process"]);
         for (name, value) in [
             ("RUSTFLAGS", "--no-such-flag"),
             ("CARGO_ENCODED_RUSTFLAGS", "-Cstrip=symbols"),

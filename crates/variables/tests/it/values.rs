@@ -1,10 +1,9 @@
 //! What values look like, and what paths through them mean.
 
-mod common;
-
 use afterimage_variables::{Limits, Rank, Shape, Word};
-use common::{Guest, Moment, Opened};
 use gimli::write::{Address, AttributeValue, Expression, UnitEntryId};
+
+use crate::common::{Guest, Moment, Opened};
 
 fn number(guest: &mut Guest, id: UnitEntryId, name: gimli::DwAt, value: u64) {
     guest.set(id, name, AttributeValue::Udata(value));
@@ -328,7 +327,7 @@ fn classes_enumerations_and_characters() {
     // Virtual: the place of the base is in a table that the object points to.
     let remote = guest.record("Remote", 8, &[]);
     let inherited = guest.typed(remote, gimli::DW_TAG_inheritance, "", base);
-    let place = common::expression(|e| {
+    let place = crate::common::expression(|e| {
         e.op(gimli::DW_OP_dup);
         e.op_deref();
         e.op_constu(12);

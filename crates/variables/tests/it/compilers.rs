@@ -1,15 +1,13 @@
 //! Variables of guests that clang and rustc make. Values come from the data segments and from locals that are made up.
 
-mod common;
-mod guests;
-
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_variables::{
     FunctionScopes, Limits, Machine, Nothing, Place, Unavailable, VariableKind, Variables, Word,
 };
-use common::Moment;
-use guests::Compiled;
 use wasmparser::{DataKind, ExternalKind, Operator, Parser, Payload};
+
+use crate::common::Moment;
+use crate::guests::Compiled;
 
 /// A guest, opened, before it ran.
 struct Asked<'g> {
@@ -124,7 +122,7 @@ impl<'g> Asked<'g> {
 }
 
 fn guests(source: &'static str) -> impl Iterator<Item = &'static Compiled> {
-    guests::compiled()
+    crate::guests::compiled()
         .iter()
         .filter(move |guest| guest.source == source)
 }

@@ -1,6 +1,6 @@
 //! The body of the fuzz target, on mutations of sound epochs.
 
-#[path = "../../../fuzz/bodies/values.rs"]
+#[path = "../../../../fuzz/bodies/values.rs"]
 mod body;
 
 use std::time::{Duration, Instant};

@@ -1,0 +1,3 @@
+//! Tests of the testkit from outside.
+
+mod environment;

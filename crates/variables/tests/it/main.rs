@@ -1,0 +1,10 @@
+//! Tests of variables from outside.
+
+mod common;
+mod compilers;
+mod escapes;
+mod guests;
+mod hostile;
+mod locations;
+mod scopes;
+mod values;

@@ -1,0 +1,3 @@
+//! Tests of whole execution traces from outside.
+
+mod hostile;
