@@ -9,15 +9,14 @@ use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, OperatorIndex, Program};
 use afterimage_record::{
     Cache, Command, Filter, Interrupt, PathFilter, Progress, RecordError, RecordOptions, Recorded,
-    RecordedRun, build_paths, check, check_blocks, count, record, trace_paths,
+    RecordedRun, check, check_blocks, count, record, trace_paths,
 };
 use afterimage_rewrite::{Options, rewrite};
 use afterimage_testkit::naive_trace::{Observation, Observed, Observer, Stop, instrument};
-use afterimage_trace::{Ending, Event, Kind, Standing, TraceFile, TraceWriter};
-use afterimage_wpp::codec::{Limits, decode};
-use afterimage_wpp::{Directory, DirectoryLimits, InMemory, WholePath};
+use afterimage_trace::{Ending, Event, Standing, TraceFile, TraceWriter};
 
 use crate::play::play;
+use crate::stored::Stored;
 
 /// Writes down every block.
 #[derive(Default)]
@@ -127,34 +126,6 @@ pub fn try_record(
 /// Reads a file whole, so that its folder can go.
 pub fn open(path: &Path) -> TraceFile {
     TraceFile::from_bytes(std::fs::read(path).expect("a recording")).expect("a sound recording")
-}
-
-/// The path in a file.
-pub fn read_path(file: &TraceFile, program: &Program) -> WholePath<InMemory> {
-    let functions = (program.imports.len() + program.functions.len()) as u32;
-    let bytes = file.last_whole(Kind::PATH_INDEX, u64::MAX);
-    let limits = DirectoryLimits {
-        nodes: 1 << 20,
-        blocks: 1 << 24,
-        functions,
-        open: 1 << 20,
-    };
-    let bytes = bytes.expect("a sound index").expect("an index");
-    let directory = Directory::decode(&bytes, &limits).expect("a directory");
-    let contexts = directory.contexts();
-    let limits = Limits {
-        symbols: 1 << 24,
-        nodes: directory.nodes.len() as u32,
-        functions,
-        open: 1 << 20,
-    };
-    let mut chunks = file.last(Kind::PATHS).expect("segments");
-    let mut segments = Vec::new();
-    while segments.len() < directory.summaries.len() && chunks.advance().expect("a sound chunk") {
-        let segment = decode(chunks.bytes(), contexts.contexts(), &limits);
-        segments.push(segment.expect("a segment"));
-    }
-    WholePath::new(InMemory::from_iter(segments), Arc::new(directory.nodes)).expect("a path")
 }
 
 /// Records a run and checks it.
@@ -295,7 +266,8 @@ impl Recording {
         observation
     }
 
-    fn run<'a>(&'a self, cache: &'a Cache, progress: &'a Progress) -> RecordedRun<'a> {
+    /// What is run again.
+    pub fn run<'a>(&'a self, cache: &'a Cache, progress: &'a Progress) -> RecordedRun<'a> {
         RecordedRun {
             file: &self.file,
             bytes: &self.bytes,
@@ -329,22 +301,6 @@ impl Recording {
         assert_eq!(traced.time, blocks.count() as u64);
     }
 
-    /// A path of the recording, from a copy of its file.
-    fn stored_path(&self, filter: &PathFilter) -> WholePath<InMemory> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let at = folder.path().join("a.aft");
-        std::fs::write(&at, &self.whole).expect("a copy");
-        let out = TraceWriter::append(&at).expect("a writer");
-        let (cache, progress) = (Cache::none(), progress());
-        let run = self.run(&cache, &progress);
-        build_paths(&run, None, filter, &out)
-            .unwrap_or_else(|error| panic!("stored path: {error}, {}", self.ending()));
-        out.commit().expect("a commit");
-        let path = read_path(&open(&at), &self.program);
-        path.check().expect("sound segments");
-        path
-    }
-
     /// What a filter keeps is what was observed then; what it leaves out is what it should.
     fn same_filtered_path(&self, truth: &[(FuncId, BlockId)]) {
         let third = truth.len() as u64 / 3;
@@ -358,7 +314,7 @@ impl Recording {
             keep: keep.clone(),
             left_out: "some of it".to_owned(),
         };
-        let path = self.stored_path(&filter);
+        let path = Stored::filtered(self, &filter).path;
         assert_eq!(path.length(), truth.len() as u64, "times stay");
         let mut cursor = path.cursor();
         let mut visit = cursor.seek(1).expect("a position");
@@ -382,7 +338,7 @@ impl Recording {
     /// The path in the file, compacted from what the live run wrote if it did, is the one that was observed, in
     /// both directions.
     fn same_stored_path(&self, truth: &[Observed]) {
-        let path = self.stored_path(&PathFilter::default());
+        let path = Stored::of(self).path;
         let mut functions = Vec::new();
         let mut blocks = Vec::new();
         let mut entries = std::collections::BTreeMap::new();

@@ -1,9 +1,16 @@
 //! Random programs as text, made to wander: calls in cycles, loops, exceptions through several frames. When
 //! their fuel is used up they end, wherever they are, in the way that was asked for.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use afterimage_program::Program;
+use afterimage_record::Command;
 use afterimage_testkit::modules::SplitMix64;
+use afterimage_trace::Ending;
+use wasmparser::ValType;
+
+use crate::harness::invoke;
 
 /// How a program ends when it has no fuel left, as code.
 pub const ENDINGS: &[(&str, &str)] = &[
@@ -319,4 +326,68 @@ impl Body<'_> {
             self.put(") (i32.const 0)) (drop)");
         }
     }
+}
+
+/// How many seeds to try; the variable is for long runs by hand.
+pub fn seeds(usually: u64) -> u64 {
+    std::env::var("AFTERIMAGE_TEST_SEEDS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(usually)
+}
+
+/// How often each kind of ending was seen.
+pub type Seen = BTreeMap<&'static str, u32>;
+
+/// What is counted.
+pub fn kind(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Returned => "returned",
+        Ending::Exited { .. } => "exited",
+        Ending::Trapped { .. } => "trapped",
+        Ending::Exception { .. } => "exception",
+        Ending::StackOverflow => "overflow",
+        Ending::Interrupted { .. } => "interrupted",
+        Ending::HostError { .. } => "host error",
+    }
+}
+
+/// A literal of a type, as for `--invoke`; `None` for vectors and references.
+fn literal(ty: ValType, random: &mut SplitMix64) -> Option<String> {
+    let integers = ["0", "1", "-1", "2", "7", "100", "-2147483648", "65536"];
+    let floats = ["0", "-1.5", "nan", "inf", "1e30"];
+    Some(match ty {
+        ValType::I32 | ValType::I64 => integers[random.below(integers.len())].to_owned(),
+        ValType::F32 | ValType::F64 => floats[random.below(floats.len())].to_owned(),
+        _ => return None,
+    })
+}
+
+/// Up to `most` calls of exported functions.
+pub fn invocations(program: &Program, most: usize, random: &mut SplitMix64) -> Vec<Command> {
+    let mut commands = Vec::new();
+    for (name, function) in &program.exports {
+        let Some(function) = program.function(*function) else {
+            continue;
+        };
+        let params = program.types[function.ty].params.iter();
+        let args: Option<Vec<String>> = params.map(|ty| literal(*ty, random)).collect();
+        if let Some(args) = args {
+            commands.push(invoke(
+                name,
+                &Vec::from_iter(args.iter().map(String::as_str)),
+            ));
+        }
+    }
+    while commands.len() > most {
+        commands.swap_remove(random.below(commands.len()));
+    }
+    commands
+}
+
+/// The kinds of endings that programs that wander should have come to, and hardly did.
+pub fn rare(seen: &Seen) -> Vec<&'static str> {
+    let kinds = ["exited", "trapped", "exception", "overflow", "interrupted"];
+    let rare = |kind: &&str| seen.get(kind).is_none_or(|times| *times < 3);
+    kinds.into_iter().filter(rare).collect()
 }

@@ -1,40 +1,14 @@
 //! Generated modules: whatever they do, every law holds.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use afterimage_placement::{Mode, PlanOptions};
 use afterimage_program::Program;
 use afterimage_record::{Command, Interrupt, RecordError, RecordOptions};
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
-use afterimage_trace::Ending;
-use wasmparser::ValType;
 
 use crate::harness::{Recording, quiet, start, try_record, wat};
-use crate::random::{self, ENDINGS};
-
-/// How many seeds to try; the variable is for long runs by hand.
-fn seeds(usually: u64) -> u64 {
-    std::env::var("AFTERIMAGE_TEST_SEEDS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(usually)
-}
-
-/// How often each kind of ending was seen.
-type Seen = BTreeMap<&'static str, u32>;
-
-fn kind(ending: &Ending) -> &'static str {
-    match ending {
-        Ending::Returned => "returned",
-        Ending::Exited { .. } => "exited",
-        Ending::Trapped { .. } => "trapped",
-        Ending::Exception { .. } => "exception",
-        Ending::StackOverflow => "overflow",
-        Ending::Interrupted { .. } => "interrupted",
-        Ending::HostError { .. } => "host error",
-    }
-}
+use crate::random::{self, ENDINGS, Seen, invocations, kind, rare, seeds};
 
 /// Records a run, and checks it, unless there is nothing to run: data or elements that do not fit.
 fn run(
@@ -52,44 +26,6 @@ fn run(
         Err(RecordError::Instantiate(_)) => None,
         Err(error) => panic!("{error}"),
     }
-}
-
-/// A literal of a type, as for `--invoke`; `None` for vectors and references.
-fn literal(ty: ValType, random: &mut SplitMix64) -> Option<String> {
-    let small = [0, 1, -1, 2, 7, 100, i64::from(i32::MIN), 65536];
-    let integer = small[random.below(small.len())];
-    Some(match ty {
-        ValType::I32 | ValType::I64 => integer.to_string(),
-        ValType::F32 | ValType::F64 => {
-            ["0", "-1.5", "nan", "inf", "1e30"][random.below(5)].to_owned()
-        }
-        _ => return None,
-    })
-}
-
-/// Up to `most` calls of exported functions.
-fn invocations(program: &Program, most: usize, random: &mut SplitMix64) -> Vec<Command> {
-    let mut commands = Vec::new();
-    for (name, function) in &program.exports {
-        let Some(function) = program.function(*function) else {
-            continue;
-        };
-        let params = program.types[function.ty].params.iter();
-        let args: Option<Vec<String>> = params.map(|ty| literal(*ty, random)).collect();
-        if let Some(args) = args {
-            let (name, invoke) = ("guest".to_owned(), Some(name.clone()));
-            commands.push(Command {
-                name,
-                args,
-                invoke,
-                ..Command::default()
-            });
-        }
-    }
-    while commands.len() > most {
-        commands.swap_remove(random.below(commands.len()));
-    }
-    commands
 }
 
 /// Runs modules grown from seeds, with a plan that also counts in the live run.
@@ -182,9 +118,8 @@ fn programs_that_wander_and_end_in_every_way() {
         }
     }
     println!("{seen:?}, {depths} frames");
-    let few: Vec<_> = ["exited", "trapped", "exception", "overflow", "interrupted"]
-        .into_iter()
-        .filter(|kind| seen.get(kind).is_none_or(|times| *times < 3))
-        .collect();
-    assert!(few.is_empty() && depths > 500, "{seen:?}, {depths} frames");
+    assert!(
+        rare(&seen).is_empty() && depths > 500,
+        "{seen:?}, {depths} frames"
+    );
 }

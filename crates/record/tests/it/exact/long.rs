@@ -6,14 +6,11 @@ use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_placement::{Mode, PlanOptions, block_counts};
 use afterimage_program::BlockKind;
-use afterimage_record::{
-    Cache, Interrupt, PathFilter, RecordOptions, RecordedRun, build_paths, count, trace_paths,
-    verify_words,
-};
+use afterimage_record::{Cache, Interrupt, RecordOptions, count, trace_paths, verify_words};
 use afterimage_testkit::modules::WANDERER;
-use afterimage_trace::TraceWriter;
 
-use crate::harness::{Recording, invoke, open, progress, quiet, read_path, try_record, wat};
+use crate::harness::{Recording, invoke, progress, quiet, try_record, wat};
+use crate::stored::Stored;
 
 /// Counts blocks, mixes the sequence of all of them into one number, and takes a nap now and then.
 #[derive(Default)]
@@ -80,13 +77,7 @@ fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -
     let recording = record(&quiet()).unwrap_or_else(|error| panic!("{error}"));
     let Recording { program, file, .. } = &recording;
     let (cache, progress) = (Cache::none(), progress());
-    let run = RecordedRun {
-        file,
-        bytes,
-        program,
-        cache: &cache,
-        progress: &progress,
-    };
+    let run = recording.run(&cache, &progress);
     let slow = Mixed {
         nap: Some((1 << 19, Duration::from_millis(2))),
         ..Mixed::default()
@@ -120,17 +111,7 @@ fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -
         moments.is_some_and(|moments| moments > 2 * least_words / RING),
         "{moments:?}"
     );
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path().join("a.aft");
-    std::fs::write(&at, &recording.whole).expect("a copy");
-    let out = TraceWriter::append(&at).expect("a writer");
-    let run = RecordedRun {
-        file: &recording.file,
-        ..run
-    };
-    build_paths(&run, None, &PathFilter::default(), &out).unwrap_or_else(|e| panic!("{e}"));
-    out.commit().expect("a commit");
-    let path = read_path(&open(&at), program);
+    let path = Stored::of(&recording).path;
     let mut stored = Mixed::default();
     let mut cursor = path.cursor();
     let mut visit = cursor.seek(1).expect("a position");

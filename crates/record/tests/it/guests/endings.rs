@@ -10,7 +10,7 @@ use super::cases::record_run;
 use super::exported::export_all;
 use crate::harness::{Recording, invoke, quiet, start, try_record, wat};
 
-fn traps(text: &str, args: &[&str], expected: TrapCode) {
+fn traps(text: &str, args: &[&str], expected: TrapCode) -> Recording {
     println!("{text}");
     let recording = record_run(text, args, &quiet());
     let ending = recording.ending();
@@ -18,7 +18,9 @@ fn traps(text: &str, args: &[&str], expected: TrapCode) {
         matches!(ending, Ending::Trapped { code, .. } if *code == expected),
         "{ending}"
     );
+    recording.check();
     agree(&recording);
+    recording
 }
 
 #[test]
@@ -262,7 +264,8 @@ fn operators_trap_in_the_middle_of_a_block() {
               (func (export "run") (param $x i32)
                 (call $down (i32.const 2) (local.get $x))))"#
         );
-        traps(&text, &[argument], code);
+        let recording = traps(&text, &[argument], code);
+        assert_eq!(recording.recorded.end.frames.len(), 5, "{operator}");
     }
 }
 
@@ -315,13 +318,20 @@ fn runs_exit_and_throw() {
 }
 
 #[test]
-fn stacks_are_exhausted() {
+fn stacks_are_exhausted_by_every_way_to_recur() {
     let bodies = [
+        // A function that calls itself, directly and through a table.
+        "(func $f (export \"run\") (call $f))",
+        "(type $v (func)) (table funcref (elem $f)) (func $f (export \"run\") (call_indirect (type $v) (i32.const 0)))",
+        // The same, each with an effect.
         "(func $f (export \"run\") (i32.store (i32.const 0) (i32.const 1)) (call $f))",
         r#"(type $v (func)) (table funcref (elem $f))
            (func $f (export "run")
              (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1)))
              (call_indirect (type $v) (i32.const 0)))"#,
+        // Two functions with frames of different sizes.
+        "(func $f (export \"run\") (call $g) (call $g)) (func $g (param) (call $f))",
+        // A leaf overflows that is called, and returns, many times on the way down.
         r#"(global $n (mut i32) (i32.const 0))
            (func $leaf (param f64 f64) (result f64) (f64.add (local.get 0) (f64.sqrt (local.get 1))))
            (func $f (export "run") (local $i i32)
@@ -332,15 +342,28 @@ fn stacks_are_exhausted() {
              (global.set $n (i32.add (global.get $n) (i32.const 1)))
              (call $f)
              (drop (call $leaf (f64.const 1) (f64.const 2))))"#,
+        // Recursion that branches: most activations return.
+        r#"(func $f (export "run") (call $g (i32.const 3)) (call $f))
+           (func $g (param i32)
+             (if (local.get 0) (then
+               (call $g (i32.sub (local.get 0) (i32.const 1)))
+               (call $g (i32.sub (local.get 0) (i32.const 1))))))"#,
+        // Handlers on the way catch nothing: an exhausted stack is no exception.
         r#"(tag $t)
            (func $f (export "run")
              (block $h (try_table (catch_all $h) (call $f) (throw $t)))
              (call $f))"#,
+        // The callee that does not fit is called by a tail call, and its caller has left.
         r#"(func $f (export "run") (local f64 f64 f64 f64 f64 f64) (call $hop (i32.const 1)))
            (func $hop (param i32) (return_call $land (local.get 0) (i64.const 1) (i64.const 2) (i64.const 3)
               (i64.const 4) (i64.const 5) (i64.const 6) (i64.const 7) (i64.const 8) (i64.const 9)))
            (func $land (param i32 i64 i64 i64 i64 i64 i64 i64 i64 i64)
              (call $f) (call $hop (i32.wrap_i64 (i64.add (local.get 1) (i64.add (local.get 9) (local.get 8))))))"#,
+        r#"(func $f (export "run") (call $hop))
+           (func $hop (return_call $f))"#,
+        r#"(type $v (func)) (table funcref (elem $f))
+           (func $f (export "run") (call $hop))
+           (func $hop (return_call_indirect (type $v) (i32.const 0)))"#,
     ];
     for body in bodies {
         println!("{body}");
@@ -350,6 +373,7 @@ fn stacks_are_exhausted() {
         };
         let recording = record_run(&format!("(module (memory 1) {body})"), &[], &options);
         assert_eq!(recording.ending(), &Ending::StackOverflow);
+        recording.check();
         agree(&recording);
     }
 }

@@ -1,41 +1,16 @@
 //! Generated guests: whatever they do, all follow.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use afterimage_program::Program;
 use afterimage_record::{Command, HostFunction, Interrupt, RecordError, RecordOptions};
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
-use afterimage_trace::{Ending, RawValue};
-use wasmparser::ValType;
+use afterimage_trace::RawValue;
 
 use super::agree;
 use super::exported::export_all;
-use crate::harness::{invoke, quiet, start, try_record, wat};
-use crate::random::{self, ENDINGS};
-
-/// How many seeds to try; the variable is for long runs by hand.
-fn seeds(usually: u64) -> u64 {
-    std::env::var("AFTERIMAGE_TEST_SEEDS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(usually)
-}
-
-/// How often each kind of ending was seen.
-type Seen = BTreeMap<&'static str, u32>;
-
-fn kind(ending: &Ending) -> &'static str {
-    match ending {
-        Ending::Returned => "returned",
-        Ending::Exited { .. } => "exited",
-        Ending::Trapped { .. } => "trapped",
-        Ending::Exception { .. } => "exception",
-        Ending::StackOverflow => "overflow",
-        Ending::Interrupted { .. } => "interrupted",
-        Ending::HostError { .. } => "host error",
-    }
-}
+use crate::harness::{quiet, start, try_record, wat};
+use crate::random::{self, ENDINGS, Seen, invocations, kind, rare, seeds};
 
 /// Records and follows a run, unless there is nothing to run: data or elements that do not fit.
 fn run(bytes: &[u8], command: &Command, options: &RecordOptions, seen: &mut Seen) {
@@ -49,17 +24,6 @@ fn run(bytes: &[u8], command: &Command, options: &RecordOptions, seen: &mut Seen
     }
 }
 
-/// A literal of a type, as for `--invoke`; `None` for vectors and references.
-fn literal(ty: ValType, random: &mut SplitMix64) -> Option<String> {
-    let integers = ["0", "1", "-1", "2", "7", "100", "-2147483648", "65536"];
-    let floats = ["0", "-1.5", "nan", "inf", "1e30"];
-    Some(match ty {
-        ValType::I32 | ValType::I64 => integers[random.below(integers.len())].to_owned(),
-        ValType::F32 | ValType::F64 => floats[random.below(floats.len())].to_owned(),
-        _ => return None,
-    })
-}
-
 /// Calls some exported functions of modules grown from seeds.
 fn modules(
     seeds: std::ops::Range<u64>,
@@ -71,24 +35,9 @@ fn modules(
         let bytes = module_from_seed(seed, config);
         let program = Program::parse(&bytes).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let mut random = SplitMix64(seed);
-        let mut commands = Vec::new();
-        for (name, function) in &program.exports {
-            let Some(function) = program.function(*function) else {
-                continue;
-            };
-            let params = program.types[function.ty].params.iter();
-            let args: Option<Vec<String>> = params.map(|ty| literal(*ty, &mut random)).collect();
-            if let Some(args) = args {
-                commands.push((name.clone(), args));
-            }
-        }
-        while commands.len() > 3 {
-            commands.swap_remove(random.below(commands.len()));
-        }
-        for (name, args) in commands {
-            println!("seed {seed}: {name} {args:?}");
-            let args = Vec::from_iter(args.iter().map(String::as_str));
-            run(&bytes, &invoke(&name, &args), options, seen);
+        for command in invocations(&program, 3, &mut random) {
+            println!("seed {seed}: {:?} {:?}", command.invoke, command.args);
+            run(&bytes, &command, options, seen);
         }
     }
 }
@@ -184,9 +133,5 @@ fn programs_that_wander_and_end_in_every_way() {
             run(&export_all(&wat(&text)), &start(), &options, &mut seen);
         }
     }
-    let few: Vec<_> = ["exited", "trapped", "exception", "overflow", "interrupted"]
-        .into_iter()
-        .filter(|kind| seen.get(kind).is_none_or(|times| *times < 3))
-        .collect();
-    assert!(few.is_empty(), "{seen:?}");
+    assert!(rare(&seen).is_empty(), "{seen:?}");
 }
