@@ -17,7 +17,7 @@ use wasmparser::Operator;
 
 use crate::common::Sandbox;
 use crate::common::generated::{each_recording, seeds};
-use crate::common::memory_programs::memory_program;
+use crate::common::memory_programs::memory_recording;
 
 /// How many seeds to try.
 const SEEDS: u64 = 6;
@@ -594,11 +594,7 @@ fn facts_of_programs_that_load_much_hold() {
     let mut compared = Compared::default();
     // Some run for long, and are left out.
     for seed in 0..4 * seeds(SEEDS) {
-        let sandbox = Sandbox::new();
-        sandbox.wasm("a.wasm", &memory_program(seed));
-        sandbox.ok("record --invoke main -o run.aft a.wasm");
-        sandbox.ok("build --lens paths run.aft");
-        compare(&sandbox, true, &mut compared);
+        compare(&memory_recording(seed), true, &mut compared);
     }
     assert!(compared.runs >= seeds(SEEDS), "few runs: {}", compared.runs);
     assert!(compared.available > 100 && compared.not_available > 100);

@@ -12,11 +12,10 @@ use afterimage_replay::values::{
     RecordedValues, Statement, Use, Uses, definition, of_statement, recorded_epochs,
     recorded_values,
 };
-use afterimage_testkit::modules::HANDWRITTEN;
 use afterimage_trace::TraceFile;
 
 use crate::common::Sandbox;
-use crate::common::generated::{each_recording, each_recording_of, seeds};
+use crate::common::generated::{each_with_values, seeds};
 
 /// Longer runs are left out.
 const MOST: u64 = 20_000;
@@ -262,16 +261,13 @@ fn what_is_used_often_or_late() {
 #[test]
 fn handwritten_and_generated_programs() {
     let (mut uses, mut controlled) = (0, 0);
-    let mut show = |sandbox: &Sandbox| {
+    let show = |sandbox: &Sandbox| {
         if let Some(compared) = compare(sandbox) {
             uses += compared.0;
             controlled += compared.1;
         }
     };
-    each_recording(seeds(12), 3, "full", &mut show);
-    for (_, text) in HANDWRITTEN {
-        each_recording_of(&wat::parse_str(text).unwrap(), 3, "full", &mut show);
-    }
+    each_with_values(seeds(12), show);
     assert!(uses > 1000 && controlled > 500, "{uses}, {controlled}");
 }
 

@@ -5,11 +5,11 @@ use afterimage_program::Program;
 use afterimage_replay::paths::recorded_path;
 use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_replay::values::{HostReads, Kind, Statement, recorded_epochs, recorded_values};
-use afterimage_testkit::modules::{HANDWRITTEN, SplitMix64};
+use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::TraceFile;
 
 use crate::common::Sandbox;
-use crate::common::generated::{each_recording, each_recording_of, seeds};
+use crate::common::generated::{each_with_values, seeds};
 
 /// Longer runs are left out.
 const MOST: u64 = 5000;
@@ -32,11 +32,7 @@ struct Compared {
 fn near_slices_are_those_of_going_back() {
     let mut all = Compared::default();
     crate::forward::recorded::each_recorded(5, |sandbox| compare(sandbox, &mut all));
-    let mut show = |sandbox: &Sandbox| compare(sandbox, &mut all);
-    each_recording(seeds(8), 3, "full", &mut show);
-    for (_, text) in HANDWRITTEN {
-        each_recording_of(&wat::parse_str(text).unwrap(), 3, "full", &mut show);
-    }
+    each_with_values(seeds(8), |sandbox| compare(sandbox, &mut all));
     let Compared {
         near,
         left,

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use crate::common::Sandbox;
 use crate::common::generated::{each_recording, seeds};
-use crate::common::memory_programs::memory_program;
+use crate::common::memory_programs::memory_recording;
 use crate::common::recorded::Recorded;
 
 /// How many seeds to try.
@@ -256,11 +256,7 @@ fn redundant_loads_of_generated_programs_hold() {
 fn redundant_loads_of_programs_that_load_much_hold() {
     let mut compared = Compared::default();
     for seed in 0..seeds(SEEDS) {
-        let sandbox = Sandbox::new();
-        sandbox.wasm("a.wasm", &memory_program(seed));
-        sandbox.ok("record --invoke main -o run.aft a.wasm");
-        sandbox.ok("build --lens paths run.aft");
-        compare(&sandbox, &mut compared);
+        compare(&memory_recording(seed), &mut compared);
     }
     assert!(
         compared.runs >= seeds(SEEDS) / 2,

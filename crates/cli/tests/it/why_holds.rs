@@ -16,12 +16,12 @@ use afterimage_replay::values::{
     Bits, Controllers, HostReads, Instance, Kind, Origin, RecordedValues, Statement, Types,
     of_statement, recorded_epochs, recorded_values,
 };
-use afterimage_testkit::modules::{HANDWRITTEN, SplitMix64};
+use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::TraceFile;
 use wasmparser::Operator;
 
 use crate::common::Sandbox;
-use crate::common::generated::{each_recording, each_recording_of, seeds};
+use crate::common::generated::{each_with_values, seeds};
 
 /// Longer runs are left out.
 const MOST: u64 = 5000;
@@ -75,11 +75,7 @@ fn programs_that_get_input() {
 #[test]
 fn handwritten_and_generated_programs() {
     let mut all = Compared::default();
-    let mut show = |sandbox: &Sandbox| compare(sandbox, &mut all);
-    each_recording(seeds(6), 3, "full", &mut show);
-    for (_, text) in HANDWRITTEN {
-        each_recording_of(&wat::parse_str(text).unwrap(), 3, "full", &mut show);
-    }
+    each_with_values(seeds(6), |sandbox| compare(sandbox, &mut all));
     assert!(all.links > 2000 && all.absent > 20, "{all:?}");
 }
 

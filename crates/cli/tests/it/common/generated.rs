@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use afterimage_program::Program;
-use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
+use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, module_from_seed};
 use wasmparser::ValType;
 
 use crate::common::Sandbox;
@@ -21,6 +21,14 @@ pub fn each_recording(seeds: u64, exports: usize, lens: &str, mut show: impl FnM
         println!("seed {seed}");
         let module = module_from_seed(seed, &ModuleConfig::default());
         each_recording_of(&module, exports, lens, &mut show);
+    }
+}
+
+/// The same of some exports of generated programs and of those written by hand, with all values.
+pub fn each_with_values(seeds: u64, mut show: impl FnMut(&Sandbox)) {
+    each_recording(seeds, 3, "full", &mut show);
+    for (_, text) in HANDWRITTEN {
+        each_recording_of(&wat::parse_str(text).unwrap(), 3, "full", &mut show);
     }
 }
 

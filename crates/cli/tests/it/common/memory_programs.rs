@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::common::Sandbox;
+
 /// How many functions a program has besides `main`.
 const FUNCTIONS: usize = 4;
 
@@ -15,6 +17,15 @@ impl Numbers {
         self.0 ^= self.0 >> 27;
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) % bound
     }
+}
+
+/// A recording of a program with its path, `run.aft`.
+pub fn memory_recording(seed: u64) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", &memory_program(seed));
+    sandbox.ok("record --invoke main -o run.aft a.wasm");
+    sandbox.ok("build --lens paths run.aft");
+    sandbox
 }
 
 /// A program as text, with an export `main` that takes nothing.
