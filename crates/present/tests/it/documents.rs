@@ -1,5 +1,5 @@
 //! `docs/json` holds the JSON Schemas of all documents, and `docs/JSON.md` describes them in words. Both are made of the structs
-//! and their comments: `BLESS=1 cargo test -p afterimage-present --test documents` writes them, otherwise they are compared.
+//! and their comments: `BLESS=1 cargo test -p afterimage-present --test it documents::` writes them, otherwise they are compared.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -47,7 +47,7 @@ fn schemas_are_those_of_the_structs() {
 }
 
 /// What stands before and after what is made.
-const BEGIN: &str = "<!-- What follows is made by crates/present/tests/documents.rs. -->\n";
+const BEGIN: &str = "<!-- What follows is made by crates/present/tests/it/documents.rs. -->\n";
 const END: &str = "<!-- What is made ends here. -->\n";
 
 #[test]
