@@ -7,8 +7,8 @@ use afterimage_analyses::simulate::{Followed, verify_followed, verify_simulation
 use afterimage_analyses::slices::verify_slices;
 use afterimage_placement::{Mode, PlanOptions, block_counts};
 use afterimage_present::grouped;
-use afterimage_record::{Cache, RecordError, check, count, verify_words};
-use afterimage_replay::paths::{PathReport, recorded_path, verify_path};
+use afterimage_record::{Cache, CheckedWords, RecordError, check, count, verify_words};
+use afterimage_replay::paths::{PathReport, recorded_directory, recorded_path, verify_path};
 use afterimage_replay::values::{recorded_epochs, verify_values};
 use afterimage_trace::{Kind as Section, Rule, TraceError, TraceFile, repair};
 use anyhow::{Context, Result};
@@ -205,7 +205,20 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
             findings.extend(along_no_path(&file));
         }
         match verify_words(&file, &loaded.program) {
-            Ok(found) => moments = found,
+            Ok(Some(CheckedWords {
+                moments: found,
+                bits,
+            })) => {
+                moments = Some(found);
+                let directory = recorded_directory(&file).ok().flatten();
+                if let Some(directory) = directory.filter(|directory| directory.bits != bits) {
+                    findings.push(format!(
+                        "Path: it is of {} recorded bits and not of {bits}, as what the run wrote of it",
+                        directory.bits
+                    ));
+                }
+            }
+            Ok(None) => {}
             Err(error) => findings.push(format!("Words: {error}")),
         }
         let is_path_sound = findings.is_empty();

@@ -33,7 +33,7 @@ pub use interrupt::Interrupt;
 pub use lens::{check, check_blocks, count};
 pub use live::{Command, RecordOptions, Recorded, Repeating, Uncertain, record};
 pub use paths::{
-    BuiltPaths, CUT, Filter, GrammarSink, HandOverError, LivePath, Mark, MarkedCode, Nodes,
-    PathFilter, RecordedRun, Stretch, Traced, build_paths, trace_paths, verify_words,
+    BuiltPaths, CUT, CheckedWords, Filter, GrammarSink, HandOverError, LivePath, Mark, MarkedCode,
+    Nodes, PathFilter, RecordedRun, Stretch, Traced, build_paths, trace_paths, verify_words,
 };
 pub use replay::Progress;

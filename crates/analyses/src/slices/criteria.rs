@@ -35,6 +35,17 @@ pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Opti
     })
 }
 
+/// All that a question about an execution may begin with: what it takes, one of its operands, or that it was come to.
+pub(super) fn all_of(execution: &Execution, code: &NodeCode) -> impl Iterator<Item = Vec<Want>> {
+    let statement = execution.statement;
+    let operands = statement.map_or(0, |statement| statement.operands(code).len());
+    let of_operands = (0..operands).filter_map(|number| of_operand(execution, code, number));
+    let block = (execution.time - execution.instance.time) as usize;
+    let all = of_execution(execution).into_iter().chain(of_operands);
+    all.map(|criterion| criterion.wants)
+        .chain([vec![Want::Block(block)]])
+}
+
 /// Bytes of memory at a moment.
 pub fn of_bytes(activation: &Activation<'_>, range: Range) -> Criterion {
     Criterion {

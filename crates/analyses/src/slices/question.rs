@@ -61,7 +61,7 @@ impl Question {
     }
 
     /// How far slices by statements go.
-    fn reach(&self) -> Reach {
+    pub(super) fn reach(&self) -> Reach {
         let reaches = self.criteria.iter().map(|criterion| criterion.reach);
         reaches.max().unwrap_or(Reach::ALL)
     }
@@ -84,22 +84,37 @@ where
 {
     let left = question.reach().depth();
     let first = left.map_or(1, |left| left.min(1));
-    let limited = |depth: u8| {
-        let reach = Reach::of_depth(depth).unwrap_or(Reach::ALL);
-        let mut criteria = question.criteria.clone();
-        criteria.iter_mut().for_each(|one| one.reach = reach);
-        criteria
-    };
-    let (follows, criteria) = (question.follows, limited(first));
+    question.operators = makers(run, log, &question, first)?;
+    if let Some(left) = left {
+        question.criteria = limited(&question, left - first);
+    }
+    Ok(question)
+}
+
+/// The statements that are at most so many dependences away from what made what a question is about, or used it.
+pub(super) fn makers<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    question: &Question,
+    depth: u8,
+) -> Result<Vec<Operator>, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let (follows, criteria) = (question.follows, limited(question, depth));
     let found = match question.direction {
         Direction::Backward => backward(run, log, follows, criteria)?,
         Direction::Forward => forward(run, log, follows, criteria)?,
     };
-    if let Some(left) = left {
-        question.criteria = limited(left - first);
-    }
-    question.operators = found.operators.into_keys().collect();
-    Ok(question)
+    Ok(found.operators.into_keys().collect())
+}
+
+/// A question's criteria, followed so far.
+fn limited(question: &Question, depth: u8) -> Vec<Criterion> {
+    let reach = Reach::of_depth(depth).unwrap_or(Reach::ALL);
+    let mut criteria = question.criteria.clone();
+    criteria.iter_mut().for_each(|one| one.reach = reach);
+    criteria
 }
 
 /// The slice that is asked for. Of slices by statements, the executions are all of each statement. `logs` are two readers of the run's log; only a chop needs the second.

@@ -165,7 +165,7 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
 /// A question in words, with nothing that does not follow from it. `offsets` are where what is asked about stands.
 pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     let is_full = question.algorithm == Algorithm::Full;
-    let to = subject(&question.criteria, offsets);
+    let to = subject(question, &question.criteria, offsets);
     let kind = match question.algorithm {
         Algorithm::Full => "",
         Algorithm::Edges => ", by dependences between statements that were ever exercised",
@@ -174,11 +174,10 @@ pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     if let Some(from) = &question.from {
         return format!(
             "how {} had an influence on {to}{kind}",
-            subject(&from.criteria, &[])
+            subject(question, &from.criteria, &[])
         );
     }
-    let criteria = question.criteria.iter();
-    let within = match criteria.filter_map(|one| one.reach.depth()).max() {
+    let within = match question.reach().depth() {
         Some(depth) if is_full => format!(" within {depth} dependences"),
         _ => String::new(),
     };
@@ -188,8 +187,8 @@ pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     }
 }
 
-/// What some criteria are about.
-fn subject(criteria: &[Criterion], offsets: &[OrigOffset]) -> String {
+/// What some criteria of a question are about.
+fn subject(question: &Question, criteria: &[Criterion], offsets: &[OrigOffset]) -> String {
     let wants = criteria.iter().flat_map(|criterion| &criterion.wants);
     let mut all = Vec::new();
     for want in wants {
@@ -224,7 +223,12 @@ fn subject(criteria: &[Criterion], offsets: &[OrigOffset]) -> String {
         (_, true) => all.join(", "),
         (_, false) => format!("{} at {}", all.join(", "), at.join(", ")),
     };
-    match criteria.iter().map(|criterion| criterion.start).min() {
+    // A slice by statements is the same of other executions.
+    let starts = criteria.iter().map(|criterion| criterion.start);
+    let start = starts
+        .min()
+        .filter(|_| question.algorithm == Algorithm::Full);
+    match start {
         Some(start) => format!("{place} (executed from t={start} on)"),
         None => place,
     }

@@ -1,14 +1,19 @@
 //! Checking the slices that are kept in a file.
 
-use afterimage_ids::{FuncId, OpId};
+use std::collections::BTreeSet;
+
+use afterimage_ids::OrigOffset;
 use afterimage_machine::stopped_before;
 use afterimage_program::{OperatorIndex, Program};
-use afterimage_trace::TraceFile;
+use afterimage_replay::paths::{FileSegments, PathFileError, RecordedPath, recorded_path};
+use afterimage_replay::steps::{Follower, Run, StepsError, recorded_checkpoints};
+use afterimage_replay::values::{Execution, Instance, Statement};
+use afterimage_slice::{Criterion, Operator};
+use afterimage_trace::{LogReader, TraceFile};
 
-use super::question::answer;
+use super::criteria;
+use super::question::{Algorithm, Question, answer, makers};
 use super::saved::{SavedSlice, saved_slices};
-use afterimage_replay::paths::{RecordedPath, recorded_path};
-use afterimage_replay::steps::{Run, recorded_checkpoints};
 
 /// What checking the slices in a file came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,9 +46,14 @@ pub fn verify_slices(
     // What is wrong with the path is said by those who check it.
     let path = recorded_path(file, program).ok()??;
     let identity = (path.length(), path.nodes().len() as u64);
+    // Nobody shows a slice where the path lacks something.
+    let is_whole = path.nodes().values().all(|node| node.left_out == 0);
     for (name, saved) in saved {
         let again = match &saved {
-            Ok(saved) if saved.path != identity => continue,
+            Ok(saved) if saved.path != identity && !is_whole => continue,
+            Ok(saved) if saved.path != identity => {
+                Err("it is of another path than the file has; keep it again".to_owned())
+            }
             Ok(saved) => check(saved, file, program, module, &path, progress),
             Err(error) => Err(error.to_string()),
         };
@@ -67,11 +77,8 @@ fn check(
     path: &RecordedPath,
     progress: &dyn Fn(u64),
 ) -> Result<bool, String> {
-    if !stands(saved, program, module, path)? {
-        return Err("it stands elsewhere than what it is about".to_owned());
-    }
-    let end = file.end().map_err(|error| error.to_string())?;
-    let checkpoints = recorded_checkpoints(file, path).map_err(|error| error.to_string())?;
+    let end = file.end().map_err(told)?;
+    let checkpoints = recorded_checkpoints(file, path).map_err(told)?;
     let run = Run {
         program,
         module,
@@ -81,39 +88,96 @@ fn check(
         checkpoints: checkpoints.as_ref(),
         progress,
     };
-    let log = || file.log().map_err(|error| error.to_string());
-    let again = answer(run, [log()?, log()?], &saved.question);
-    Ok(again.map_err(|error| error.to_string())? == saved.slice)
+    let log = || file.log().map_err(told);
+    let question = &saved.question;
+    let mut stands = are_of(&saved.offsets, question, program, module);
+    let from = question.from.iter();
+    let from = from.map(|from| (&from.criteria, &from.operators));
+    let of_statements = question.algorithm != Algorithm::Full;
+    // What memory or a variable holds is one criterion, without statements.
+    stands &= !question.operators.is_empty() || question.criteria.len() == 1;
+    for (criteria, operators) in from.chain([(&question.criteria, &question.operators)]) {
+        let begin = |operators| begin(criteria, operators, run, log()?).map_err(told);
+        let mut is_right = begin(operators)?;
+        // Slices by statements of memory and variables begin with who made these.
+        if !is_right && of_statements && begin(&[])? {
+            for depth in [1, 0] {
+                let made = makers(run, log()?, question, depth).map_err(told)?;
+                is_right |= made == *operators;
+            }
+        }
+        stands &= is_right;
+    }
+    if !stands {
+        return Err("it stands elsewhere than what it is about".to_owned());
+    }
+    let again = answer(run, [log()?, log()?], question);
+    Ok(again.map_err(told)? == saved.slice)
 }
 
-/// Whether the places and the statements that a slice is said to be about are in paths that its question begins in.
-fn stands(
-    saved: &SavedSlice,
-    program: &Program,
-    module: &[u8],
-    path: &RecordedPath,
-) -> Result<bool, String> {
+fn told(error: impl ToString) -> String {
+    error.to_string()
+}
+
+/// Whether places are those of the statements that are asked about. A question about memory or a variable has neither.
+fn are_of(offsets: &[OrigOffset], question: &Question, program: &Program, module: &[u8]) -> bool {
     let index = OperatorIndex::new(program, module);
-    let mut begins = Vec::new();
-    let mut cursor = path.cursor();
-    for criterion in &saved.question.criteria {
-        let visit = cursor.seek(criterion.start);
-        let visit = visit.map_err(|error| error.to_string())?;
-        begins.extend(visit.map(|visit| &path.nodes()[visit.node]));
-    }
-    let is_there = |(function, op): (FuncId, OpId)| {
-        let block = program.function(function).and_then(|f| f.block_of(op));
-        let within = |block| {
-            let mut nodes = begins.iter();
-            nodes.any(|node| node.function == function && node.blocks.contains(&block))
-        };
-        block.is_some_and(within)
-    };
-    let places = saved.offsets.iter().map(|&offset| index.find(offset));
+    let places = offsets.iter().map(|&offset| index.find(offset));
     let places = places.collect::<Option<Vec<_>>>();
-    let Some(places) = places else {
-        return Ok(false);
+    let own = match question.algorithm {
+        Algorithm::Full => &question.operators[..],
+        Algorithm::Edges | Algorithm::Nodes => &[],
     };
-    let same = places.is_empty() || places == saved.question.operators;
-    Ok(same && places.into_iter().all(is_there))
+    places.is_some_and(|places| places == own)
+}
+
+/// Whether criteria begin where paths of the run do, and with executions of these statements, or operands of them, if there are any; and no other statement is among them.
+fn begin(
+    criteria: &[Criterion],
+    operators: &[Operator],
+    run: Run<'_, FileSegments>,
+    log: LogReader,
+) -> Result<bool, StepsError<PathFileError>> {
+    let mut follower = Follower::new(run, log)?;
+    let mut cursor = run.path.cursor();
+    let mut left: BTreeSet<&Operator> = operators.iter().collect();
+    for criterion in criteria {
+        let visit = cursor.seek(criterion.start).map_err(StepsError::Path)?;
+        let Some(visit) = visit.filter(|visit| visit.start == criterion.start) else {
+            return Ok(false);
+        };
+        follower.compile(visit.node)?;
+        let code = &follower.machine.codes()[visit.node];
+        let blocks = &run.path.nodes()[visit.node].blocks;
+        let mut has_begun = operators.is_empty();
+        for operator @ &(function, op) in operators {
+            let block = run.program.function(function).and_then(|f| f.block_of(op));
+            let position = blocks.iter().position(|&other| Some(other) == block);
+            let Some(position) = position.filter(|_| code.function == function) else {
+                continue;
+            };
+            let is_last = position + 1 == blocks.len();
+            let position = position as u64;
+            let execution = Execution {
+                number: 0,
+                time: visit.start + position,
+                instance: Instance {
+                    node: visit.node,
+                    number: 0,
+                    time: visit.start,
+                },
+                statement: Statement::find(run.program, code, position, op, is_last),
+            };
+            let begins = criteria::all_of(&execution, code).any(|wants| wants == criterion.wants);
+            // What is no statement stands beside others of its line.
+            if begins || execution.statement.is_none() {
+                left.remove(operator);
+            }
+            has_begun |= begins;
+        }
+        if !has_begun {
+            return Ok(false);
+        }
+    }
+    Ok(left.is_empty())
 }

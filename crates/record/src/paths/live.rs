@@ -162,16 +162,28 @@ impl<'a> LivePath<'a> {
     }
 }
 
-/// Verifies that the run is at every moment where the words in the file say that it is. Returns how many moments there are.
+/// What checking the words of a live run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckedWords {
+    /// How many moments they tell of.
+    pub moments: u64,
+    /// How many bits they have: so many has the path that is built from them.
+    pub bits: u64,
+}
+
+/// Verifies that the run is at every moment where the words in the file say that it is. `None` if it has none.
 ///
 /// # Errors
 /// If the words are damaged, or one of the moments is wrong.
-pub fn verify_words(file: &TraceFile, program: &Program) -> Result<Option<u64>, RecordError> {
+pub fn verify_words(
+    file: &TraceFile,
+    program: &Program,
+) -> Result<Option<CheckedWords>, RecordError> {
     let Some((plan, mut words)) = live_words(file, program)? else {
         return Ok(None);
     };
     let mut run = Regenerator::new(program, &plan);
-    let mut moments = 0;
+    let (mut moments, mut bits) = (0, 0);
     while let Some(piece) = words.next()? {
         let found = run.time();
         if piece.first != found {
@@ -191,6 +203,7 @@ pub fn verify_words(file: &TraceFile, program: &Program) -> Result<Option<u64>, 
         for function in piece.calls {
             run.host_call(function);
         }
+        bits += 64 * piece.words.len() as u64;
         run.feed(&piece.words, &mut Unheard)?;
     }
     let (said, found) = (words.first(), run.time());
@@ -198,5 +211,5 @@ pub fn verify_words(file: &TraceFile, program: &Program) -> Result<Option<u64>, 
     if file.end()?.is_some() && said != found {
         return Err(RecordError::Moment { said, found });
     }
-    Ok(Some(moments))
+    Ok(Some(CheckedWords { moments, bits }))
 }

@@ -17,7 +17,7 @@ pub use build::{BuiltPaths, CUT, PathFilter, build_paths};
 pub use filter::{Filter, Mark, MarkedCode};
 pub use grammar::{GrammarSink, Nodes};
 pub use lens::{RecordedRun, Traced, trace_paths};
-pub use live::{LivePath, Stretch, verify_words};
+pub use live::{CheckedWords, LivePath, Stretch, verify_words};
 pub(crate) use probes::{HasPaths, PathHost, say_number};
 pub(crate) use regenerate::{Consumed, consume};
 pub(crate) use words::{WordReader, WordWriter};

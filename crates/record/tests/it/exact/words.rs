@@ -2,7 +2,9 @@
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
 use afterimage_paths::{Counter, Cuts, ExecutedPath, PathPlan, Regenerator, Sink};
-use afterimage_record::{Interrupt, LivePath, RecordError, RecordOptions, verify_words};
+use afterimage_record::{
+    CheckedWords, Interrupt, LivePath, RecordError, RecordOptions, verify_words,
+};
 use afterimage_testkit::modules::WANDERER;
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use afterimage_wpp::{InMemory, WholePath};
@@ -214,7 +216,7 @@ fn words_that_lie_are_found() {
     let verified = |file: &TraceFile| verify_words(file, &recording.program);
     assert!(matches!(
         verified(&changed(&recording, |_, _| {})),
-        Ok(Some(1..))
+        Ok(Some(CheckedWords { moments: 1.., .. }))
     ));
     // Only the chunk says that another number of blocks was executed before; its words do, too; another word is kept.
     let late = changed(&recording, |first, _| *first += 1);

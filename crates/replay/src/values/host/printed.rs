@@ -88,10 +88,15 @@ impl HostReads<'_, '_> {
         })?;
         if wrong.is_none()
             && let Some(next) = calls.next()?
-            && let Some(time) = self.time_of(next.number)?
-            && time <= known.length()
         {
-            wrong = Some(format!("call {} is missing", next.number));
+            let time = match self.time_of(next.number) {
+                // The log of a run that was cut off goes on behind its path.
+                Err(HostReadsError::Damaged(_)) if self.file.end()?.is_none() => None,
+                found => found?,
+            };
+            if time.is_some_and(|time| time <= known.length()) {
+                wrong = Some(format!("call {} is missing", next.number));
+            }
         }
         Ok(wrong)
     }
