@@ -333,73 +333,70 @@ impl Writer<'_, '_> {
             Instruction::GlobalGet(places.pending),
             Instruction::GlobalSet(places.pending),
         );
+        let (get, set) = match in_memory {
+            true => (load.clone(), save.clone()),
+            false => (
+                Instruction::LocalGet(self.path),
+                Instruction::LocalSet(self.path),
+            ),
+        };
         match step {
             PathStep::Load | PathStep::Save if in_memory => {}
             PathStep::Load => {
                 self.put(&load);
-                self.put(&Instruction::LocalSet(self.path));
+                self.put(&set);
             }
             PathStep::Save => {
-                self.put(&Instruction::LocalGet(self.path));
+                self.put(&get);
                 self.put(&save);
             }
             PathStep::Begin { width, bits } => {
-                if in_memory {
-                    self.put(&load);
-                    self.put(&Instruction::LocalSet(self.path));
-                }
                 // Is there room for so many bits below the mark?
-                self.put(&Instruction::LocalGet(self.path));
+                self.put(&get);
                 self.put(&Instruction::I64Const(i64::from(64 - width)));
                 self.put(&Instruction::I64ShrU);
                 self.put(&Instruction::I64Const(0));
                 self.put(&Instruction::I64Ne);
                 self.map.unlikely.push(self.out.len() as u32);
                 self.put(&Instruction::If(BlockType::Empty));
-                self.full_word(places.cursor);
+                self.full_word(places.cursor, (&get, &set));
                 self.put(&Instruction::End);
-                self.put(&Instruction::LocalGet(self.path));
+                self.put(&get);
                 self.put(&Instruction::I64Const(i64::from(width)));
                 self.put(&Instruction::I64Shl);
                 if bits > 0 {
                     self.put(&Instruction::I64Const(bits as i64));
                     self.put(&Instruction::I64Add);
                 }
-                if in_memory {
-                    self.put(&save);
-                } else {
-                    self.put(&Instruction::LocalSet(self.path));
-                }
+                self.put(&set);
             }
             PathStep::Add(value) => {
-                let get = Instruction::LocalGet(self.path);
-                self.put(if in_memory { &load } else { &get });
+                self.put(&get);
                 self.put(&Instruction::I64Const(i64::from(value)));
                 self.put(&Instruction::I64Add);
-                let set = Instruction::LocalSet(self.path);
-                self.put(if in_memory { &save } else { &set });
+                self.put(&set);
             }
         }
     }
 
     /// Puts the accumulator into the ring and empties it.
-    fn full_word(&mut self, cursor: u32) {
+    fn full_word(&mut self, cursor: u32, (get, set): (&Instruction<'_>, &Instruction<'_>)) {
         let layout = self.context.layout;
         let word = self.slot(layout.buffer());
         for instruction in [
-            Instruction::GlobalGet(cursor),
-            Instruction::LocalGet(self.path),
-            Instruction::I64Store(word),
-            Instruction::GlobalGet(cursor),
-            Instruction::I32Const(8),
-            Instruction::I32Add,
-            Instruction::I32Const(16 * layout.half as i32 - 1),
-            Instruction::I32And,
-            Instruction::GlobalSet(cursor),
-            Instruction::I64Const(1),
-            Instruction::LocalSet(self.path),
+            &Instruction::GlobalGet(cursor),
+            get,
+            &Instruction::I64Store(word),
+            &Instruction::GlobalGet(cursor),
+            &Instruction::I32Const(8),
+            &Instruction::I32Add,
+            &Instruction::I32Const(16 * layout.half as i32 - 1),
+            &Instruction::I32And,
+            &Instruction::GlobalSet(cursor),
+            &Instruction::I64Const(1),
+            set,
         ] {
-            self.put(&instruction);
+            self.put(instruction);
         }
     }
 
