@@ -131,7 +131,8 @@ where
                     Step::Source(Source::Argument { instance, index }) => {
                         let function = self.compiled(instance.node)?.code.function;
                         let unknown = TraceError::Damaged("a value that was not kept");
-                        let argument = self.host()?.argument(function, index);
+                        let call = self.entries_before(instance)?;
+                        let argument = self.host()?.argument(call, function, index);
                         argument.map(Some).ok_or(unknown)
                     }
                     Step::Source(_) | Step::Caught(_) => {

@@ -2,7 +2,6 @@
 
 use crate::locked;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::Mutex;
 
@@ -41,8 +40,8 @@ pub struct HostCalls {
     blocks: Vec<Block>,
     count: u64,
     by_itself: Vec<u64>,
-    /// The arguments of the host's calls of each function; `None` if they differ.
-    entered: HashMap<FuncId, Option<Vec<RawValue>>>,
+    /// The host's calls of the program's functions, in order, with their arguments.
+    entered: Vec<(FuncId, Vec<RawValue>)>,
     kept: Mutex<Kept>,
 }
 
@@ -80,16 +79,13 @@ impl HostCalls {
         while let Some(event) = log.next().transpose()? {
             if let Event::Enter { function, args } = event {
                 entered = Some(function.as_u32());
-                match all.entered.entry(function) {
-                    Entry::Vacant(first) => drop(first.insert(Some(args))),
-                    Entry::Occupied(before) if before.get().as_ref() == Some(&args) => {}
-                    Entry::Occupied(mut before) => *before.get_mut() = None,
-                }
+                all.entered.push((function, args));
             } else if let Some(call) = HostCall::of(event) {
                 all.count += 1;
                 // The host calls exports: an import may be one.
                 if entered.take() == Some(call.import.as_u32()) {
                     all.by_itself.push(all.count);
+                    all.entered.pop();
                 }
                 let first = *open.first.get_or_insert((place, all.count));
                 open.bytes += call.bytes();
@@ -120,10 +116,11 @@ impl HostCalls {
         *open = Open::default();
     }
 
-    /// An argument that the host passed whenever it called a function. `None` if it did not, passed others at other times, or only its bits could tell.
-    pub(super) fn argument(&self, function: FuncId, index: u32) -> Option<(u64, u64)> {
-        let args = self.entered.get(&function)?.as_ref()?;
-        bits(*args.get(index as usize)?)
+    /// An argument of one of the host's calls of the program's functions, by its number from 0. `None` if that call was of another function, or only the bits of a reference could tell.
+    pub(super) fn argument(&self, call: usize, function: FuncId, index: u32) -> Option<(u64, u64)> {
+        let (called, args) = self.entered.get(call)?;
+        let arg = args.get(index as usize);
+        bits(*arg.filter(|_| *called == function)?)
     }
 
     /// How many there are.

@@ -435,6 +435,22 @@ where
         }
     }
 
+    /// How often the host had called the program before an activation that it called, which begins with this execution. O(activations that the host called, and those that replaced them).
+    pub(super) fn entries_before(&self, first: Instance) -> Result<usize, Failure<S, E>> {
+        let (mut begins, mut before) = (first.time, 0);
+        let mut cursor = self.path.cursor();
+        loop {
+            cursor.seek(begins).map_err(TraceError::Path)?;
+            let Some(visit) = cursor.previous().map_err(TraceError::Path)? else {
+                return Ok(before);
+            };
+            let last = self.numbered(visit.node, visit.start)?;
+            before += usize::from(!self.replaced(last)?);
+            let stack = cursor.stack().map_err(TraceError::Path)?;
+            begins = stack.first().map_or(visit.start, |outer| outer.entered);
+        }
+    }
+
     /// Whether an execution ends with a call of one of the program's own functions, in place of its activation.
     ///
     /// # Errors
