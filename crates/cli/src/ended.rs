@@ -1,15 +1,17 @@
-//! What there is when a run has ended: what variables of the source hold, and what an invoked function returned.
+//! What a variable of the source holds at a moment, and what there is when a run has ended: of variables, and what an invoked function returned.
 
 use std::cell::RefCell;
 
-use afterimage_present::{ResultValue, bits_text, type_text, value_text};
+use afterimage_present::{ResultValue, bits_text, type_text, value_text, written_text};
+use afterimage_program::Names;
 use afterimage_replay::Recording;
 use afterimage_replay::paths::At;
 use afterimage_replay::state::{
-    BitField, Ended, Limits, Machine, Object, Path, PathError, Piece, Place, Rendered, Shape,
-    Unavailable, Variables,
+    BitField, Bodies, Ended, Limits, Machine, Object, Occasion, Path, PathError, Piece, Place,
+    Rendered, Shape, Unavailable, Variables, Watch, WatchError, Written, follow_to,
 };
 use afterimage_replay::steps::follow_to_end;
+use afterimage_replay::values::RecordedValues;
 use afterimage_trace::{Ending, Event, RawValue, TraceFile};
 use anyhow::{Result, anyhow, bail};
 use wasmparser::ValType;
@@ -95,6 +97,8 @@ pub(crate) struct Shown {
     pub bits: Option<BitField>,
     /// What the first of its pieces holds, if that is a few bytes in memory.
     pub held: Vec<u8>,
+    /// It begins with a parameter whose place may hold something else: why.
+    pub written: Option<Written>,
 }
 
 /// No number is longer.
@@ -129,7 +133,55 @@ pub(crate) fn shown(
         pieces,
         rendered,
         bits: object.bits,
+        written: None,
     }
+}
+
+/// Where a variable, or an expression, is right before a moment, and what it holds. `None` if the run ended before.
+pub(crate) fn before<'a>(
+    traced: &'a Recording,
+    values: &RecordedValues<'a>,
+    names: &Names,
+    (variables, bodies): (&Variables<'a>, &Bodies<'a>),
+    path: Path,
+    moment: At,
+) -> Result<Option<Result<Shown, PathError>>> {
+    let called = |function| names.function(function).to_owned();
+    let program = traced.program();
+    let watch = Watch::new(program, bodies, values, variables, &called, path);
+    let occasion = Occasion {
+        number: 1,
+        time: moment.time,
+        op: moment.op,
+    };
+    let rows = watch.each(
+        &[occasion],
+        |halts, show| follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?)),
+        |watched| {
+            let (object, moment) = (&watched.object, watched.moment);
+            let rendered = variables.render(object, &Limits::default(), moment);
+            Ok(watch.written(watched).map(|written| Shown {
+                written,
+                ..shown(variables, object, moment, rendered)
+            }))
+        },
+    );
+    let rows = rows.map_err(|error| match error {
+        WatchError::State(error) => error.into(),
+        WatchError::Follow(error) => error,
+    })?;
+    let Some(row) = rows.into_iter().next() else {
+        return Ok(None);
+    };
+    Ok(Some(match row.value {
+        Ok(found) => Ok(found?),
+        Err(why) => Err(why),
+    }))
+}
+
+/// The mark of a value that may be something else, as part of a sentence.
+pub(crate) fn marked(written: Option<Written>) -> String {
+    written_text(written).replacen("  ", " ", 1)
 }
 
 /// Looks at what there is when the run has ended.

@@ -21,6 +21,7 @@ use afterimage_profile::Line;
 use afterimage_profile::operator_texts;
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::Recording;
+use afterimage_replay::state::Written;
 use afterimage_replay::steps::{FileCheckpoints, Operators, Range, Run};
 use afterimage_replay::values::{HostReads, RecordedValues};
 use anyhow::{Context, Result, bail};
@@ -263,9 +264,12 @@ fn answer(
     };
     let source = source_map(traced);
     let names = loaded.names(&source);
-    let saved = match (&arguments.saved, &values) {
+    let (saved, written) = match (&arguments.saved, &values) {
         (None, Some(values)) => asked(arguments, traced, (values, checkpoints), (&names, &source))?,
-        (name, _) => kept::named(traced, name.as_deref().unwrap_or_default())?,
+        (name, _) => {
+            let name = name.as_deref().unwrap_or_default();
+            (kept::named(traced, name)?, None)
+        }
     };
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let report = SliceReport::new(&saved.slice, &loaded.program, traced.path()?, &operators)?;
@@ -286,6 +290,7 @@ fn answer(
     };
     let scene = SliceScene {
         title: &saved.about,
+        written,
         criterion: &lines,
         source: &source,
         names: &names,
@@ -343,7 +348,7 @@ fn asked<'a>(
     traced: &'a Recording,
     (values, checkpoints): (&RecordedValues<'a>, Option<&'a FileCheckpoints>),
     scene: (&'a Names, &'a SourceMap<'a>),
-) -> Result<SavedSlice> {
+) -> Result<(SavedSlice, Option<Written>)> {
     let file = &arguments.report.file;
     let at = arguments.at.as_deref().unwrap_or_default();
     let to = match arguments.trap {
@@ -358,7 +363,7 @@ fn asked<'a>(
     });
     let from = from.transpose()?;
     let about = arguments.about(&to, from.as_ref());
-    let offsets = to.offsets.clone();
+    let (offsets, written) = (to.offsets.clone(), to.written);
     let question = slices::Question {
         algorithm: match arguments.algorithm {
             Algorithm::Full => Exactness::Full,
@@ -409,7 +414,7 @@ fn asked<'a>(
             }
         }
     };
-    Ok(saved)
+    Ok((saved, written))
 }
 
 /// So many executions at most are asked about one by one.

@@ -176,6 +176,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                     about: about.to_owned(),
                     value: start.value.clone(),
                     place: place.map(|place| place.at),
+                    written: start.written.map(Into::into),
                 };
                 why_head(out, &head)?;
                 out.flush()?;

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use afterimage_ids::OrigOffset;
 use afterimage_replay::paths::Window;
+use afterimage_replay::state::Written;
 use afterimage_replay::steps::{At, MemoryAnswer, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use serde::Serialize;
 use crate::document::objects::digits;
 use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
+use crate::state::{WrittenSince, written_text};
 use crate::steps::{StepScene, entry, step_text};
 use crate::table::Paint;
 use crate::{PresentError, StepRow};
@@ -42,6 +44,8 @@ pub struct MemoryVariable {
     pub type_name: String,
     /// What it holds, as C would write it; or why that cannot be told. Nothing where there is no moment.
     pub value: Option<Result<String, String>>,
+    /// Its place may hold something else: why.
+    pub written: Option<Written>,
     /// The call that it lives in; nothing if it lives as long as the run.
     pub call: Option<VariableCall>,
 }
@@ -73,6 +77,7 @@ impl MemoryVariable {
             Some(Ok(value)) => write!(out, " = {}", harmless(value))?,
             Some(Err(why)) => write!(out, ": {}", harmless(why))?,
         }
+        write!(out, "{}", written_text(self.written))?;
         if let Some(VariableCall { function, window }) = &self.call {
             let (first, last) = (grouped(window.first), grouped(window.last));
             write!(
@@ -92,6 +97,7 @@ impl MemoryVariable {
             type_name: self.type_name.clone(),
             value: value.and_then(|value| value.as_ref().ok().cloned()),
             unavailable: value.and_then(|value| value.as_ref().err().cloned()),
+            written: self.written.map(WrittenSince::from),
             function: call.map(|call| call.function.clone()),
             first: call.map(|call| call.window.first),
             last: call.map(|call| call.window.last),
@@ -157,6 +163,9 @@ pub struct VariableThere {
     /// Why that cannot be told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
+    /// What wrote to its place since the call began: it may be something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<WrittenSince>,
     /// The function of the call that it lives in: what is read and written before and after that belongs to others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,

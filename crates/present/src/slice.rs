@@ -10,6 +10,7 @@ use afterimage_analyses::slices::{SliceReport, SlicedLine, SlicedOperator};
 use afterimage_ids::FuncId;
 use afterimage_profile::{Line, Source};
 use afterimage_program::Names;
+use afterimage_replay::state::Written;
 
 pub use dot::slice_dot;
 pub use html::slice_html;
@@ -24,6 +25,8 @@ use crate::table::{Align, Paint, Style, Table, plain, width};
 pub struct SliceScene<'s> {
     /// What is in it, in words: "what main.c:7#1 depends on".
     pub title: &'s str,
+    /// Of a variable whose place may hold something else: why.
+    pub written: Option<Written>,
     /// What it begins with: these lines are marked.
     pub criterion: &'s [Line],
     /// Lines of files.

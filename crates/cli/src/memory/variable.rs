@@ -9,7 +9,7 @@ use afterimage_replay::Recording;
 use afterimage_replay::paths::{At as When, Window};
 use afterimage_replay::state::{
     Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape,
-    Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, follow_to,
+    Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, Written, follow_to,
 };
 use afterimage_replay::steps::{At, LARGEST_RANGE, Range};
 use afterimage_replay::values::RecordedValues;
@@ -92,6 +92,8 @@ struct Seen {
     type_name: String,
     /// It lives as long as the call.
     local: bool,
+    /// Its place may hold something else: why.
+    written: Option<Written>,
 }
 
 /// Finds a variable, or a part of it or of what it points to.
@@ -172,6 +174,7 @@ pub(super) fn find<'a>(
             name: expression.to_owned(),
             type_name: seen.type_name,
             value: None,
+            written: seen.written,
             call,
         },
         variables: known,
@@ -205,7 +208,12 @@ fn seen<'a>(
         let rows = watch.each(
             &[occasion],
             |halts, show| follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?)),
-            |watched| look(watched, path),
+            |watched| {
+                let seen = look(watched, path)?;
+                Ok(watch
+                    .written(watched)
+                    .map(|written| Seen { written, ..seen }))
+            },
         );
         let rows = rows.map_err(|error| match error {
             WatchError::State(error) => error.into(),
@@ -214,16 +222,20 @@ fn seen<'a>(
         let Some(row) = rows.into_iter().next() else {
             break;
         };
+        let value = match row.value {
+            Ok(seen) => Ok(seen?),
+            Err(why) => Err(why),
+        };
         let is_early = matches!(
-            row.value,
+            value,
             Err(
                 PathError::Unavailable(Unavailable::NoFrame { .. } | Unavailable::NotHere { .. })
                     | PathError::NotInScope { .. }
             )
         );
         // If it is not there either, the first answer tells more.
-        if found.is_none() || row.value.is_ok() {
-            found = Some((row.function, row.value));
+        if found.is_none() || value.is_ok() {
+            found = Some((row.function, value));
         }
         if !is_early {
             break;
@@ -253,6 +265,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
         type_name: variables.type_name(object.type_ref)?,
         object: object.clone(),
         local: !is_static && inside,
+        written: None,
     })
 }
 
@@ -304,6 +317,7 @@ fn global<'a>(
             name: expression.to_owned(),
             type_name: variables.type_name(object.type_ref)?,
             value: None,
+            written: None,
             call: None,
         },
         variables,

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 
 use afterimage_analyses::slices::{Criterion, Operator, Reach, Want, criteria};
 use afterimage_analyses::why::Walk;
-use afterimage_ids::{FuncId, OrigOffset};
+use afterimage_ids::OrigOffset;
 use afterimage_present::{grouped, value_text};
 use afterimage_profile::location::{Occurrence, split_occurrence};
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::Recording;
 use afterimage_replay::paths::{At, PathFileError};
 use afterimage_replay::state::{
-    Activation, Bodies, Occasion, Path, PathError, Piece, Place, Variables, Watch, WatchError,
-    Watched, follow_to,
+    Activation, Bodies, Path, PathError, Piece, Place, Variables, Written,
 };
 use afterimage_replay::steps::{Operators, Range, StepsError, memory_size};
 use afterimage_replay::values::{Execution, RecordedValues, Types};
@@ -45,6 +44,8 @@ pub(super) struct Asked {
     pub taken: Vec<Criterion>,
     /// In words.
     pub title: String,
+    /// Of a variable whose place may hold something else: why.
+    pub written: Option<Written>,
     /// Where that stands in the module.
     pub offsets: Vec<OrigOffset>,
     /// The statements of it, if these are asked about.
@@ -154,6 +155,7 @@ fn of_statements<'a>(
         taken: Vec::new(),
         title,
         offsets,
+        written: None,
         operators,
     })
 }
@@ -245,6 +247,7 @@ pub(super) fn of_trap<'a>(
         criteria: vec![criterion],
         taken: taken.collect(),
         offsets: vec![operator.offset],
+        written: None,
         operators: vec![(function, op)],
     })
 }
@@ -255,7 +258,7 @@ fn moment<'a>(
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
-) -> Result<(Activation<'a>, Occasion)> {
+) -> Result<(Activation<'a>, At)> {
     let loaded = traced.module();
     let At { time, op } = match stood(traced, at)? {
         Some(stood) => stood,
@@ -266,8 +269,7 @@ fn moment<'a>(
     };
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let activation = Activation::at(values, &bodies, time, op)?;
-    let number = 1;
-    Ok((activation, Occasion { number, time, op }))
+    Ok((activation, At { time, op }))
 }
 
 fn of_bytes<'a>(
@@ -305,6 +307,7 @@ fn of_bytes<'a>(
         taken: Vec::new(),
         title: format!("0x{:x}..0x{last:x} {when}", range.address),
         offsets: vec![activation.offset],
+        written: None,
         operators: Vec::new(),
     })
 }
@@ -320,7 +323,8 @@ fn of_variable<'a>(
     let path: Path = name.parse().map_err(|error: PathError| {
         anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
-    let (activation, occasion) = moment(traced, values, (names, source), at)?;
+    let (activation, at_moment) = moment(traced, values, (names, source), at)?;
+    let time = at_moment.time;
     let over = is_over(traced, at)?;
     if !over && let Some(local) = wasm_local(loaded, names, activation.function, name) {
         return of_local(values, &activation, (at, name), local);
@@ -333,59 +337,38 @@ fn of_variable<'a>(
             taken: Vec::new(),
             title: format!("{name} = {} at the end of the run,", shown.rendered),
             offsets: vec![activation.offset],
+            written: None,
             operators: Vec::new(),
         });
     }
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-    let called = |function: FuncId| names.function(function).to_owned();
-    let watch = Watch::new(&loaded.program, &bodies, values, &variables, &called, path);
-    let rows = watch.each(
-        &[occasion],
-        |halts, show| follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?)),
-        |watched| {
-            let rendered = watched.variables.render(
-                &watched.object,
-                &afterimage_replay::state::Limits::default(),
-                watched.moment,
-            );
-            let Watched {
-                variables, moment, ..
-            } = *watched;
-            Ok(ended::shown(variables, &watched.object, moment, rendered))
-        },
-    );
-    let rows = rows.map_err(|error| match error {
-        WatchError::State(error) => error.into(),
-        WatchError::Follow(error) => error,
-    })?;
-    let row = rows.into_iter().next();
-    let row = row.with_context(|| format!("the run ended before {at}"))?;
+    let known = (&variables, &bodies);
+    let found = ended::before(traced, values, names, known, path, at_moment)?;
+    let found = found.with_context(|| format!("the run ended before {at}"))?;
     let ended::Shown {
         pieces,
         rendered: text,
+        written,
         ..
-    } = row
-        .value
-        .map_err(|why| anyhow!("--var {name} at t={}: {why}", grouped(occasion.time)))?;
+    } = found.map_err(|why| anyhow!("--var {name} at t={}: {why}", grouped(time)))?;
     let lost = |piece: &Piece| matches!(piece.place, Place::OptimisedOut);
     if !pieces.is_empty() && pieces.iter().all(lost) {
-        bail!(
-            "--var {name} at t={}: optimised out",
-            grouped(occasion.time)
-        );
+        bail!("--var {name} at t={}: optimised out", grouped(time));
     }
     if pieces.iter().any(lost) {
         say(format_args!(
             "--var {name}: the parts of it that are optimised out are not in the slice"
         ));
     }
+    let mark = ended::marked(written);
     Ok(Asked {
         criteria: vec![criteria::of_pieces(&activation, &pieces)],
         taken: Vec::new(),
         title: match at.trim() {
-            "end" => format!("{name} = {text} at the end of the run,"),
-            at => format!("{name} = {text} before {at}, t={},", grouped(occasion.time)),
+            "end" => format!("{name} = {text}{mark} at the end of the run,"),
+            at => format!("{name} = {text}{mark} before {at}, t={},", grouped(time)),
         },
+        written,
         offsets: vec![activation.offset],
         operators: Vec::new(),
     })
@@ -414,6 +397,7 @@ fn of_local(
             grouped(activation.time)
         ),
         offsets: vec![activation.offset],
+        written: None,
         operators: Vec::new(),
     })
 }

@@ -190,21 +190,40 @@ impl Subject<'_, '_> {
         }
     }
 
-    fn numbers(&self, occasions: &[Occasion]) -> Result<Vec<Evaluated<Number>>> {
+    /// Each with whether its place may hold something else.
+    fn numbers(&self, occasions: &[Occasion]) -> Result<Vec<Evaluated<(Number, bool)>>> {
         match self {
             Self::Variable(traced, watch) => {
                 let rows = watch.each(
                     occasions,
                     |halts, show| follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?)),
-                    |watched| watched.variables.number(&watched.object, watched.moment),
+                    |watched| {
+                        let number = watched.variables.number(&watched.object, watched.moment)?;
+                        Ok((number, watch.written(watched)))
+                    },
                 );
-                rows.map_err(unwatched)
+                let rows = rows.map_err(unwatched)?.into_iter().map(|row| {
+                    let value = match row.value {
+                        Ok((number, written)) => Ok((number, written?.is_some())),
+                        Err(why) => Err(why),
+                    };
+                    Ok(Evaluated {
+                        number: row.number,
+                        time: row.time,
+                        function: row.function,
+                        value,
+                    })
+                });
+                rows.collect()
             }
-            Self::Local(local) => local.at(occasions, |ty, bits| Number {
-                type_name: type_text(ty).to_owned(),
-                bits: u128::from(bits.0) | u128::from(bits.1) << 64,
-                rank: rank(ty, bits),
-                text: value_text(ty, bits),
+            Self::Local(local) => local.at(occasions, |ty, bits| {
+                let number = Number {
+                    type_name: type_text(ty).to_owned(),
+                    bits: u128::from(bits.0) | u128::from(bits.1) << 64,
+                    rank: rank(ty, bits),
+                    text: value_text(ty, bits),
+                };
+                (number, false)
             }),
         }
     }

@@ -178,5 +178,6 @@ fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<
         place: None,
         spot: None,
         prelude: Vec::new(),
+        written: None,
     })
 }

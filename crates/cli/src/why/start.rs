@@ -5,6 +5,7 @@ use std::path::Path;
 use afterimage_analyses::why::{At, PutBytes, Spot, ValType, written_before};
 use afterimage_ids::OpId;
 use afterimage_present::{WhyEntry, value_text};
+use afterimage_replay::state::Written;
 use afterimage_replay::steps::Range;
 use afterimage_replay::values::{Execution, Kind};
 use afterimage_trace::Ending;
@@ -22,6 +23,8 @@ pub(crate) struct Start {
     pub ty: Option<ValType>,
     /// As text; empty if it is not one value.
     pub value: String,
+    /// Of a variable whose place may hold something else: why.
+    pub written: Option<Written>,
     /// In words, to begin a sentence with.
     pub what: String,
     /// The execution of the statement that is asked about, unless that is a call that put something out: see [`place`](Start::place).
@@ -217,6 +220,7 @@ fn of_execution(
             place: Some(spot),
             spot: Some(spot),
             prelude: Vec::new(),
+            written: None,
         })));
     }
     let Some(from) = walk.start(execution.instance, statement)? else {
@@ -243,5 +247,6 @@ fn of_execution(
         place: Some(spot),
         spot: Some(spot),
         prelude: Vec::new(),
+        written: None,
     })))
 }

@@ -165,6 +165,7 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         what: format!("{what}{which}"),
         place: Some(spot),
         spot: Some(spot),
+        written: None,
         prelude: vec![WhyEntry::Led {
             more: open.saturating_sub(frames.len()) as u64,
             frames,

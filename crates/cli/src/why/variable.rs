@@ -3,10 +3,7 @@
 use afterimage_analyses::why::{At, Bytes, written_until};
 use afterimage_present::{grouped, value_text};
 use afterimage_replay::paths::At as When;
-use afterimage_replay::state::{
-    Activation, Bodies, Limits, Occasion, Path, PathError, Place, Shape, Variables, Watch,
-    WatchError, Watched, follow_to,
-};
+use afterimage_replay::state::{Activation, Bodies, Path, PathError, Place, Shape, Variables};
 use afterimage_replay::steps::Range;
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -14,7 +11,6 @@ use super::start::{Held, Start};
 use crate::ended::{self, Shown, is_over, stood};
 use crate::explain::Scene;
 use crate::output::harmless;
-use crate::steps::follow;
 use crate::wasm_local::wasm_local;
 
 /// What a variable, or an expression, holds right before a place is executed.
@@ -41,15 +37,20 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
         rendered,
         bits,
         held,
+        written,
     } = match over {
         true => ended::variable(scene.traced, &variables, &path, expression)?,
-        false => held(
-            scene,
-            (&variables, &bodies),
-            path,
-            (at, expression),
-            When { time, op },
-        )?,
+        false => {
+            let known = (&variables, &bodies);
+            let (traced, moment) = (scene.traced, When { time, op });
+            let found = ended::before(traced, scene.values, scene.names, known, path, moment)?;
+            let found = found.with_context(|| format!("the run ended before {at}"))?;
+            let found = found.and_then(|shown| match shown.rendered.shape {
+                Shape::Missing(why) => Err(*why),
+                _ => Ok(shown),
+            });
+            found.map_err(|why| anyhow!("--var {expression} at {at}: {why}"))?
+        }
     };
     let value = rendered.to_string();
     let activation = Activation::at(scene.values, &bodies, time, op)?;
@@ -147,11 +148,13 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
         from: Some(from),
         ty: None,
         what: format!(
-            "{} is {} {when}, {which}",
+            "{} is {}{} {when}, {which}",
             harmless(expression),
-            harmless(&value)
+            harmless(&value),
+            ended::marked(written)
         ),
         value,
+        written,
         place: Some(spot),
         spot: None,
         prelude: Vec::new(),
@@ -186,6 +189,7 @@ fn of_local<'a>(
             grouped(time)
         ),
         value,
+        written: None,
         place: Some(spot),
         spot: None,
         prelude: Vec::new(),
@@ -204,60 +208,4 @@ fn masked(bytes: &[u8], mask: u64) -> Vec<u8> {
     let all = mask.to_le_bytes();
     let both = bytes.iter().zip(all);
     both.map(|(byte, mask)| byte & mask).collect()
-}
-
-/// Where it is at a moment, and what it holds.
-fn held<'a>(
-    scene: &Scene<'_, 'a>,
-    (variables, bodies): (&Variables<'a>, &Bodies<'a>),
-    path: Path,
-    (at, expression): (&str, &str),
-    When { time, op }: When,
-) -> Result<Shown> {
-    let loaded = scene.traced.module();
-    let called = |function| scene.names.function(function).to_owned();
-    let watch = Watch::new(
-        &loaded.program,
-        bodies,
-        scene.values,
-        variables,
-        &called,
-        path,
-    );
-    let occasion = Occasion {
-        number: 1,
-        time,
-        op,
-    };
-    let rows = watch.each(
-        &[occasion],
-        |halts, show| {
-            follow(scene.traced, |run, log| {
-                Ok(follow_to(run, log, halts, show)?)
-            })
-        },
-        |watched| {
-            let limits = Limits::default();
-            let rendered = watched
-                .variables
-                .render(&watched.object, &limits, watched.moment);
-            match rendered.shape {
-                Shape::Missing(why) => Err(*why),
-                _ => {
-                    let Watched {
-                        variables, moment, ..
-                    } = *watched;
-                    Ok(ended::shown(variables, &watched.object, moment, rendered))
-                }
-            }
-        },
-    );
-    let rows = rows.map_err(|error| match error {
-        WatchError::State(error) => error.into(),
-        WatchError::Follow(error) => error,
-    })?;
-    let row = rows.into_iter().next();
-    let row = row.with_context(|| format!("the run ended before {at}"))?;
-    let found = row.value;
-    found.map_err(|why| anyhow!("--var {expression} at {at}: {why}"))
 }

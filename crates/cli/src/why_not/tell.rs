@@ -323,6 +323,7 @@ fn decided(
         place: Some(spot),
         spot: Some(spot),
         prelude: Vec::new(),
+        written: None,
     };
     Ok((shown, Some(start)))
 }

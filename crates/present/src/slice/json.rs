@@ -11,6 +11,7 @@ use crate::PresentError;
 use crate::csv::{Csv, known};
 use crate::document::objects::InFunction;
 use crate::document::{Document, NoRows, begin};
+use crate::state::WrittenSince;
 
 /// A dynamic slice.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -23,6 +24,9 @@ pub struct SliceDocument {
     pub executed_lines: usize,
     /// How many bytes of memory it depends on that were there before the run.
     pub initial_bytes: u64,
+    /// If it is of a variable: what wrote to its place since the call began. It may be something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<WrittenSince>,
     /// The lines that are in it.
     pub lines: Vec<SliceLine>,
     /// The statements that are in it.
@@ -96,6 +100,7 @@ impl SliceDocument {
             executions: report.executions,
             executed_lines: report.executed_lines,
             initial_bytes: report.initial,
+            written: scene.written.map(WrittenSince::from),
             lines: lines.collect(),
             statements: statements.collect(),
         }

@@ -10,6 +10,7 @@ use crate::PresentError;
 #[cfg(doc)]
 use crate::document::row;
 use crate::document::{Document, begin};
+use crate::state::WrittenSince;
 
 /// Where a value came from. The lines after the first one are the way back, as it is found: how the value was moved, how it was computed, and where it came from in the end.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -20,6 +21,9 @@ pub struct WhyHead {
     pub value: String,
     /// The statement, as `--at` takes it: `@OFFSET#K`.
     pub place: Option<String>,
+    /// What wrote to the variable's place since the call began: it may be something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<WrittenSince>,
 }
 
 impl Document for WhyHead {

@@ -147,8 +147,11 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// Whether the parameter that the expression begins with was written since the call began.
-    fn written(&self, watched: &Watched<'_, 'a>) -> Result<Option<Written>, StateError> {
+    /// Why the place of the parameter that the expression begins with may hold something else; `None` if it does not begin with one, or holds it.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn written(&self, watched: &Watched<'_, 'a>) -> Result<Option<Written>, StateError> {
         let moment = watched.moment;
         let activation = moment.activation;
         let at = activation.offset;

@@ -34,6 +34,8 @@ pub(super) struct Summary {
     counts: Vec<(Number, u64)>,
     /// How often there was none, by the reason.
     missing: Vec<(String, u64)>,
+    /// At how many moments the place may hold something else.
+    marked: u64,
 }
 
 impl Summary {
@@ -53,7 +55,7 @@ impl Summary {
         let mut missing: BTreeMap<String, (PathError, u64)> = BTreeMap::new();
         let bar = Bar::start("counting values", Some((last + 1).saturating_sub(first)));
         let progress = bar.progress();
-        let mut next = first;
+        let (mut next, mut marked) = (first, 0);
         while next <= last {
             let end = last.min(next + (TOGETHER - 1));
             let mut wanted: Vec<Occasion> = Vec::new();
@@ -62,7 +64,8 @@ impl Summary {
             }
             for row in subject.numbers(&wanted)? {
                 match row.value {
-                    Ok(number) => {
+                    Ok((number, is_marked)) => {
+                        marked += u64::from(is_marked);
                         let key = (number.type_name.clone(), number.bits);
                         counts.entry(key).or_insert((number, 0)).1 += 1;
                     }
@@ -86,7 +89,11 @@ impl Summary {
             let types = a.type_name.cmp(&b.type_name);
             types.then_with(|| a.rank.order(&b.rank))
         });
-        Ok(Self { counts, missing })
+        Ok(Self {
+            counts,
+            missing,
+            marked,
+        })
     }
 
     /// Writes it.
@@ -112,6 +119,13 @@ impl Summary {
                 true => extremes(out, of_type, &kind)?,
                 false => histogram(out, of_type, &kind, arguments.rows())?,
             }
+        }
+        if self.marked > 0 {
+            writeln!(
+                out,
+                "{:>12}  may be something else: the place was written since the call began, or is another variable's, too",
+                times(self.marked)
+            )?;
         }
         for (why, often) in &self.missing {
             writeln!(out, "{:>12}  <{}>", times(*often), harmless(why))?;
@@ -145,7 +159,7 @@ impl Summary {
                 "largest": last.text,
             })
         });
-        json!({
+        let mut json = json!({
             "schema": "afterimage/variable/1",
             "variable": asked.name,
             "at": asked.at,
@@ -154,7 +168,11 @@ impl Summary {
             "counts": Vec::from_iter(counts.iter().map(count)),
             "more": more,
             "missing": Vec::from_iter(missing),
-        })
+        });
+        if self.marked > 0 {
+            json["marked"] = json!(self.marked);
+        }
+        json
     }
 }
 
