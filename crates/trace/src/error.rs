@@ -57,7 +57,7 @@ pub enum TraceError {
     BeingWritten(Writer),
     /// What follows the last complete state may be data: it is not what an addition left that was interrupted.
     #[error(
-        "damage hides what stands in the trace file from {at} on ({bytes} bytes), so nothing is added, which would remove that; `afterimage verify --repair` writes a copy with all that is sound"
+        "damage hides what stands in the trace file from {at} on ({bytes} bytes), so nothing is added, which would remove that; write a copy with all that is sound with: afterimage verify --repair -o COPY.aft FILE.aft"
     )]
     Hidden {
         /// Where it begins in the file.
@@ -73,7 +73,7 @@ pub enum TraceError {
     NotATrace,
     /// The file has the label, but its header is cut or fails its checksum.
     #[error(
-        "the header of the trace file is damaged; `afterimage verify --repair` writes a copy with all that is sound"
+        "the header of the trace file is damaged; write a copy with all that is sound with: afterimage verify --repair -o COPY.aft FILE.aft"
     )]
     DamagedHeader,
     /// The file was written by a newer, incompatible version of the format.

@@ -32,9 +32,12 @@ fn asked(sandbox: &Sandbox, command: &str) -> Ran {
     ran
 }
 
-/// Puts a repaired copy in the place of a damaged recording.
-fn repair(sandbox: &Sandbox) {
-    sandbox.ok("verify --repair damaged.aft -o copy.aft");
+/// Puts a repaired copy in the place of a damaged recording, by the command that a refusal names.
+fn repair(sandbox: &Sandbox, refusal: &str) {
+    let named = refusal.split_once("with: afterimage ").expect(refusal).1;
+    let named = named.lines().next().unwrap_or_default();
+    let named = named.replace("FILE.aft", "damaged.aft");
+    sandbox.ok(&named.replace("COPY.aft", "copy.aft"));
     std::fs::rename(sandbox.path("copy.aft"), sandbox.path("damaged.aft")).unwrap();
 }
 
@@ -78,7 +81,7 @@ fn a_recording_cut_anywhere_is_what_it_was_before_or_is_refused() {
             assert_eq!(profile.stdout, right, "cut at {length}");
             // An index that was begun and cut hides what it listed, until it is repaired.
             if profile.stderr.contains("verify --repair") {
-                repair(&sandbox);
+                repair(&sandbox, &profile.stderr);
             }
             sandbox.ok("verify damaged.aft");
         }
@@ -106,7 +109,7 @@ fn a_path_that_is_damaged_is_built_again() {
             continue;
         }
         if ran.stderr.contains("verify --repair") {
-            repair(&sandbox);
+            repair(&sandbox, &ran.stderr);
             assert_eq!(sandbox.ok("trace damaged.aft").stdout, right, "byte {at}");
             continue;
         }

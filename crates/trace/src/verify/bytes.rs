@@ -13,7 +13,7 @@ pub(super) fn verify(file: &TraceFile, report: &mut Report) {
     report.sections = state.sections.len() as u64;
     if state.ignored > 0 && !state.interrupted {
         let text = format!(
-            "{} bytes follow the last complete state: damage hides what they are, so they are ignored, and nothing can be added; `afterimage verify --repair` writes a copy with all that is sound",
+            "{} bytes follow the last complete state: damage hides what they are, so they are ignored, and nothing can be added; write a copy with all that is sound with: afterimage verify --repair -o COPY.aft FILE.aft",
             state.ignored
         );
         report.find(Rule::Tail, text);
