@@ -352,48 +352,83 @@ int run(void) { return add(4); }
     }
 }
 
+/// Every command with the name of a function, except `record`, which runs the program.
+const OF_A_FUNCTION: [&str; 18] = [
+    "profile app.aft --function NAME",
+    "trace app.aft --function NAME",
+    "trace app.aft --level statement --from NAME#2 --limit 3",
+    "calls app.aft --function NAME",
+    "paths app.aft --function NAME",
+    "cfg app.aft --function NAME",
+    "cfg app.wasm --function NAME",
+    "redundancy app.aft --function NAME",
+    "addresses app.aft --at NAME",
+    "values app.aft --at NAME --var a",
+    "state app.aft --at NAME#2",
+    "why app.aft --at NAME#1 --var a",
+    "why-not app.aft --at NAME --after NAME#2",
+    "deps app.aft --at NAME#1",
+    "slice app.aft --at NAME#1 --var a",
+    "slice app.aft --at end --chop NAME#1 --address 0x400",
+    "memory app.aft --at NAME#1 --var a",
+    "dataflow app.aft --fact gen=NAME;at=LINE",
+];
+
+/// Asks every command about a function by its mangled name and by others, and compares. `line` is a place in it.
+fn is_found(sandbox: &Sandbox, mangled: &str, names: &[&str], line: &str, record: &str) {
+    let ask = |command: &str, name: &str| {
+        let words = command.split(' ').map(|word| word.replace("NAME", name));
+        let words = words.map(|word| word.replace("LINE", line));
+        let ran = crate::common::ran(&mut sandbox.command(words));
+        assert_eq!(ran.code, Some(0), "{command} {name}: {}", ran.stderr);
+        ran.stdout.replace(name, "NAME")
+    };
+    for command in OF_A_FUNCTION.into_iter().chain([record]) {
+        let right = ask(command, mangled);
+        for &name in names {
+            // In a fact, they separate places.
+            if command.starts_with("dataflow") && name.contains([' ', ',']) {
+                continue;
+            }
+            let (found, right) = (ask(command, name).lines().count(), right.lines().count());
+            assert_eq!(found, right, "{command} {name}");
+        }
+    }
+}
+
 /// Debuggers take a template without its type, its arguments and its parameters, and linkers write it mangled.
 #[test]
 fn every_command_that_takes_a_function_finds_a_template() {
     const SOURCE: &str = "template <typename T> T mix(T a, T b) { return a * 2 + b; }
 extern \"C\" double run(void) { return mix(1.5, mix(2.0, 0.25)) + 1; }
 ";
-    const COMMANDS: [&str; 14] = [
-        "profile app.aft --function NAME",
-        "trace app.aft --function NAME",
-        "trace app.aft --level statement --from NAME#2 --limit 3",
-        "calls app.aft --function NAME",
-        "paths app.aft --function NAME",
-        "cfg app.aft --function NAME",
-        "cfg app.wasm --function NAME",
-        "redundancy app.aft --function NAME",
-        "values app.aft --at NAME --var a",
-        "state app.aft --at NAME#2",
-        "why app.aft --at NAME#1 --var a",
-        "slice app.aft --at NAME#1 --var a",
-        "memory app.aft --at NAME#1 --var a",
-        "record -q --force --lens paths --include NAME --invoke run -o part.aft app.wasm",
-    ];
     let Some(sandbox) = recorded(&["-x", "c++", "-g", "-O0"], SOURCE) else {
         return;
     };
-    let ask = |command: &str, name: &str| {
-        let words = command.split(' ').map(|word| word.replace("NAME", name));
-        let ran = crate::common::ran(&mut sandbox.command(words));
-        assert_eq!(ran.code, Some(0), "{command} {name}: {}", ran.stderr);
-        ran.stdout.replace(name, "NAME")
-    };
-    for command in COMMANDS {
-        let mangled = ask(command, "_Z3mixIdET_S0_S0_");
-        for name in ["mix", "mix<double>", "mix<double>(double, double)"] {
-            let found = ask(command, name);
-            assert_eq!(
-                found.lines().count(),
-                mangled.lines().count(),
-                "{command} {name}"
-            );
-        }
-    }
+    let names = ["mix", "mix<double>", "mix<double>(double, double)"];
+    let record = "record -q --force --lens paths --include NAME --invoke run -o part.aft app.wasm";
+    is_found(&sandbox, "_Z3mixIdET_S0_S0_", &names, "app.c:1", record);
+}
+
+/// The same for Rust, whose mangled names hold the types of generics since v0.
+#[test]
+fn every_command_that_takes_a_function_finds_a_generic_of_rust() {
+    const SOURCE: &str = "use std::ops::{Add, Mul};
+fn mix<T: Copy + Add<Output = T> + Mul<Output = T>>(a: T, b: T) -> T { a * a + b }
+fn main() { std::process::exit(mix(1.5, mix(2.0, 0.25)) as i32 - 6); }
+";
+    let sandbox = Sandbox::new();
+    sandbox.write("app.rs", SOURCE);
+    sandbox.rustc_with(&["-C", "symbol-mangling-version=v0"], "app", "app", 0);
+    sandbox.ok("record -q --force -o app.aft app.wasm");
+    let module = sandbox.read("app.wasm");
+    let module = String::from_utf8_lossy(&module);
+    let words = module.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let is_it = |word: &&str| word.starts_with("_RINv") && word.contains("3app3mixd");
+    let mangled = words.into_iter().find(is_it).expect("a mangled name");
+    let names = ["mix", "mix<f64>", "app::mix", "app::mix::<f64>"];
+    let record = "record -q --force --lens paths --include NAME -o part.aft app.wasm";
+    is_found(&sandbox, mangled, &names, "app.rs:2", record);
 }
 
 /// Parameters that the source never assigns have one value in all of a call. Where another is shown it is marked: at -O2 the
@@ -460,7 +495,7 @@ fn main() {
     for level in [0, 1, 2, 3] {
         sandbox.rustc("app", "app", level);
         sandbox.ok("record -q --force -o app.aft app.wasm");
-        let (mut known, mut marked) = (0, 0);
+        let (mut known, mut marked, mut others) = (0, 0, 0);
         for (variable, value, places) in right {
             for place in places.chars() {
                 let end = format!("// {place}");
@@ -483,10 +518,39 @@ fn main() {
                     let is_marked = row["written"].is_object();
                     assert!(is_right || is_marked, "{level} {at} {variable}: {row}");
                     assert!(level > 0 || !is_marked, "{at} {variable}: {row}");
+                    others += u64::from(is_marked_elsewhere(&sandbox, (&at, variable), row));
                 }
             }
         }
         assert!(known > 0, "{level}");
-        eprintln!("{level}: {known} known, {marked} marked");
+        assert_eq!(others > 0, marked > 0, "{level}");
+        eprintln!("{level}: {known} known, {marked} marked, {others} by other commands, too");
     }
+}
+
+/// Holds other commands about a variable to the mark that `values` gives it at one of its occasions. Whether any has it.
+fn is_marked_elsewhere(sandbox: &Sandbox, (at, variable): (&str, &str), row: &Value) -> bool {
+    let written = &row["written"];
+    let time = &row["number"];
+    let mut is_there = false;
+    for command in ["why", "slice", "memory"] {
+        let words = format!("{command} app.aft --at {at}#{time} --var {variable}");
+        let ran = sandbox.run(&format!("{words} --format json"));
+        // It may be in no memory, or a constant.
+        let Some(first) = ran.stdout.lines().next().filter(|_| ran.code == Some(0)) else {
+            continue;
+        };
+        let found: Value = serde_json::from_str(first).unwrap();
+        let found = match command {
+            "memory" => &found["variable"]["written"],
+            _ => &found["written"],
+        };
+        assert_eq!(found, written, "{words}");
+        let text = sandbox.ok(&words).stdout;
+        let marked = text.lines().next().unwrap_or_default();
+        let marked = marked.contains("may be something else");
+        assert_eq!(marked, written.is_object(), "{words}: {text}");
+        is_there |= marked;
+    }
+    is_there
 }

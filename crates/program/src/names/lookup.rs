@@ -209,11 +209,13 @@ impl Lookup {
     /// The functions whose names end in a query from a `::` on, once what a user leaves out is left out: the least that suffices.
     fn relaxed(&self, names: &Names, query: &str) -> Vec<FuncId> {
         let same = self.plain.get(plain(query)).map_or(&[][..], Vec::as_slice);
-        let forms: [fn(&str) -> Cow<'_, str>; 4] = [
+        let forms: [fn(&str) -> Cow<'_, str>; 5] = [
             |name| untyped(name).into(),
             |name| untyped(path(name)).into(),
             |name| without_arguments(untyped(path(name))).into(),
             |name| without_generics(untyped(path(name))).into(),
+            // As debuggers show those of Rust.
+            |name| name.replace("::<", "<").into(),
         ];
         let fits = |form: &fn(&str) -> Cow<'_, str>| {
             let is_it = |function: &FuncId| {

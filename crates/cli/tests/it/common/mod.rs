@@ -277,7 +277,13 @@ impl Sandbox {
 
     /// Compiles the Rust program that is in `SOURCE.rs` to `NAME.wasm`, optimised so much.
     pub fn rustc(&self, source: &str, name: &str, level: u32) {
+        self.rustc_with(&[], source, name, level);
+    }
+
+    /// The same with these options.
+    pub fn rustc_with(&self, options: &[&str], source: &str, name: &str, level: u32) {
         let mut rustc = tools::rustc();
+        rustc.args(options);
         self.place(&mut rustc);
         rustc.args(["-g", "--edition", "2024"]);
         rustc.args(["-C", &format!("opt-level={level}")]);
