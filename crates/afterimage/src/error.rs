@@ -4,7 +4,6 @@ use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
-use afterimage_present::shell_name;
 use afterimage_record::RecordError;
 use afterimage_replay::RecordingError;
 use afterimage_replay::paths::PathFileError;
@@ -72,6 +71,11 @@ pub enum Reason {
         "the recording was cut off before its end was written, so its path cannot be followed; record the program again (with --lens paths, a recording keeps its path up to the last full megabyte of it)"
     )]
     CutOff,
+    /// The end of the run is not known, so nothing can be counted.
+    #[error(
+        "the recording was cut off before its end was written, so exact counts cannot be made; record the program again"
+    )]
+    NoCounts,
     /// A filter would leave nothing of the path.
     #[error(
         "nothing of the path would be kept: the run has {blocks} blocks, from t=1 to t={blocks}, and no mark or function was met; the recording stays as it was"
@@ -101,6 +105,24 @@ pub(crate) struct Replaced;
 #[error("{0}; copy it to where it can be written, and ask the copy")]
 pub(crate) struct Unwritable(pub TraceError);
 
+/// Why a question has no answer, as one sentence.
+#[derive(Debug)]
+pub struct QuestionError(anyhow::Error);
+
+impl From<anyhow::Error> for QuestionError {
+    fn from(error: anyhow::Error) -> Self {
+        Self(error)
+    }
+}
+
+impl Display for QuestionError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl Error for QuestionError {}
+
 impl SessionError {
     pub(crate) fn new(at: &Path, why: impl Into<Reason>) -> Self {
         Self {
@@ -120,9 +142,4 @@ impl Error for SessionError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.why.source()
     }
-}
-
-/// A file's name as a word of a command line.
-pub(crate) fn word(at: &Path) -> String {
-    shell_name(&at.display().to_string())
 }

@@ -4,26 +4,49 @@
 //! program again, along what was recorded, so the result is the same.
 //!
 //! ```no_run
-//! use afterimage::{Session, Silent};
+//! use afterimage::{Session, WhyAbout, WhyQuery, why::Byte};
 //!
-//! let session = Session::open("app.aft".as_ref(), &Silent)?;
-//! session.ensure_values(&Default::default())?;
-//! let recording = session.recording();
-//! println!("{} blocks were executed", recording.path()?.length());
+//! // Why did the program print this byte?
+//! let session = Session::open("app.aft".as_ref())?;
+//! let report = session.why(&WhyQuery::new(WhyAbout::Output(Byte::Line(2))))?;
+//! for entry in report.entries {
+//!     println!("{entry:?}");
+//! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod append;
+mod counts;
+#[doc(hidden)]
+pub mod ended;
 mod error;
+#[doc(hidden)]
+pub mod explain;
 mod monitor;
-mod path;
+#[doc(hidden)]
+pub mod path;
+#[doc(hidden)]
+pub mod places;
 mod session;
+mod source;
+mod source_lines;
+#[doc(hidden)]
+pub mod steps;
+#[doc(hidden)]
+pub mod text;
 mod values;
+#[doc(hidden)]
+pub mod wasm_local;
+pub mod why;
 
+pub use afterimage_present as present;
+pub use afterimage_profile as profile;
 pub use afterimage_replay::{Recording, RecordingError};
 pub use append::append_to;
-pub use error::{Reason, SessionError};
+pub use error::{QuestionError, Reason, SessionError};
 pub use monitor::{Monitor, Note, Silent, Work};
 pub use path::Empty;
-pub use session::{Session, ensure_values};
+pub use session::Session;
+pub use source::{LARGEST_SOURCE, source_map};
 pub use values::{Adds, KeptValues};
+pub use why::{WhyAbout, WhyQuery, WhyReport};

@@ -32,6 +32,10 @@ pub enum Work {
     Path,
     /// The values are being built; the units are executed blocks.
     Values,
+    /// Blocks are being counted; the units are events of the log.
+    Counts,
+    /// A question follows the run, for what is said; the units are executed blocks.
+    Question(&'static str),
 }
 
 impl Display for Work {
@@ -39,6 +43,8 @@ impl Display for Work {
         f.write_str(match self {
             Self::Path => "following the path",
             Self::Values => "following the values",
+            Self::Counts => "counting",
+            Self::Question(doing) => doing,
         })
     }
 }
@@ -87,6 +93,11 @@ pub enum Note {
         /// Why.
         why: String,
     },
+    /// Counts could not be added to the file.
+    CountsNotKept {
+        /// Why.
+        why: String,
+    },
     /// Values were built.
     ValuesBuilt {
         /// How many statements were executed.
@@ -98,6 +109,8 @@ pub enum Note {
         /// What was left out, in words.
         left_out: String,
     },
+    /// Something about a question, or the program's debug information, as a sentence.
+    Remark(String),
     /// The recording was cut off, so there are values of a part of its path.
     CutOff {
         /// The last block with values.
@@ -153,6 +166,7 @@ impl Note {
             Self::WordsStay { why } => format!(
                 "{file}: what the run wrote of its path stays in the recording, which is larger for that: {why}"
             ),
+            Self::CountsNotKept { why } => format!("the counts are not kept in {file}: {why}"),
             Self::ValuesBuilt {
                 statements,
                 part,
@@ -169,6 +183,7 @@ impl Note {
                     without(left_out)
                 )
             }
+            Self::Remark(text) => text.clone(),
             Self::CutOff { values, path } => format!(
                 "the recording was cut off: its log ends at t={0}, its path at t={1}; there are values up to t={0}",
                 grouped(*values),

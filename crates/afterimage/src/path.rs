@@ -5,16 +5,17 @@ use std::path::Path;
 use afterimage_record::{
     BuiltPaths, Cache, LivePath, PathFilter, Progress, RecordedRun, build_paths,
 };
-use afterimage_replay::paths::{RecordedPath, path_in_memory};
+use afterimage_replay::paths::{Numbering, RecordedPath, path_in_memory};
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter, Writer, writer};
 
 use crate::append::append;
-use crate::error::{Reason, word};
+use crate::error::Reason;
 use crate::monitor::{Monitor, Note, Work};
+use crate::text::pasted;
 
 /// So many events tell how far a run has come; one with fewer hardly asked the host.
-const TELLING: u64 = 1000;
+pub(crate) const TELLING: u64 = 1000;
 
 /// What is done with a path of which a filter leaves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +72,13 @@ pub(crate) fn note_gaps(recording: &Recording, monitor: &dyn Monitor) -> Result<
 }
 
 /// Refuses a path of which something was left out.
-pub(crate) fn refuse_gaps(at: &Path, path: &RecordedPath) -> Result<(), Reason> {
-    match path.nodes().values().any(|node| node.left_out > 0) {
-        true => Err(Reason::Gaps {
-            left_out: path.segments().directory().left_out.clone(),
-            file: word(at),
+pub fn refuse_gaps(at: &Path, path: &RecordedPath) -> Result<(), Reason> {
+    match gaps(path) {
+        Some(left_out) => Err(Reason::Gaps {
+            left_out: left_out.to_owned(),
+            file: pasted(at),
         }),
-        false => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -221,4 +222,15 @@ pub(crate) fn stretch<E>(
     let stretch = stretch.map_err(|error| failed(error.into()))?;
     let path = path_in_memory(file, stretch.directory, stretch.segments);
     path.map(Some).map_err(|error| failed(error.into()))
+}
+
+/// What a filter left out of a path, in words. `None` if nothing lacks but what came after its end.
+pub fn gaps(path: &RecordedPath) -> Option<&str> {
+    let gaps = path.nodes().values().any(|node| node.left_out > 0);
+    gaps.then_some(path.segments().directory().left_out.as_str())
+}
+
+/// Which calls of the whole run those of the path are.
+pub fn numbering(path: &RecordedPath) -> Numbering {
+    Numbering::of(path.segments().directory())
 }

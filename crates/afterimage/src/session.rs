@@ -1,48 +1,69 @@
 //! A recording that grows with the questions about it.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use afterimage_ids::Counts;
+use afterimage_profile::Profile;
+use afterimage_program::SourceMap;
 use afterimage_record::PathFilter;
 use afterimage_replay::Recording;
 use afterimage_replay::paths::RecordedPath;
 
-use crate::error::{Reason, SessionError};
-use crate::monitor::Monitor;
+use crate::counts;
+use crate::error::{QuestionError, Reason, SessionError};
+use crate::explain::{Scene, explain};
+use crate::monitor::{Monitor, Silent};
 use crate::path::{self, Added, Empty};
+use crate::source::source_map;
 use crate::values::{self, Adds, KeptValues};
+use crate::why::{WhyQuery, WhyReport};
 
 /// A recording, and what builds the parts of it that questions need.
 ///
 /// What is built is added to the file, where the next session finds it. Two processes may build at the same time: one waits for the other.
-pub struct Session<'m> {
+///
+/// It is a [`Recording`] for all that only reads.
+pub struct Session {
     recording: Recording,
-    monitor: &'m dyn Monitor,
+    monitor: Box<dyn Monitor + Send>,
 }
 
-impl<'m> Session<'m> {
-    /// Opens a recording.
+impl Deref for Session {
+    type Target = Recording;
+
+    fn deref(&self) -> &Recording {
+        &self.recording
+    }
+}
+
+impl Session {
+    /// Opens a recording, and tells nobody what is built.
     ///
     /// # Errors
     /// If the file is no recording, or is damaged.
-    pub fn open(at: &Path, monitor: &'m dyn Monitor) -> Result<Self, SessionError> {
+    pub fn open(at: &Path) -> Result<Self, SessionError> {
         let recording = Recording::open(at).map_err(|why| SessionError::new(at, why))?;
-        Ok(Self::of(recording, monitor))
+        Ok(Self::of(recording, Silent))
     }
 
-    /// A session about a recording that is open.
-    pub fn of(recording: Recording, monitor: &'m dyn Monitor) -> Self {
-        Self { recording, monitor }
+    /// A session about a recording that is open, and who hears what is built.
+    pub fn of(recording: Recording, monitor: impl Monitor + Send + 'static) -> Self {
+        Self {
+            recording,
+            monitor: Box::new(monitor),
+        }
     }
 
-    /// The recording.
-    pub fn recording(&self) -> &Recording {
-        &self.recording
+    /// Where the program's code comes from. The monitor hears what part of the debug information cannot be read. Near-linear in it.
+    pub fn source_map(&self) -> SourceMap<'_> {
+        source_map(self.at(), self.module(), self.monitor())
     }
 
-    /// The recording alone.
-    pub fn into_recording(self) -> Recording {
-        self.recording
+    /// Who hears what is built.
+    pub fn monitor(&self) -> &dyn Monitor {
+        &*self.monitor
     }
 
     /// The path, built if it is not there yet. Of a program that still runs it is the path up to now.
@@ -50,8 +71,8 @@ impl<'m> Session<'m> {
     /// # Errors
     /// If the run cannot be executed again, or nothing can be added to the file.
     pub fn ensure_path(&self) -> Result<&RecordedPath, SessionError> {
-        let found = self.named(self.path())?;
-        self.named(path::note_gaps(&self.recording, self.monitor))?;
+        let found = self.named(self.built_path())?;
+        self.named(path::note_gaps(&self.recording, self.monitor()))?;
         Ok(found)
     }
 
@@ -60,17 +81,17 @@ impl<'m> Session<'m> {
     /// # Errors
     /// As [`ensure_path`](Self::ensure_path), and if something was left out.
     pub fn ensure_whole_path(&self) -> Result<&RecordedPath, SessionError> {
-        let found = self.named(self.path())?;
+        let found = self.named(self.built_path())?;
         self.named(path::refuse_gaps(self.recording.at(), found))?;
         Ok(found)
     }
 
-    fn path(&self) -> Result<&RecordedPath, Reason> {
+    fn built_path(&self) -> Result<&RecordedPath, Reason> {
         let recording = &self.recording;
         if let Some(recorder) = path::recorder(recording.at(), recording.file()) {
-            return Ok(recording.use_path(path::so_far(recording, recorder, self.monitor)?));
+            return Ok(recording.use_path(path::so_far(recording, recorder, self.monitor())?));
         }
-        path::ensure_path(recording, &PathFilter::default(), self.monitor)
+        path::ensure_path(recording, &PathFilter::default(), self.monitor())
     }
 
     /// Reads a stretch of a path that is not built, but was written while the program ran, and uses it as the recording's path. `wanted` gets how
@@ -94,7 +115,8 @@ impl<'m> Session<'m> {
     /// If the program still runs, something was left out of the path, the run cannot be followed, or nothing can be added to the file; or if
     /// it was cancelled.
     pub fn ensure_values(&self, cancel: &AtomicBool) -> Result<(), SessionError> {
-        ensure_values(&self.recording, self.monitor, cancel)
+        let found = values::ensure_values(&self.recording, self.monitor(), cancel);
+        self.named(found).map(|_| ())
     }
 
     /// Adds a path that a filter chose, in place of the one that is there.
@@ -102,7 +124,7 @@ impl<'m> Session<'m> {
     /// # Errors
     /// As [`ensure_path`](Self::ensure_path), and if nothing would be kept and that is refused.
     pub fn add_path(&self, filter: &PathFilter, empty: Empty) -> Result<bool, SessionError> {
-        let added = path::add_path(&self.recording, filter, empty, self.monitor);
+        let added = path::add_path(&self.recording, filter, empty, self.monitor());
         Ok(self.named(added)? == Added::Here)
     }
 
@@ -111,8 +133,8 @@ impl<'m> Session<'m> {
     /// # Errors
     /// As [`ensure_path`](Self::ensure_path).
     pub fn compact_path(&self, filter: &PathFilter) -> Result<(), SessionError> {
-        self.named(path::ensure_path(&self.recording, filter, self.monitor))?;
-        self.named(path::drop_words(self.recording.at(), self.monitor))
+        self.named(path::ensure_path(&self.recording, filter, self.monitor()))?;
+        self.named(path::drop_words(self.recording.at(), self.monitor()))
     }
 
     /// Adds values.
@@ -125,26 +147,66 @@ impl<'m> Session<'m> {
         adds: Adds,
         cancel: &AtomicBool,
     ) -> Result<bool, SessionError> {
-        let added = values::add_values(&self.recording, kept, adds, self.monitor, cancel);
+        let added = values::add_values(&self.recording, kept, adds, self.monitor(), cancel);
         Ok(self.named(added)? == Added::Here)
+    }
+
+    /// How often each block was executed, counted by running the program once more if the file does not have that yet. `None` if the recording
+    /// was cut off before the end of the run was written.
+    ///
+    /// # Errors
+    /// If the run cannot be executed again.
+    pub fn ensure_counts(&self) -> Result<Option<Counts>, SessionError> {
+        self.named(counts::ensure_counts(self))
+    }
+
+    /// Gives `ask` the profile of the run: how often its functions, lines, blocks, edges and instructions were executed, exactly.
+    ///
+    /// # Errors
+    /// If the run cannot be executed again, its end is not known, or `ask` fails.
+    pub fn profile<R>(
+        &self,
+        ask: impl FnOnce(&Profile<'_>) -> anyhow::Result<R>,
+    ) -> Result<R, QuestionError> {
+        let prepare = || -> anyhow::Result<R> {
+            let Some(counts) = self.ensure_counts()? else {
+                return Err(anyhow::Error::from(SessionError::new(
+                    self.at(),
+                    Reason::NoCounts,
+                )));
+            };
+            let (source, stops) = (self.source_map(), self.stops()?);
+            let names = self.module().names(&source);
+            let (program, bytes) = (self.program(), self.bytes());
+            ask(&Profile::new(
+                program, bytes, &counts, stops, &names, &source,
+            )?)
+        };
+        prepare().map_err(QuestionError::from)
+    }
+
+    /// Where did a value come from? Builds the path and the values if they are not there yet. O(steps gone back) after that, each O(log n).
+    ///
+    /// # Errors
+    /// If the program has no such place, the run no such execution, or the recording is damaged.
+    pub fn why(&self, query: &WhyQuery) -> Result<WhyReport, QuestionError> {
+        self.prepared(|scene| query.answer(scene))
+    }
+
+    fn prepared<R>(
+        &self,
+        ask: impl FnOnce(&Scene<'_, '_>) -> anyhow::Result<R>,
+    ) -> Result<R, QuestionError> {
+        let prepare = || -> anyhow::Result<R> {
+            self.ensure_whole_path()?;
+            self.ensure_values(&AtomicBool::new(false))?;
+            explain(self, ask)
+        };
+        let found = prepare();
+        found.map_err(|error| error.context(self.at().display().to_string()).into())
     }
 
     fn named<T>(&self, found: Result<T, Reason>) -> Result<T, SessionError> {
         found.map_err(|why| SessionError::new(self.recording.at(), why))
-    }
-}
-
-/// Builds the values of a recording if they are not there yet; see [`Session::ensure_values`].
-///
-/// # Errors
-/// As there.
-pub fn ensure_values(
-    recording: &Recording,
-    monitor: &dyn Monitor,
-    cancel: &AtomicBool,
-) -> Result<(), SessionError> {
-    match values::ensure_values(recording, monitor, cancel) {
-        Ok(_) => Ok(()),
-        Err(why) => Err(SessionError::new(recording.at(), why)),
     }
 }

@@ -10,9 +10,10 @@ use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
 use afterimage_wet::{EpochWriter, FileEpochs, FilePrinted, Index, LeftOut, PrintedWriter, Run};
 
 use crate::append::append;
-use crate::error::{Reason, word};
+use crate::error::Reason;
 use crate::monitor::{Monitor, Note, Work};
 use crate::path::{Added, refuse_gaps, refuse_running};
+use crate::text::pasted;
 
 /// Which values are built.
 #[derive(Clone, Debug)]
@@ -184,7 +185,7 @@ pub(crate) fn add_values(
         let how = format!(
             "at t={}: questions before that are answered, and it goes on from there with: afterimage build --lens full{window} {}{filters}",
             index.length,
-            word(at)
+            pasted(at)
         );
         return Err(Reason::Cancelled { how });
     }

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use afterimage_analyses::simulate::{SiteKind, Spec, Summary, Tally, simulate};
 use afterimage_profile::stops;
 use afterimage_program::OperatorIndex;
+use afterimage_replay::Recording;
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 
 use crate::machine::Machine;
 use crate::paths::columns::{Column, table};
 use crate::publish::publish;
-use crate::recorded::{Recorded, timed};
+use crate::recorded::{self, timed};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -66,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for at in &options.recordings {
         eprintln!("{} …", at.display());
         rows.push(
-            measure(&Recorded::open(at)?, options).with_context(|| at.display().to_string())?,
+            measure(&recorded::opened(at)?, options).with_context(|| at.display().to_string())?,
         );
     }
     let results = Results {
@@ -80,21 +81,21 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     publish(options.out.as_deref(), date, "histories", &text, &results)
 }
 
-fn measure(recorded: &Recorded, options: &Options) -> Result<Row> {
+fn measure(recorded: &Recording, options: &Options) -> Result<Row> {
     let spec = |text: &str| {
         text.parse::<Spec>()
             .map_err(|error| anyhow!("{text}: {error}"))
     };
     let specs = [spec(&options.predictor)?, spec(&options.caches)?];
     let end = recorded
-        .file
+        .file()
         .end()?
         .context("how the run ended was not recorded")?;
-    let index = OperatorIndex::new(&recorded.program, &recorded.bytes);
-    let stops = stops(&recorded.program, &index, &end)?;
+    let index = OperatorIndex::new(recorded.program(), recorded.bytes());
+    let stops = stops(recorded.program(), &index, &end)?;
     let mut bytes = [0u64; 2];
     let (summaries, seconds) = timed(|| {
-        let log = recorded.file.log()?;
+        let log = recorded.file().log()?;
         let summaries = simulate(recorded.run()?, log, &stops, &specs, &mut |of, _, epoch| {
             bytes[of] += epoch.len() as u64;
             Ok(())
@@ -109,7 +110,7 @@ fn measure(recorded: &Recorded, options: &Options) -> Result<Row> {
     };
     let (branches, accesses) = (&summaries[0], &summaries[1]);
     Ok(Row {
-        name: recorded.name.clone(),
+        name: recorded::name(recorded),
         instructions: branches.instructions,
         blocks: branches.blocks,
         branches: history(sum(branches, |_| true), bytes[0]),

@@ -2,58 +2,22 @@
 
 use std::path::Path;
 
-use afterimage_program::Program;
 use afterimage_record::measure::process_time;
-use afterimage_replay::paths::FileSegments;
-use afterimage_replay::paths::{RecordedPath, recorded_path};
-use afterimage_replay::steps::{Run, stopped_before};
-use afterimage_trace::TraceFile;
+use afterimage_replay::Recording;
 use anyhow::{Context, Result};
 
-/// A recording with its path.
-pub(crate) struct Recorded {
-    pub name: String,
-    pub file: TraceFile,
-    pub bytes: Vec<u8>,
-    pub program: Program,
-    pub path: RecordedPath,
+/// Opens a recording whose path is there.
+pub(crate) fn opened(at: &Path) -> Result<Recording> {
+    let recording = Recording::open(at).with_context(|| at.display().to_string())?;
+    let path = recording.path().map(|_| ());
+    path.with_context(|| at.display().to_string())?;
+    Ok(recording)
 }
 
-impl Recorded {
-    pub(crate) fn open(at: &Path) -> Result<Self> {
-        let stem = at.file_stem();
-        let name = stem.map_or("?".into(), |stem| stem.to_string_lossy().into_owned());
-        let file = TraceFile::open(at).with_context(|| at.display().to_string())?;
-        let bytes = file.module()?;
-        let program = Program::parse(&bytes)?;
-        let path = recorded_path(&file, &program)?.with_context(|| {
-            format!(
-                "{}: it has no path; make it with: afterimage build --lens paths",
-                at.display()
-            )
-        })?;
-        Ok(Self {
-            name,
-            file,
-            bytes,
-            program,
-            path,
-        })
-    }
-
-    /// Its run, from the beginning.
-    pub(crate) fn run(&self) -> Result<Run<'_, FileSegments>> {
-        let end = self.file.end()?;
-        Ok(Run {
-            program: &self.program,
-            module: &self.bytes,
-            path: &self.path,
-            continuations: &self.path.segments().directory().continuations,
-            stopped: end.and_then(|end| stopped_before(&self.program, &self.bytes, &end)),
-            checkpoints: None,
-            progress: &|_| {},
-        })
-    }
+/// What reports call a recording: its file's name.
+pub(crate) fn name(recording: &Recording) -> String {
+    let stem = recording.at().file_stem();
+    stem.map_or("?".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// What something gives, and how many seconds of processor time it took.

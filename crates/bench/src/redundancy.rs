@@ -6,6 +6,7 @@ use afterimage_analyses::dataflow::{
     LastStep, PathRedundancy, RunCalls, path_expressions, path_redundancy,
 };
 use afterimage_analyses::redundancy::{Redundancy, expression_redundancy, load_redundancy};
+use afterimage_replay::Recording;
 use afterimage_replay::steps::AccessSite;
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -13,7 +14,7 @@ use serde::Serialize;
 use crate::machine::Machine;
 use crate::paths::columns::{Column, table};
 use crate::publish::publish;
-use crate::recorded::{Recorded, timed};
+use crate::recorded::{self, timed};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -72,7 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for at in &options.recordings {
         eprintln!("{} …", at.display());
         rows.push(
-            measure(&Recorded::open(at)?, options).with_context(|| at.display().to_string())?,
+            measure(&recorded::opened(at)?, options).with_context(|| at.display().to_string())?,
         );
     }
     let results = Results {
@@ -85,17 +86,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     publish(options.out.as_deref(), date, "redundancy", &text, &results)
 }
 
-fn measure(recorded: &Recorded, options: &Options) -> Result<Row> {
-    let (program, module) = (&recorded.program, &recorded.bytes);
+fn measure(recorded: &Recording, options: &Options) -> Result<Row> {
+    let (program, module) = (recorded.program(), recorded.bytes());
     let (calls, collecting_seconds) = timed(|| {
-        let end = recorded.file.end()?;
+        let end = recorded.file().end()?;
         let last = match end {
             Some(end) => LastStep::of(program, module, &end)?,
             None => None,
         };
-        Ok(RunCalls::of(&recorded.path, last)?)
+        Ok(RunCalls::of(recorded.path()?, last)?)
     })?;
-    let loads = timed(|| Ok(load_redundancy(recorded.run()?, recorded.file.log()?)?))?;
+    let loads = timed(|| Ok(load_redundancy(recorded.run()?, recorded.file().log()?)?))?;
     let instructions = loads.0.instructions;
     let loads = found(loads, options, |sites| {
         path_redundancy(&calls, program, module, sites)
@@ -103,15 +104,15 @@ fn measure(recorded: &Recorded, options: &Options) -> Result<Row> {
     let expressions = timed(|| {
         Ok(expression_redundancy(
             recorded.run()?,
-            recorded.file.log()?,
+            recorded.file().log()?,
         )?)
     })?;
     let expressions = found(expressions, options, |sites| {
         path_expressions(&calls, program, module, sites)
     })?;
     Ok(Row {
-        name: recorded.name.clone(),
-        blocks: recorded.path.length(),
+        name: recorded::name(recorded),
+        blocks: recorded.path()?.length(),
         instructions,
         loads,
         expressions,

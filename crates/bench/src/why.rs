@@ -8,6 +8,7 @@ use std::time::Instant;
 use afterimage_analyses::why::{Printed, Stream};
 use afterimage_ids::BlockId;
 use afterimage_program::OperatorIndex;
+use afterimage_replay::Recording;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 
@@ -15,7 +16,7 @@ use crate::machine::Machine;
 use crate::paths::columns::{Column, table};
 use crate::paths::random::Random;
 use crate::publish::publish;
-use crate::recorded::Recorded;
+use crate::recorded;
 use crate::statistics::Sample;
 
 /// What to measure.
@@ -92,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn measure(at: &Path, command: &Path, options: &Options) -> Result<Row> {
-    let recorded = Recorded::open(at)?;
+    let recorded = recorded::opened(at)?;
     let mut random = Random::new();
     let bytes = printed(&recorded)?;
     let ask = |next: &mut dyn FnMut() -> Result<[String; 2]>| {
@@ -110,8 +111,8 @@ fn measure(at: &Path, command: &Path, options: &Options) -> Result<Row> {
         timed(command, at, questions, options.times)
     };
     Ok(Row {
-        name: recorded.name.clone(),
-        blocks: recorded.path.length(),
+        name: recorded::name(recorded),
+        blocks: recorded.path()?.length(),
         printed: match bytes {
             0 => Vec::new(),
             _ => ask(&mut || {
@@ -124,8 +125,8 @@ fn measure(at: &Path, command: &Path, options: &Options) -> Result<Row> {
 }
 
 /// How many bytes the program printed.
-fn printed(recorded: &Recorded) -> Result<u64> {
-    let mut printed = Printed::new(&recorded.file, &recorded.program.imports)?;
+fn printed(recorded: &Recording) -> Result<u64> {
+    let mut printed = Printed::new(recorded.file(), &recorded.program().imports)?;
     let mut bytes = 0;
     while let Some(put) = printed.next(&Stream::Output)? {
         bytes = put.before + put.bytes;
@@ -134,9 +135,9 @@ fn printed(recorded: &Recorded) -> Result<u64> {
 }
 
 /// A random execution of a statement: of a random one in the block that was executed at a random time.
-fn execution(recorded: &Recorded, random: &mut Random) -> Result<String> {
-    let (path, program) = (&recorded.path, &recorded.program);
-    let index = OperatorIndex::new(program, &recorded.bytes);
+fn execution(recorded: &Recording, random: &mut Random) -> Result<String> {
+    let (path, program) = (recorded.path()?, recorded.program());
+    let index = OperatorIndex::new(program, recorded.bytes());
     for _ in 0..10_000 {
         let time = random.up_to(path.length());
         let visit = path.cursor().seek(time)?.context("a time of the run")?;

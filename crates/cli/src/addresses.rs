@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use afterimage::Session;
+use afterimage::places::{counts_whole, reached, times};
+use afterimage::steps::follow;
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{
     PresentError, StepScene, accessed_binary, accessed_json, accessed_text, address_stats_json,
@@ -10,7 +13,6 @@ use afterimage_present::{
 use afterimage_profile::Resolver;
 use afterimage_profile::location::{Occurrence, Place, number};
 use afterimage_program::{Names, SourceMap};
-use afterimage_replay::Recording;
 use afterimage_replay::paths::FileSegments;
 use afterimage_replay::steps::{
     Access, AccessSite, AccessedStretches, Addresses, Operators, access_sites, address_stats,
@@ -21,10 +23,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
-use crate::lens::{source_map, traced_whole};
+use crate::lens::traced_whole;
 use crate::output::write;
-use crate::places::{counts_whole, reached, times};
-use crate::steps::follow;
 
 /// Show which addresses loads and stores accessed, execution by execution or summed up
 ///
@@ -117,12 +117,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
     if arguments.format == Format::Bin && !arguments.each {
         bail!("--format bin is for --all --each");
     }
     let loaded = traced.module();
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let scene = StepScene {
@@ -164,7 +164,7 @@ fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
 
 /// Those that an arrival at a line, or a call, executes.
 fn named<'a>(
-    traced: &'a Recording,
+    traced: &'a Session,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
     sites: &[AccessSite],
@@ -185,7 +185,7 @@ fn named<'a>(
 
 /// The loads and stores at a place.
 fn sites(
-    traced: &Recording,
+    traced: &Session,
     scene: &StepScene<'_>,
     text: &str,
     place: &Place,
@@ -224,7 +224,7 @@ fn sites(
 
 fn summed(
     arguments: &Arguments,
-    traced: &Recording,
+    traced: &Session,
     scene: &StepScene<'_>,
     sites: Option<&[AccessSite]>,
 ) -> Result<()> {
@@ -246,7 +246,7 @@ fn summed(
 }
 
 /// All addresses of the program.
-fn each(arguments: &Arguments, traced: &Recording, scene: &StepScene<'_>) -> Result<()> {
+fn each(arguments: &Arguments, traced: &Session, scene: &StepScene<'_>) -> Result<()> {
     let out = arguments.report.output.as_deref();
     let screen = arguments.format == Format::Text && out.is_none();
     let limit = arguments.limit.or(screen.then_some(LINES));
@@ -273,7 +273,7 @@ fn each(arguments: &Arguments, traced: &Recording, scene: &StepScene<'_>) -> Res
 
 fn listed(
     arguments: &Arguments,
-    traced: &Recording,
+    traced: &Session,
     scene: &StepScene<'_>,
     sites: &[AccessSite],
     which: Option<Which>,
@@ -335,7 +335,7 @@ enum Kind {
 impl Chosen {
     /// Finds them in the path; says why there are none.
     fn of(
-        traced: &Recording,
+        traced: &Session,
         text: &str,
         sites: &[AccessSite],
         which: Option<Which>,
@@ -431,7 +431,7 @@ struct Span {
     final_time: Option<u64>,
 }
 
-fn span(traced: &Recording, site: &AccessSite, which: Option<&Which>) -> Result<Span> {
+fn span(traced: &Session, site: &AccessSite, which: Option<&Which>) -> Result<Span> {
     let program = traced.program();
     let all = block_executions(traced.path()?, program, site.function, site.op)?;
     let by = |time| Ok(all.rank(time)?);

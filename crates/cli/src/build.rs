@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use crate::exit::Exit;
 use crate::filters::{Beyond, FilterArguments};
 use crate::input::Loaded;
-use crate::lens::{self, session, source_map, stoppable};
+use crate::lens::{self, session, stoppable};
 use crate::output::{pasted, say};
 
 /// Add a lens to a recording, by re-executing it, so that later questions are answered at once
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.lens == Lens::Full {
         return full(&arguments, session);
     }
-    let recording = session.recording();
+    let recording = &*session;
     let filter = arguments.filters.filter(&Loaded::of(recording))?;
     // A path that is damaged is built anew, too.
     let is_there = !arguments.again && has_path(recording)?;
@@ -85,11 +85,11 @@ fn has_path(recording: &Recording) -> Result<bool> {
     }
 }
 
-fn full(arguments: &Arguments, session: Session<'static>) -> Result<Exit> {
+fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
     let at = &arguments.file;
     whole_path(&session, arguments.again)?;
-    let recording = session.recording();
-    let kept = kept_values(recording, &arguments.filters, Beyond::Refused)?;
+    let recording = &*session;
+    let kept = kept_values(&session, &arguments.filters, Beyond::Refused)?;
     let there = match (arguments.again, recording.epochs()) {
         (true, _) | (false, Err(RecordingError::NoValues)) => None,
         (false, found) => Some(found.with_context(|| at.display().to_string())?),
@@ -139,8 +139,8 @@ fn full(arguments: &Arguments, session: Session<'static>) -> Result<Exit> {
 }
 
 /// Looks for all of the path. What is built again may be damaged, and is not read.
-fn whole_path(session: &Session<'_>, again: bool) -> Result<()> {
-    let recording = session.recording();
+fn whole_path(session: &Session, again: bool) -> Result<()> {
+    let recording = &**session;
     if again {
         let name = || recording.at().display().to_string();
         let coded = coded_path(recording.file(), recording.program()).with_context(name)?;
@@ -152,11 +152,11 @@ fn whole_path(session: &Session<'_>, again: bool) -> Result<()> {
 
 /// What the filters keep of a run's values.
 fn kept_values(
-    recording: &Recording,
+    recording: &Session,
     filters: &FilterArguments,
     beyond: Beyond,
 ) -> Result<KeptValues> {
-    let source = source_map(recording);
+    let source = recording.source_map();
     let names = recording.module().names(&source);
     let positions = recording.positions(&names, &source)?;
     let (loaded, length) = (Loaded::of(recording), recording.path()?.length());
@@ -168,7 +168,7 @@ fn kept_values(
 pub(crate) fn follow(at: &Path, filters: &FilterArguments) -> Result<()> {
     let session = session(at)?;
     session.ensure_whole_path()?;
-    match kept_values(session.recording(), filters, Beyond::Cut) {
+    match kept_values(&session, filters, Beyond::Cut) {
         Ok(kept) => {
             // If somebody asked about the run as soon as it had ended, they may be there.
             match stoppable(|stop| session.add_values(&kept, Adds::First, stop))? {

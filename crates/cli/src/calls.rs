@@ -1,17 +1,18 @@
 //! `afterimage calls`
 
+use afterimage::Session;
+use afterimage::path::numbering;
 use afterimage_ids::FuncId;
 use afterimage_present::{
     CallReport, Scene, call_json, call_text, calls_json, calls_text, function_calls_text,
 };
 use afterimage_program::{Names, SourceMap};
-use afterimage_replay::Recording;
 use afterimage_replay::paths::{Places, kth_call};
 use anyhow::{Context, Result, anyhow};
 
 use crate::arguments::{ReportArguments, Which};
 use crate::exit::Exit;
-use crate::lens::{self, numbering, source_map, traced, which_call};
+use crate::lens::{self, traced, which_call};
 use crate::output::{SourceFiles, write};
 
 /// Show who called whom, exactly, and single calls
@@ -54,8 +55,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
-    let source = source_map(traced);
+fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
+    let source = traced.source_map();
     let names = traced.module().names(&source);
     let function = arguments.function.as_deref();
     let function = function.map(|text| lens::function(traced, &names, text));
@@ -67,7 +68,7 @@ fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
 
 fn graph(
     arguments: &Arguments,
-    traced: &Recording,
+    traced: &Session,
     function: Option<FuncId>,
     names: &Names,
 ) -> Result<()> {
@@ -97,7 +98,7 @@ fn graph(
 
 fn call(
     arguments: &Arguments,
-    traced: &Recording,
+    traced: &Session,
     function: FuncId,
     which: Which,
     names: &Names,

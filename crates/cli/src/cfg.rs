@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use afterimage::path::numbering;
 use afterimage_placement::{Mode, PlanOptions, Probe, Site, plan};
 use afterimage_present::{
     CfgCounter, Whole, cfg_json, dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text,
@@ -13,7 +14,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::arguments::Which;
 use crate::exit::Exit;
 use crate::input::{self, Kind};
-use crate::lens::{numbering, session, which_call};
+use crate::lens::{session, which_call};
 use crate::output::{Color, harmless, pasted, write};
 use crate::record::counted;
 

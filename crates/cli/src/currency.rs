@@ -8,6 +8,7 @@ mod read;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use afterimage::places::{number, times};
 use afterimage_analyses::currency::{Comparison, Refusal, Settled, Symbols, compare};
 use afterimage_present::{
     CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict, currencies_json, currencies_text,
@@ -19,12 +20,11 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
-use crate::explain::explain;
 use crate::given::say_if_given_otherwise;
 use crate::input;
+use crate::lens::explain;
 use crate::lens::traced_whole;
 use crate::output::write;
-use crate::places::{number, times};
 use cause::Causes;
 use pair::{Both, Pair, Side};
 use read::{Nowhere, Seen, read};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use afterimage::Session;
 use afterimage_analyses::dataflow::{
     EventPlace, Fact, FactError, FactInstance, Facts, Instances, LastStep, RunCalls,
 };
@@ -11,14 +12,13 @@ use afterimage_present::{
 };
 use afterimage_profile::Resolver;
 use afterimage_profile::location::{Occurrence, Place};
-use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{source_map, traced_whole};
+use crate::lens::traced_whole;
 use crate::output::write;
 use crate::progress::Bar;
 
@@ -143,9 +143,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Recording) -> Result<()> {
+fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Session) -> Result<()> {
     let loaded = traced.module();
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
@@ -265,7 +265,7 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Recording) -> R
 }
 
 /// The path traces and calls of a run; `None` if it is not known how it ended.
-pub(crate) fn run_calls(traced: &Recording) -> Result<Option<RunCalls>> {
+pub(crate) fn run_calls(traced: &Session) -> Result<Option<RunCalls>> {
     let Some(end) = traced.file().end()? else {
         return Ok(None);
     };

@@ -7,11 +7,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::Write;
 
+use afterimage::Session;
+use afterimage::places::{Site, chosen, line_of, statements};
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, value_text};
 use afterimage_profile::{operator_texts, readable};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_replay::Recording;
 use afterimage_replay::Trap;
 use afterimage_replay::values::{
     Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance, Kind,
@@ -25,9 +26,8 @@ use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{self, source_map, traced_whole};
+use crate::lens::{self, traced_whole};
 use crate::output::{harmless, write};
-use crate::places::{Site, chosen, line_of, statements};
 use crate::record::counted;
 use forward::Users;
 
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 /// What is known of the program, for telling where things are.
 struct Scene<'a> {
-    traced: &'a Recording,
+    traced: &'a Session,
     names: &'a Names,
     source: &'a SourceMap<'a>,
     index: OperatorIndex<'a>,
@@ -186,9 +186,9 @@ struct Told {
     further: Vec<Told>,
 }
 
-fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
     let loaded = traced.module();
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     let types = Types::new(&loaded.program, &loaded.bytes);
     let found = statements(traced, &names, &source, &types, &arguments.at)?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use afterimage::places::is_moment;
 use afterimage_profile::Resolver;
 use afterimage_profile::location::ResolveError;
 use afterimage_trace::{Ending, Kind, TraceFile};
@@ -10,7 +11,6 @@ use anyhow::{Context, Result, bail};
 use crate::build::Lens;
 use crate::input::{self, Loaded};
 use crate::output::pasted;
-use crate::places::is_moment;
 
 /// Refuses places that the program does not have, if something that is needed is still to be built. What is a moment is known when there is a path.
 pub(crate) fn places<'t>(

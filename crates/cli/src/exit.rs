@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use afterimage_trace::{End, Ending, Interrupter};
-
 use afterimage_replay::paths::PathFileError;
+use afterimage_trace::{End, Ending, Interrupter};
 
 use crate::output::say;
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use afterimage::Session;
 use afterimage_present::context_dot;
 use afterimage_present::export::{TimelineHead, collapsed, firefox, perfetto};
-use afterimage_replay::Recording;
 use afterimage_replay::paths::{
     CallLengths, ContextLimits, ContextTree, Timeline, TimelineLimits, Window,
 };
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::StretchArguments;
 use crate::exit::Exit;
-use crate::lens::{source_map, traced};
+use crate::lens::traced;
 use crate::output::{say, write};
 
 /// Write the calls of a run for other tools: over time, or as a tree with counts
@@ -103,8 +103,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn export(arguments: &Arguments, traced: &Recording) -> Result<()> {
-    let source = source_map(traced);
+fn export(arguments: &Arguments, traced: &Session) -> Result<()> {
+    let source = traced.source_map();
     let names = traced.module().names(&source);
     if traced.path()?.length() == 0 {
         bail!("the run executed no block, so there is nothing to export");
@@ -149,7 +149,7 @@ fn export(arguments: &Arguments, traced: &Recording) -> Result<()> {
 
 fn timeline_limits(
     arguments: &Arguments,
-    traced: &Recording,
+    traced: &Session,
     window: Window,
 ) -> Result<TimelineLimits> {
     let lengths = CallLengths::new(traced.path()?, window)?;

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
+use afterimage::Session;
 use afterimage_present::{DiffEnding, grouped};
 use afterimage_record::addresses;
-use afterimage_replay::Recording;
 use afterimage_trace::{Ending, Event, HostRead, HostWrite, RawValue};
 use anyhow::Result;
 
@@ -14,7 +14,7 @@ use crate::output::{pasted, say};
 ///
 /// # Errors
 /// If a log is damaged.
-pub(crate) fn say_if_given_otherwise(runs: [&Recording; 2], whatever: &str) -> Result<()> {
+pub(crate) fn say_if_given_otherwise(runs: [&Session; 2], whatever: &str) -> Result<()> {
     let others = recorded_otherwise(runs)?;
     if !others.is_empty() {
         say(format_args!(
@@ -34,12 +34,12 @@ pub(crate) fn say_if_given_otherwise(runs: [&Recording; 2], whatever: &str) -> R
 ///
 /// # Errors
 /// If an ending is damaged.
-pub(crate) fn endings(runs: [&Recording; 2]) -> Result<Option<[DiffEnding; 2]>> {
+pub(crate) fn endings(runs: [&Session; 2]) -> Result<Option<[DiffEnding; 2]>> {
     let [a, b] = [ending(runs[0])?, ending(runs[1])?];
     Ok((a.text != b.text).then_some([a, b]))
 }
 
-fn ending(run: &Recording) -> Result<DiffEnding> {
+fn ending(run: &Session) -> Result<DiffEnding> {
     let ending = run.file().end()?.map(|end| end.ending);
     let file = pasted(run.at());
     let question = ending.as_ref().and_then(|ending| match ending {
@@ -59,7 +59,7 @@ fn ending(run: &Recording) -> Result<DiffEnding> {
 }
 
 /// What whoever recorded the runs gave them otherwise, in words, if the programs ask for it.
-fn recorded_otherwise(runs: [&Recording; 2]) -> Result<Vec<String>> {
+fn recorded_otherwise(runs: [&Session; 2]) -> Result<Vec<String>> {
     let [a, b] = [runs[0].file().meta()?, runs[1].file().meta()?];
     let asks = |calls: [&str; 2]| {
         let mut imports = runs.iter().flat_map(|run| &run.program().imports);
@@ -186,8 +186,8 @@ impl Exchange {
 
 /// The first call of the host that asked for the same in two runs and gave different results or bytes, in words. Arguments and the environment are known otherwise; where they were put depends on
 /// the version, and is not compared. Nor is what is given of a file of which something else was asked before.
-fn given_otherwise(runs: [&Recording; 2]) -> Result<Option<String>> {
-    let calls = |run: &Recording| -> Result<_> {
+fn given_otherwise(runs: [&Session; 2]) -> Result<Option<String>> {
+    let calls = |run: &Session| -> Result<_> {
         let imports = &run.program().imports;
         let names = Vec::from_iter(imports.iter().map(|import| import.name.clone()));
         let given = run.file().log()?.filter_map(move |event| match event {

@@ -5,6 +5,7 @@ mod sizes;
 use std::io::Write;
 use std::path::PathBuf;
 
+use afterimage::ended;
 use afterimage_analyses::simulate::{StoredSimulation, StoredSimulations, stored_simulations};
 use afterimage_analyses::slices::saved_slices;
 use afterimage_present::{ResultValue, grouped, shell_word};
@@ -17,7 +18,6 @@ use afterimage_wet::FileEpochs;
 use anyhow::{Context, Error, Result, bail};
 use serde::Serialize;
 
-use crate::ended;
 use crate::exit::Exit;
 use crate::input::{self, Loaded};
 use crate::output::{harmless, write};

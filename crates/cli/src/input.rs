@@ -1,13 +1,11 @@
 //! Reading programs and recordings.
 
-use std::collections::BTreeSet;
 use std::io::Read;
 use std::ops::Deref;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use afterimage_present::grouped;
 use afterimage_program::{Module, SourceMap};
 use afterimage_replay::Recording;
 use afterimage_trace::{Kind as Section, TraceError, TraceFile, Writer, writer};
@@ -15,7 +13,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use rustix::fs::OFlags;
 
 use crate::exit::{Exit, Failed};
-use crate::output::{harmless, pasted, say};
+use crate::output::pasted;
+use crate::progress::Terminal;
 
 /// A program as it was given: its bytes, and what they mean.
 pub(crate) struct Loaded {
@@ -30,9 +29,6 @@ impl Deref for Loaded {
         &self.module
     }
 }
-
-/// The programs of which it was said that part of their debug information cannot be read.
-static SAID: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// What a file is.
 pub(crate) enum Kind {
@@ -204,55 +200,5 @@ impl Loaded {
 
 /// Where the code of a module comes from, which `name` is to say. Prints what part of the debug information cannot be read, once for a name.
 pub(crate) fn source_map<'a>(name: &Path, module: &'a Module) -> SourceMap<'a> {
-    let map = SourceMap::build(&module.bytes).preferring(|path| Path::new(path).is_file());
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    if said.insert(name.to_owned()) {
-        say_what_is_foreign(name, module, &map);
-        say_what_is_unread(name, &map);
-    }
-    map
-}
-
-fn say_what_is_foreign(name: &Path, module: &Module, map: &SourceMap<'_>) {
-    /// The most functions that the message names.
-    const NAMED: usize = 3;
-    let foreign = map
-        .foreign()
-        .filter_map(|body| module.program.function_at(body.start));
-    let foreign = Vec::from_iter(foreign.map(|function| function.id));
-    if foreign.is_empty() {
-        return;
-    }
-    let names = module.names(map);
-    let mut named = Vec::from_iter(
-        foreign
-            .iter()
-            .take(NAMED)
-            .map(|id| harmless(names.function(*id))),
-    );
-    if foreign.len() > NAMED {
-        named.push(format!("{} more", grouped((foreign.len() - NAMED) as u64)));
-    }
-    say(format_args!(
-        "{}: the debug information of {} of {} functions does not belong to their code ({}): a tool rewrote the module and kept the old addresses; their lines and variables are left out; record the module as it was linked",
-        name.display(),
-        grouped(foreign.len() as u64),
-        grouped(map.described() as u64),
-        named.join(", "),
-    ));
-}
-
-fn say_what_is_unread(name: &Path, map: &SourceMap<'_>) {
-    let mut warnings = map.warnings();
-    let Some(first) = warnings.next() else {
-        return;
-    };
-    let more = match warnings.count() {
-        0 => String::new(),
-        more => format!(", and {more} more of the kind"),
-    };
-    say(format_args!(
-        "{}: part of the program's debug information cannot be read, so lines and functions may be missing: {first}{more}",
-        name.display()
-    ));
+    afterimage::source_map(name, module, &Terminal)
 }

@@ -1,15 +1,19 @@
 //! Opening recordings for commands that look at the path of a run, and building what they need.
 
+use std::cell::OnceCell;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::thread;
 
-use afterimage::{Reason, Session, SessionError, ensure_values};
+use afterimage::explain::Scene;
+use afterimage::{Reason, Session, SessionError};
 use afterimage_ids::FuncId;
 use afterimage_present::absent;
-use afterimage_program::{Names, SourceMap};
+use afterimage_program::Names;
 use afterimage_replay::paths::{
-    NumberError, Numbering, PathFileError, RecordedDirectory, RecordedPath, recorded_path_of,
+    NumberError, Numbering, PathFileError, RecordedDirectory, RecordedPath, recorded_directory,
+    recorded_path_of,
 };
 use afterimage_replay::values::RecordedValues;
 use afterimage_replay::{Recording, RecordingError};
@@ -19,26 +23,25 @@ use anyhow::{Context, Result, bail};
 use crate::arguments::Which;
 use crate::exit::Failed;
 use crate::input::{self, Loaded};
-use crate::output::pasted;
 use crate::progress::Terminal;
 use crate::signals::StopFlag;
 
 /// Opens a recording, of which nothing is built yet.
-pub(crate) fn session(at: &Path) -> Result<Session<'static>> {
+pub(crate) fn session(at: &Path) -> Result<Session> {
     let file = input::recording(at)?;
     let module = input::recorded_program(at, &file)?.module;
-    Ok(Session::of(Recording::of(at, file, module), &Terminal))
+    Ok(Session::of(Recording::of(at, file, module), Terminal))
 }
 
 /// Opens a recording, and builds its path if that is not there yet.
-pub(crate) fn traced(at: &Path) -> Result<Recording> {
+pub(crate) fn traced(at: &Path) -> Result<Session> {
     let session = session(at)?;
     session.ensure_path()?;
     with_stops(session)
 }
 
 /// As [`traced`], for what needs all of the path.
-pub(crate) fn traced_whole(at: &Path) -> Result<Recording> {
+pub(crate) fn traced_whole(at: &Path) -> Result<Session> {
     let session = session(at)?;
     session.ensure_whole_path()?;
     with_stops(session)
@@ -50,48 +53,70 @@ pub(crate) fn traced_in(
     file: TraceFile,
     loaded: &Loaded,
     directory: Result<Option<RecordedDirectory>, PathFileError>,
-) -> Result<Recording> {
+) -> Result<Session> {
     let path = directory.and_then(|found| recorded_path_of(&file, &loaded.program, found));
     let recording = Recording::of(at, file, Arc::clone(&loaded.module));
     // What is damaged, or lacks, is so when it is looked for again.
     if let Ok(Some(path)) = path {
         recording.use_path(path);
     }
-    let session = Session::of(recording, &Terminal);
+    let session = Session::of(recording, Terminal);
     session.ensure_path()?;
     with_stops(session)
 }
 
+/// Opens a recording and what a question needs, building it if it is not there yet, and asks. What does not depend on each other is read at the same time;
+/// line tables are still read when the question is asked: who needs them waits for them.
+pub fn opened<R>(file: &Path, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>) -> Result<R> {
+    let recording = input::recording(file)?;
+    let (loaded, directory) = thread::scope(|scope| {
+        let read = || recorded_directory(&recording);
+        let other = thread::Builder::new().spawn_scoped(scope, read);
+        let loaded = input::recorded_program(file, &recording);
+        // Where no thread can be had, this one does it.
+        let directory = match other.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(directory)) => directory,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => read(),
+        };
+        (loaded, directory)
+    });
+    let loaded = loaded?;
+    // What the source map lives with must be there until it is gone.
+    let (with, known) = (OnceCell::new(), OnceLock::new());
+    let source = || known.get_or_init(|| loaded.source_map());
+    thread::scope(|scope| {
+        // Where no thread can be had, who asks first reads them.
+        let _ = thread::Builder::new().spawn_scoped(scope, source);
+        let traced = traced_in(file, recording, &loaded, directory)?;
+        let names = traced.module().names_with(&source);
+        let (traced, names) = with.get_or_init(|| (traced, names));
+        let values = values(traced)?;
+        ask(&Scene::new((traced, names, &source), &values)?)
+    })
+}
+
+/// Opens what a question about an opened recording needs, building its values if they are not there yet, and asks.
+pub(crate) fn explain<R>(
+    session: &Session,
+    ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
+) -> Result<R> {
+    values(session)?;
+    afterimage::explain::explain(session, ask)
+}
+
 /// What is damaged at the end of a run is said before anything is answered.
-fn with_stops(session: Session<'_>) -> Result<Recording> {
-    let recording = session.into_recording();
-    let stops = recording.stops().map(|_| ());
-    stops.with_context(|| recording.at().display().to_string())?;
-    Ok(recording)
-}
-
-/// Refuses a path of which something was left out, without the name of its recording in front.
-pub(crate) fn complete(at: &Path, path: &RecordedPath) -> Result<()> {
-    if let Some(left_out) = gaps(path) {
-        bail!(
-            "the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {}",
-            pasted(at)
-        );
-    }
-    Ok(())
-}
-
-/// What a filter left out of a path, in words. `None` if nothing lacks but what came after its end.
-pub(crate) fn gaps(path: &RecordedPath) -> Option<&str> {
-    let gaps = path.nodes().values().any(|node| node.left_out > 0);
-    gaps.then_some(path.segments().directory().left_out.as_str())
+fn with_stops(session: Session) -> Result<Session> {
+    let stops = session.stops().map(|_| ());
+    stops.with_context(|| session.at().display().to_string())?;
+    Ok(session)
 }
 
 /// Opens a recording whose path is not built, but was written while the program ran, and reads a stretch of that: see [`Session::use_stretch`].
 pub(crate) fn unbuilt(
     at: &Path,
     wanted: impl FnOnce(u64, u64) -> Result<Option<(u64, u64)>>,
-) -> Result<Option<Recording>> {
+) -> Result<Option<Session>> {
     let wanted = |length, longest| {
         let found = wanted(length, longest);
         found.with_context(|| at.display().to_string())
@@ -104,9 +129,9 @@ pub(crate) fn unbuilt(
 }
 
 /// The values of a recording, built if they are not there yet.
-pub(crate) fn values(recording: &Recording) -> Result<RecordedValues<'_>> {
-    stoppable(|stop| ensure_values(recording, &Terminal, stop))?;
-    Ok(recording.values()?)
+pub(crate) fn values(session: &Session) -> Result<RecordedValues<'_>> {
+    stoppable(|stop| session.ensure_values(stop))?;
+    Ok(session.values()?)
 }
 
 /// Builds something that Ctrl-C and its kin cancel.
@@ -132,11 +157,6 @@ pub(crate) fn values_if_built(recording: &Recording) -> Result<Option<RecordedVa
     }
 }
 
-/// Where the code of a recording's program comes from. Prints what part of the debug information cannot be read, once.
-pub(crate) fn source_map(recording: &Recording) -> SourceMap<'_> {
-    input::source_map(recording.at(), recording.module())
-}
-
 /// A function that the module defines, by what a user calls it.
 pub(crate) fn function(recording: &Recording, names: &Names, text: &str) -> Result<FuncId> {
     let function = names.find(text)?;
@@ -149,11 +169,6 @@ pub(crate) fn function(recording: &Recording, names: &Names, text: &str) -> Resu
     Ok(function)
 }
 
-/// Which calls of the whole run those of the path are.
-pub(crate) fn numbering(path: &RecordedPath) -> Numbering {
-    Numbering::of(path.segments().directory())
-}
-
 /// Which of a function's calls in the path is the one that a user asks for: its number there, and how many there were in the run.
 pub(crate) fn which_call(
     path: &RecordedPath,
@@ -161,7 +176,7 @@ pub(crate) fn which_call(
     name: &str,
     which: Which,
 ) -> Result<(u64, u64)> {
-    let numbering = numbering(path);
+    let numbering = Numbering::of(path.segments().directory());
     let count = path.activations(function)?.count();
     let kept = match which {
         Which::Kth(number) => numbering.kept(function, number, count),

@@ -4,20 +4,20 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use afterimage::Session;
+use afterimage::steps::{follow, follow_telling};
 use afterimage_analyses::matching::{
     Sketched, TruthSide, accuracy, divergences, match_runs, same_names, version,
 };
 use afterimage_present::{MatchReport, MatchSide, match_csv, match_json, match_text};
-use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::rows;
 use crate::exit::Exit;
 use crate::given::{endings, say_if_given_otherwise};
-use crate::lens::{source_map, traced_whole};
+use crate::lens::traced_whole;
 use crate::output::{Color, say, write};
-use crate::steps::{follow, follow_telling};
 
 /// Show which statements of two versions of a program correspond, and where those that do stop doing the same
 ///
@@ -74,7 +74,7 @@ enum Format {
 /// Follows two runs at the same time and sketches their statements.
 pub(crate) fn sketched(
     [at_a, at_b]: [&Path; 2],
-    [a, b]: [&Recording; 2],
+    [a, b]: [&Session; 2],
 ) -> Result<(Sketched, Sketched)> {
     let (of_a, of_b) = thread::scope(|scope| {
         let quietly = || follow_telling(b, &|_| {}, |run, log| Ok(version(run, log)?));
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             of_b.words(),
         ));
     }
-    let sources = (source_map(&a), source_map(&b));
+    let sources = (a.source_map(), b.source_map());
     if arguments.check {
         for (at, source) in [(&arguments.a, &sources.0), (&arguments.b, &sources.1)] {
             if source.files().is_empty() {
@@ -186,7 +186,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 fn truth<'a>(
-    traced: &'a Recording,
+    traced: &'a Session,
     names: &'a afterimage_program::Names,
     source: &'a afterimage_program::SourceMap<'a>,
     sketched: &'a Sketched,

@@ -2,12 +2,13 @@
 
 mod variable;
 
+use afterimage::Session;
+use afterimage::steps::follow;
 use afterimage_ids::OrigOffset;
 use afterimage_present::{
     MemoryPlace, PresentError, StepScene, Stretch, grouped, memory_json, memory_text, steps_json,
     steps_text,
 };
-use afterimage_replay::Recording;
 use afterimage_replay::paths::{At as Moment, Window};
 use afterimage_replay::steps::{
     At, LARGEST_RANGE, Level, Operators, Range, Steps, Wanted, Within, memory_at,
@@ -16,9 +17,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
-use crate::lens::{self, source_map, traced_whole};
+use crate::lens::{self, traced_whole};
 use crate::output::write;
-use crate::steps::follow;
 
 /// Show what memory held at a moment, who wrote it last, and who reads and writes it next
 ///
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
     let loaded = traced.module();
     if arguments.all && arguments.at.is_some() && arguments.var.is_none() {
         bail!("--all shows the whole run, so leave --at out");
@@ -123,7 +123,7 @@ fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
             arguments.memory
         );
     }
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     let at = match &arguments.at {
         None => At::End,
@@ -190,7 +190,7 @@ fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
 }
 
 /// The operator that is about to be executed at a moment within a block.
-fn before(traced: &Recording, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
+fn before(traced: &Session, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
     let At::Before(Moment { time, op: Some(op) }) = at else {
         return Ok(None);
     };
@@ -204,7 +204,7 @@ fn before(traced: &Recording, operators: &Operators<'_>, at: At) -> Result<Optio
 /// Every read and write of the bytes.
 fn accesses(
     arguments: &Arguments,
-    traced: &Recording,
+    traced: &Session,
     scene: &StepScene<'_>,
     range: Range,
     place: &MemoryPlace,

@@ -7,7 +7,8 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use afterimage_present::{Sources, Style, is_hidden, shell_name};
+pub(crate) use afterimage::text::{harmless, pasted};
+use afterimage_present::{Sources, Style};
 use afterimage_trace::TraceFile;
 use anyhow::{Context, Error, Result, bail};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -64,19 +65,6 @@ pub(crate) fn tell(remark: impl Display) {
     if !QUIET.load(Ordering::Relaxed) {
         say(remark);
     }
-}
-
-/// Text that may come from a guest or a hostile file, in one line that cannot drive a terminal.
-pub(crate) fn harmless(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => safe.push(' '),
-            c if is_hidden(c) => safe.extend(c.escape_default()),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 /// Writes a report to a file, or to standard output.
@@ -316,13 +304,10 @@ fn reason(error: io::Error) -> io::Error {
 /// Source files, where they lie on this machine.
 pub(crate) struct SourceFiles;
 
-/// Larger files are not source text.
-pub(crate) const LARGEST_SOURCE: u64 = 64 << 20;
-
 impl Sources for SourceFiles {
     fn read(&self, path: &str) -> Option<String> {
         let data = std::fs::metadata(path).ok()?;
-        if !data.is_file() || data.len() > LARGEST_SOURCE {
+        if !data.is_file() || data.len() > afterimage::LARGEST_SOURCE {
             return None;
         }
         let bytes = std::fs::read(path).ok()?;
@@ -339,9 +324,4 @@ pub(crate) fn say_what_is_removed(at: &Path, seen: &TraceFile) {
             seen.ignored_bytes()
         ));
     }
-}
-
-/// The name of a file, to be pasted into a command.
-pub(crate) fn pasted(path: &Path) -> String {
-    shell_name(&path.display().to_string())
 }

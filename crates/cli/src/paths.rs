@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use afterimage::Session;
+use afterimage::path::numbering;
 use afterimage_ids::FuncId;
 use afterimage_present::{
     PathNames, PathsJson, PresentError, TraceForm, Whole, found_text, hot_text, paths_json,
     trace_counts_text, traces_text,
 };
 use afterimage_program::SourceMap;
-use afterimage_replay::Recording;
 use afterimage_replay::paths::{
     Code, CountOrder, HotPaths, RecordedPath, TraceCounts, Traces, occurrences, pattern,
 };
@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::ReportArguments;
 use crate::exit::Exit;
-use crate::lens::{numbering, session, source_map};
+use crate::lens::session;
 use crate::output::write;
 
 /// Show which paths the run took: each function's unique path traces, hot paths, where a path occurs
@@ -109,10 +109,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, session: &Session<'_>) -> Result<()> {
-    let recording = session.recording();
+fn answer(arguments: &Arguments, session: &Session) -> Result<()> {
+    let recording = session;
     let loaded = recording.module();
-    let source = source_map(recording);
+    let source = recording.source_map();
     let names = loaded.names(&source);
     // What is asked for is understood before anything is built for it.
     let function = match &arguments.function {
@@ -187,7 +187,7 @@ fn answer(arguments: &Arguments, session: &Session<'_>) -> Result<()> {
 }
 
 fn hot(
-    recording: &Recording,
+    recording: &Session,
     source: &SourceMap<'_>,
     path: &RecordedPath,
     function: Option<FuncId>,

@@ -1,8 +1,9 @@
 //! Progress on a terminal, and nothing elsewhere.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use afterimage::{Monitor, Note, Work};
@@ -20,11 +21,20 @@ impl Monitor for Terminal {
     }
 
     fn note(&self, at: &Path, note: &Note) {
-        match note.is_good_news() {
-            true => tell(note.about(at)),
-            false => say(note.about(at)),
+        let text = note.about(at);
+        match note {
+            Note::Remark(_) if !is_new(&text) => {}
+            note if note.is_good_news() => tell(text),
+            _ => say(text),
         }
     }
+}
+
+/// Whether a remark was not made before: a command may open a recording more than once.
+fn is_new(remark: &str) -> bool {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    said.insert(remark.to_owned())
 }
 
 /// Shows that something is being done, until dropped.

@@ -1,12 +1,13 @@
 //! `afterimage redundancy`
 
+use afterimage::Session;
+use afterimage::steps::follow;
 use afterimage_analyses::dataflow::{path_expressions, path_redundancy};
 use afterimage_analyses::redundancy::{expression_redundancy, load_redundancy};
 use afterimage_present::{
     RedundancyOf, RedundancyReport, RedundancyScene, StepScene, redundancy_csv, redundancy_json,
     redundancy_text,
 };
-use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
@@ -15,10 +16,9 @@ use crate::build::Lens;
 use crate::dataflow::run_calls;
 use crate::early;
 use crate::exit::Exit;
-use crate::lens::{self, source_map, traced};
+use crate::lens::{self, traced};
 use crate::output::{say, write};
 use crate::progress::Bar;
-use crate::steps::follow;
 
 /// Show which loads read again what was available already, or which expressions were computed again
 ///
@@ -89,9 +89,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
     let loaded = traced.module();
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let scene = RedundancyScene {

@@ -4,22 +4,22 @@ mod at;
 mod stored;
 mod worst;
 
+use afterimage::Session;
+use afterimage::steps::follow;
 use afterimage_analyses::simulate::{
     CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, StoredSimulations, Summary, miss_rows,
     simulate, stored_simulations,
 };
 use afterimage_present::{MissReport, StepScene, grouped, misses_csv, misses_json, misses_text};
-use afterimage_replay::Recording;
+use afterimage_replay::paths::RecordedPath;
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{source_map, traced_whole};
+use crate::lens::traced_whole;
 use crate::output::{say, write};
-use crate::steps::follow;
-use afterimage_replay::paths::RecordedPath;
 
 /// Simulate branch predictors and caches: which branches were mispredicted, which loads and stores missed
 ///
@@ -141,7 +141,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Recording, specs: &[Spec]) -> Result<()> {
+fn answer(arguments: &Arguments, traced: &Session, specs: &[Spec]) -> Result<()> {
     let at = &arguments.report.file;
     let is_live = input::recorder(at, traced.file()).is_some();
     if is_live && (arguments.at.is_some() || arguments.worst) {
@@ -195,9 +195,9 @@ fn say_cut(path: &RecordedPath, summary: &Summary) {
 }
 
 /// Writes what was found.
-fn shown(arguments: &Arguments, traced: &Recording, summaries: &[Summary]) -> Result<()> {
+fn shown(arguments: &Arguments, traced: &Session, summaries: &[Summary]) -> Result<()> {
     let loaded = traced.module();
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let scene = StepScene {

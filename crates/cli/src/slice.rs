@@ -8,6 +8,9 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
+use afterimage::Session;
+use afterimage::places::and_why_not;
+use afterimage::steps::follow_for;
 use afterimage_analyses::slices::{
     self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Origin, Reach, SavedSlice,
     Slice, SliceReport, by_statements, exercised_of,
@@ -20,7 +23,6 @@ use afterimage_present::{
 use afterimage_profile::Line;
 use afterimage_profile::operator_texts;
 use afterimage_program::{Names, SourceMap};
-use afterimage_replay::Recording;
 use afterimage_replay::state::Written;
 use afterimage_replay::steps::{FileCheckpoints, Operators, Range, Run};
 use afterimage_replay::values::{HostReads, RecordedValues};
@@ -31,13 +33,11 @@ use crate::arguments::{ReportArguments, entries};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
-use crate::explain::explain;
 use crate::input;
-use crate::lens::{self, source_map, traced_whole};
+use crate::lens::explain;
+use crate::lens::{self, traced_whole};
 use crate::memory::addresses;
 use crate::output::{SourceFiles, say, write};
-use crate::places::and_why_not;
-use crate::steps::follow_for;
 use crate::why;
 use question::{Asked, Subject};
 
@@ -250,7 +250,7 @@ impl Arguments {
 /// Finds the slice, and has `writing` call what writes it.
 fn answer(
     arguments: &Arguments,
-    traced: &Recording,
+    traced: &Session,
     writing: impl FnOnce(&mut dyn FnMut(&mut dyn Write) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
     let loaded = traced.module();
@@ -262,7 +262,7 @@ fn answer(
         true => traced.checkpoints()?,
         false => None,
     };
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     let (saved, written) = match (&arguments.saved, &values) {
         (None, Some(values)) => asked(arguments, traced, (values, checkpoints), (&names, &source))?,
@@ -331,7 +331,7 @@ fn answer(
     told
 }
 
-fn chain(arguments: &Arguments, traced: &Recording, out: &mut dyn Write) -> Result<()> {
+fn chain(arguments: &Arguments, traced: &Session, out: &mut dyn Write) -> Result<()> {
     let file = &arguments.report.file;
     let at = arguments.at.as_deref().unwrap_or_default();
     let operand = arguments.operand.as_deref();
@@ -345,7 +345,7 @@ fn chain(arguments: &Arguments, traced: &Recording, out: &mut dyn Write) -> Resu
 /// The slice that is asked for, from the recording if it is kept there.
 fn asked<'a>(
     arguments: &Arguments,
-    traced: &'a Recording,
+    traced: &'a Session,
     (values, checkpoints): (&RecordedValues<'a>, Option<&'a FileCheckpoints>),
     scene: (&'a Names, &'a SourceMap<'a>),
 ) -> Result<(SavedSlice, Option<Written>)> {
@@ -423,7 +423,7 @@ const NEAR: usize = 10_000;
 /// A slice of a depth, without following the run, if that can be.
 fn near<'a>(
     arguments: &Arguments,
-    traced: &'a Recording,
+    traced: &'a Session,
     (values, checkpoints): (&RecordedValues<'a>, Option<&'a FileCheckpoints>),
     question: &slices::Question,
 ) -> Result<Option<Slice>> {
@@ -506,7 +506,7 @@ impl Arguments {
 }
 
 /// The dependences between statements that were exercised.
-fn edges(traced: &Recording, question: &slices::Question) -> Result<BTreeSet<Edge>> {
+fn edges(traced: &Session, question: &slices::Question) -> Result<BTreeSet<Edge>> {
     follow_for(traced, "collecting dependences", |run, log| {
         Ok(exercised_of(run, log, question)?)
     })

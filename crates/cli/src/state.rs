@@ -1,9 +1,11 @@
 //! `afterimage state`
 
+use afterimage::Session;
+use afterimage::ended::{self, results, stood};
+use afterimage::steps::follow;
 use afterimage_ids::FuncId;
 use afterimage_present::{state_json, state_text};
 use afterimage_program::{Names, Program, SourceMap, demangle};
-use afterimage_replay::Recording;
 use afterimage_replay::paths::At;
 use afterimage_replay::state::{
     Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Halt, Limits, Local,
@@ -16,12 +18,10 @@ use afterimage_trace::Ending;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::ReportArguments;
-use crate::ended::{self, results, stood};
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{self, source_map, traced_whole};
+use crate::lens::{self, traced_whole};
 use crate::output::write;
-use crate::steps::follow;
 
 /// Show the call stack at a moment, and what the variables of each function hold
 ///
@@ -90,9 +90,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
     let loaded = traced.module();
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     let At { time, op } = match stood(traced, &arguments.at)? {
         Some(stood) => stood,
@@ -169,7 +169,7 @@ struct Scene<'s, 'a> {
 
 impl<'a> Scene<'_, 'a> {
     /// The report: by the trace alone if that is enough, otherwise by following the run to the moment.
-    fn told(&self, traced: &Recording) -> Result<StateReport> {
+    fn told(&self, traced: &Session) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
         if let Some(report) = self.report(&recorded, &recorded, &|| recorded.is_enough())? {
             return Ok(report);

@@ -2,13 +2,16 @@
 
 use std::io::Write;
 
+use afterimage::Session;
+use afterimage::ended::{self, results};
+use afterimage::path::numbering;
+use afterimage::steps::follow;
 use afterimage_ids::FuncId;
 use afterimage_present::{
     CallSource, PresentError, Scene, StepScene, Stretch, TraceLevel, absent, calls_binary,
     calls_in_json, calls_in_text, grouped, steps_binary, steps_json, steps_text, trace_binary,
     trace_json, trace_text,
 };
-use afterimage_replay::Recording;
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
     Window, last, time_of,
@@ -20,11 +23,9 @@ use afterimage_replay::steps::{
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, StretchArguments, entries, window};
-use crate::ended::{self, results};
 use crate::exit::Exit;
-use crate::lens::{self, numbering, source_map, traced, unbuilt};
+use crate::lens::{self, traced, unbuilt};
 use crate::output::{SourceFiles, write};
-use crate::steps::follow;
 
 /// Show what a run executed, in order: block by block, path by path, call by call, statement by statement, or access by access
 ///
@@ -151,7 +152,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 /// What is asked for, from the words of a path that is not compacted: there is no need to compact all of it if times say
 /// what is wanted, and it may be a run that goes on.
-fn stretch_of_words(arguments: &Arguments) -> Result<Option<Recording>> {
+fn stretch_of_words(arguments: &Arguments) -> Result<Option<Session>> {
     let StretchArguments { from, to } = &arguments.stretch;
     let blocks = arguments.level == Level::Block;
     // When activations that are open began is not in the words.
@@ -215,8 +216,8 @@ fn check(arguments: &Arguments) -> Result<()> {
 }
 
 /// Of a stretch of a path there is no more than how many blocks the run has.
-fn shown(arguments: &Arguments, traced: &Recording, is_stretch: bool) -> Result<()> {
-    let source = source_map(traced);
+fn shown(arguments: &Arguments, traced: &Session, is_stretch: bool) -> Result<()> {
+    let source = traced.source_map();
     let names = traced.module().names(&source);
     let function = arguments.function.as_deref();
     let function = function.map(|text| lens::function(traced, &names, text));
@@ -318,7 +319,7 @@ fn step_level(level: Level) -> Option<steps::Level> {
 
 fn statements(
     arguments: &Arguments,
-    traced: &Recording,
+    traced: &Session,
     scene: &StepScene<'_>,
     stretch: &Stretch,
     (wanted, limit): (Wanted, Option<u64>),
@@ -528,7 +529,7 @@ fn calls(
 /// The last line: how to go on, or how the run ended.
 fn ending(
     out: &mut dyn Write,
-    traced: &Recording,
+    traced: &Session,
     stretch: &Stretch,
     rest: Option<Rest>,
 ) -> Result<()> {

@@ -7,12 +7,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::Path;
 
+use afterimage::Session;
+use afterimage::places::{Site, chosen, executions, line_of, statements, times};
+use afterimage::steps::follow;
 use afterimage_analyses::why::ValType;
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::document::objects::MemoryRange;
 use afterimage_present::{bits_text, grouped, range_text, type_text, value_text};
 use afterimage_profile::location::{Occurrence, number};
-use afterimage_replay::Recording;
 use afterimage_replay::Trap;
 use afterimage_replay::state::Rank;
 use afterimage_replay::steps::{GivenBy, GivenCounts, given_counts};
@@ -28,11 +30,9 @@ use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{self, source_map, traced_whole};
+use crate::lens::{self, traced_whole};
 use crate::output::{harmless, pasted, write};
-use crate::places::{Site, chosen, executions, line_of, statements, times};
 use crate::progress::Bar;
-use crate::steps::follow;
 
 /// Show the values that statements produced, or a variable of the source had, execution by execution
 ///
@@ -226,12 +226,12 @@ fn range(
     })
 }
 
-fn answer(arguments: &Arguments, traced: &Recording) -> Result<()> {
+fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
     let loaded = traced.module();
     if arguments.format == Format::Bin && !arguments.each {
         bail!("--format bin is for --loads --each");
     }
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     if arguments.loads {
         return loads::answer(arguments, traced, &names, &source);
@@ -448,7 +448,7 @@ impl<'a> Asked<'_, 'a> {
     /// The values of statements that are to be summed up, counted by following the run, if that takes less than asking for them.
     fn follow_many(
         &self,
-        traced: &'a Recording,
+        traced: &'a Session,
         epochs: &FileEpochs,
         sites: &[Site],
         which: Which,

@@ -1,23 +1,14 @@
 //! `afterimage why`
 
-mod bounds;
-mod ends;
-mod led;
-mod printed;
-mod start;
-mod tell;
-mod trap;
-mod variable;
-
 use std::collections::VecDeque;
 use std::io::Write;
 use std::path::Path;
 
-use afterimage_analyses::why::{Chain, Folder, Stream};
+use afterimage::explain::Scene;
+use afterimage::why::{Byte, Start, Way, WhyAbout, WhyQuery, origin, printed};
+use afterimage_analyses::why::Stream;
 use afterimage_present::document::row;
-use afterimage_present::{
-    WhyDot, WhyEntry, WhyHead, WhyText, expression, grouped, shell_word, why_head,
-};
+use afterimage_present::{WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head};
 use anyhow::{Context, Result};
 use clap::ArgGroup;
 
@@ -25,13 +16,9 @@ use crate::arguments::{ReportArguments, entries};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
-use crate::explain::{Scene, opened};
 use crate::input;
+use crate::lens::opened;
 use crate::output::{pasted, write};
-use crate::places::and_why_not;
-use printed::Byte;
-pub(crate) use start::{Held, Start};
-use tell::{Teller, steps_were};
 
 /// Explain a value: where it came from, step by step, down to the constant, the host call or the input byte that it started from
 ///
@@ -87,7 +74,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
     /// Go back at most so many moves and computations
-    #[arg(long, value_name = "N", default_value_t = STEPS, value_parser = entries)]
+    #[arg(long, value_name = "N", default_value_t = WhyQuery::STEPS, value_parser = entries)]
     steps: u64,
     /// The format
     #[arg(long, default_value = "text")]
@@ -105,12 +92,6 @@ enum Format {
     Dot,
 }
 
-/// So many links are gone back.
-const STEPS: u64 = 10_000;
-
-/// If the end is found within so many links, it is told in the first sentence.
-const SOON: u64 = 500;
-
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     input::ended(file)?;
@@ -124,26 +105,44 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     ];
     for (stream, byte) in put {
         if let Some(byte) = byte {
-            printed::check(file, &stream, byte)?;
+            if let Some((recording, loaded)) = early::unbuilt(file, Lens::Full)? {
+                let found = printed::check(&recording, &loaded.program, &stream, byte);
+                found.with_context(|| file.display().to_string())?;
+            }
         }
     }
     opened(file, |scene| answer(&arguments, scene)).with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
 
+impl Arguments {
+    fn query(&self) -> WhyQuery {
+        let about = match (&self.at, &self.var) {
+            (Some(at), Some(name)) => WhyAbout::Variable {
+                at: at.clone(),
+                name: name.clone(),
+            },
+            (Some(at), None) => WhyAbout::Statement {
+                at: at.clone(),
+                operand: self.operand.clone(),
+            },
+            (None, _) => match (self.stdout, self.stderr) {
+                (Some(byte), _) => WhyAbout::Output(byte),
+                (None, Some(byte)) => WhyAbout::Error(byte),
+                (None, None) => WhyAbout::Trap,
+            },
+        };
+        WhyQuery {
+            about,
+            steps: self.steps,
+        }
+    }
+}
+
 fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     let file = &arguments.report.file;
-    let start = match (&arguments.at, &arguments.var) {
-        (Some(at), Some(name)) => {
-            variable::find(scene, at, name).map_err(|error| and_why_not(error, file, at))?
-        }
-        (Some(at), None) => start::find(scene, file, at, arguments.operand.as_deref())?,
-        (None, _) => match (arguments.stdout, arguments.stderr) {
-            (Some(byte), _) => printed::find(scene, &Stream::Output, byte)?,
-            (None, Some(byte)) => printed::find(scene, &Stream::Error, byte)?,
-            (None, None) => trap::find(scene)?,
-        },
-    };
+    let query = arguments.query();
+    let start = query.start(scene)?;
     write(arguments.report.output.as_deref(), false, |out| {
         let mut begun = start.prelude.clone();
         match arguments.format {
@@ -152,12 +151,12 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                     true => Rest::Shown,
                     false => Rest::Hidden("--all shows them"),
                 };
-                text(out, file, scene, &start, (arguments.steps, rest))?;
+                text(out, file, scene, &start, (query.steps, rest))?;
             }
             Format::Dot => {
-                let mut way = Way::new(scene, &start, arguments.steps)?;
+                let mut way = Way::new(scene, &start, query.steps)?;
                 way.begin(&mut begun)?;
-                let mut graph = WhyDot::new(out, start.what.trim_end_matches(','))?;
+                let mut graph = WhyDot::new(out, start.about())?;
                 loop {
                     for entry in begun.drain(..) {
                         graph.entry(&entry)?;
@@ -171,16 +170,15 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
             Format::Json => {
                 let place = start.place(scene)?;
                 let place = place.map(|spot| scene.place(spot)).transpose()?;
-                let about = start.what.trim_end_matches(", which").trim_end_matches(',');
                 let head = WhyHead {
-                    about: about.to_owned(),
+                    about: start.about().to_owned(),
                     value: start.value.clone(),
                     place: place.map(|place| place.at),
                     written: start.written.map(Into::into),
                 };
                 why_head(out, &head)?;
                 out.flush()?;
-                let mut way = Way::new(scene, &start, arguments.steps)?;
+                let mut way = Way::new(scene, &start, query.steps)?;
                 loop {
                     for entry in begun.drain(..) {
                         row::<WhyHead>(out, &entry)?;
@@ -204,10 +202,17 @@ pub(crate) fn chain(
     at: &str,
     (name, operand): (Option<&str>, Option<&str>),
 ) -> Result<()> {
-    let start = match name {
-        Some(name) => variable::find(scene, at, name)?,
-        None => start::find(scene, file, at, operand)?,
-    };
+    let query = WhyQuery::new(match name {
+        Some(name) => WhyAbout::Variable {
+            at: at.to_owned(),
+            name: name.to_owned(),
+        },
+        None => WhyAbout::Statement {
+            at: at.to_owned(),
+            operand: operand.map(str::to_owned),
+        },
+    });
+    let start = query.start(scene)?;
     let about = match (name, operand) {
         (Some(name), _) => format!(" --var {}", shell_word(name)),
         (_, Some(operand)) => format!(" --operand {}", shell_word(operand)),
@@ -218,7 +223,7 @@ pub(crate) fn chain(
         pasted(file),
         shell_word(at)
     );
-    text(out, file, scene, &start, (STEPS, Rest::Hidden(&more)))
+    text(out, file, scene, &start, (query.steps, Rest::Hidden(&more)))
 }
 
 fn text(
@@ -319,109 +324,5 @@ impl<'t> Shown<'t> {
             text.entry(&entry)?;
         }
         Ok(())
-    }
-}
-
-/// What was found, behind what it was found of.
-pub(crate) fn origin(begun: &[WhyEntry], links: u64) -> String {
-    let back = |links: u64| match links {
-        0 => String::new(),
-        1 => ", one step back".to_owned(),
-        links => format!(", {} steps back", grouped(links)),
-    };
-    match begun.last() {
-        Some(WhyEntry::End(end)) if end.kind == "stopped" => {
-            format!(
-                "has a longer way behind it: {} gone back, and the beginning was not reached",
-                steps_were(links)
-            )
-        }
-        Some(WhyEntry::End(end)) => {
-            let back = back(links);
-            let place = end.place.as_ref();
-            let at = place.map_or(String::new(), |place| {
-                format!(" at {}", place.source_or_at())
-            });
-            format!("comes from {}{at}{back}", end.what)
-        }
-        Some(WhyEntry::Made(made)) if made.followed().is_none() => {
-            let of = match made.operands.is_empty() {
-                true => made.place.operator.clone(),
-                false => format!("constants, {}", expression(made)),
-            };
-            let at = made.place.source_or_at();
-            // The last one of the steps is this one.
-            let back = back(links.saturating_sub(1));
-            format!("comes from {of} at {at}{back}")
-        }
-        _ => "has a long way behind it: how far that was gone back, and to what, is told last"
-            .to_owned(),
-    }
-}
-
-/// The way back, told entry by entry.
-pub(crate) struct Way<'t, 's, 'a> {
-    chain: Option<Chain<'t, 'a>>,
-    folder: Option<Folder>,
-    teller: Teller<'t, 's, 'a>,
-}
-
-impl<'t, 's, 'a> Way<'t, 's, 'a> {
-    /// # Errors
-    /// If the recording is damaged.
-    pub(crate) fn new(scene: &'t Scene<'s, 'a>, start: &Start, most: u64) -> Result<Self> {
-        let from = start.held(scene)?;
-        let chain = from.map(|(at, bits)| {
-            let chain = Chain::new(scene.walk(), &scene.controllers, at).at_most(most);
-            match bits {
-                Some(bits) => chain.only(bits),
-                None => chain,
-            }
-        });
-        Ok(Self {
-            folder: chain.as_ref().map(|_| Folder::new()),
-            chain,
-            teller: Teller::new(scene, start)?,
-        })
-    }
-
-    pub(crate) fn links(&self) -> u64 {
-        self.chain.as_ref().map_or(0, Chain::links)
-    }
-
-    /// Goes on until what the first sentence says is known.
-    pub(crate) fn begin(&mut self, told: &mut Vec<WhyEntry>) -> Result<()> {
-        while self.links() < SOON && self.more(told)? {}
-        Ok(())
-    }
-
-    /// Goes one step on, and adds what is known to be told. Whether there may be more.
-    pub(crate) fn more(&mut self, told: &mut Vec<WhyEntry>) -> Result<bool> {
-        let (Some(chain), Some(folder)) = (&mut self.chain, &mut self.folder) else {
-            return Ok(false);
-        };
-        let mut entries = Vec::new();
-        let step = chain.next();
-        let (mut over, mut last) = (false, None);
-        match step {
-            Ok(Some(step)) => folder.push(step, &mut entries),
-            Ok(None) => over = true,
-            Err(error) if error.is_outside() => {
-                over = true;
-                last = Some(ends::outside(&error.to_string()));
-            }
-            Err(error) => return Err(error.into()),
-        }
-        if over && let Some(folder) = self.folder.take() {
-            folder.finish(&mut entries);
-        }
-        for entry in entries {
-            self.teller.tell(entry, told)?;
-        }
-        if over && last.is_none() && !self.teller.ended {
-            last = Some(self.teller.stopped(self.links())?);
-        }
-        told.extend(last.map(WhyEntry::End));
-        Ok(!over)
     }
 }

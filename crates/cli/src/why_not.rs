@@ -5,6 +5,9 @@ mod tell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
+use afterimage::explain::Scene;
+use afterimage::places::{has_column, times};
+use afterimage::why::Way;
 use afterimage_analyses::why::{Absence, Place};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyEntry, WhyText, grouped};
@@ -18,12 +21,10 @@ use crate::arguments::{ReportArguments, entries};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
-use crate::explain::{Scene, explain};
 use crate::input;
+use crate::lens::explain;
 use crate::lens::traced_whole;
 use crate::output::{harmless, pasted, write};
-use crate::places::{has_column, times};
-use crate::why::Way;
 use tell::{Told, told};
 
 /// Explain why a line did not run: the branch that turned away, what decided it, and where that came from
@@ -151,7 +152,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                     writeln!(out, "  {hop}")?;
                 }
                 if let Some((start, way)) = &way {
-                    let origin = crate::why::origin(&entries, way.links());
+                    let origin = afterimage::why::origin(&entries, way.links());
                     writeln!(out, "{} {origin}", start.what)?;
                     let mut text = WhyText {
                         out,

@@ -117,7 +117,9 @@ const RULES: &[Rule] = &[
     pure(BASELINES, &[]),
     with_engine(
         AFTERIMAGE,
-        &[IDS, PROGRAM, TRACE, WET, RECORD, REPLAY, PRESENT],
+        &[
+            IDS, PLACEMENT, PROGRAM, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES, PRESENT,
+        ],
     ),
     with_engine(
         "afterimage-cli",

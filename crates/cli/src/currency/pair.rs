@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use afterimage::explain::Scene;
+use afterimage::steps::follow;
 use afterimage_analyses::currency::{
     AllGiven, MatchedStatements, Moments, Refusal, Settled, Version, given_at, moments,
 };
@@ -13,9 +15,7 @@ use afterimage_replay::paths::{ArrivalTimes, FileSegments};
 use afterimage_replay::state::{Bodies, Variables};
 use anyhow::{Context, Result, bail};
 
-use crate::explain::Scene;
 use crate::progress::Bar;
-use crate::steps::follow;
 
 /// So many executions of a line are compared at most.
 const MOST: usize = 8_000_000;

@@ -4,6 +4,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+use afterimage::ended::held;
+use afterimage::steps::follow;
 use afterimage_analyses::currency::{Stop, Trail};
 use afterimage_ids::OpId;
 use afterimage_replay::state::{
@@ -13,8 +15,6 @@ use afterimage_replay::state::{
 use anyhow::Result;
 
 use super::pair::Side;
-use crate::ended::held;
-use crate::steps::follow;
 
 /// What there is of it.
 #[derive(Clone, Debug)]

@@ -2,62 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use afterimage_ids::Counts;
-use afterimage_placement::{Mode, PlanOptions};
+use afterimage::Session;
 use afterimage_present::LineDifference;
 use afterimage_profile::{Line, Profile, Scope};
 use afterimage_program::{Names, SourceMap};
-use afterimage_record::{Cache, count};
-use afterimage_replay::Recording;
-use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result};
-
-use crate::output::{say, say_what_is_removed};
-use crate::progress::Bar;
-
-/// The exact counts of a recording: those in the file, or else made by running it once more, and kept.
-fn counts(recording: &Recording) -> Result<Option<Counts>> {
-    let file = recording.file();
-    if let Some(lens) = file.counts()? {
-        return Ok(Some(lens.counts));
-    }
-    let Some(end) = file.end()? else {
-        return Ok(None);
-    };
-    let plan = PlanOptions::new(Mode::Program);
-    let bar = Bar::of_events("counting", end.events);
-    let cache = Cache::of_user();
-    let lens = count(
-        file,
-        recording.bytes(),
-        recording.program(),
-        &plan,
-        &cache,
-        &bar.progress(),
-    )?;
-    drop(bar);
-    let kept = TraceWriter::append(recording.at()).and_then(|out| {
-        say_what_is_removed(recording.at(), file);
-        out.counts(&lens)?;
-        out.commit()
-    });
-    if let Err(error) = kept {
-        say(format_args!(
-            "the counts are not kept in {}: {error}",
-            recording.at().display()
-        ));
-    }
-    Ok(Some(lens.counts))
-}
 
 /// How often each line was arrived at; `None` if the recording has no end.
 pub(super) fn line_counts(
-    recording: &Recording,
+    recording: &Session,
     names: &Names,
     source: &SourceMap<'_>,
 ) -> Result<Option<BTreeMap<Line, u64>>> {
     let place = || recording.at().display().to_string();
-    let Some(counts) = counts(recording).with_context(place)? else {
+    let Some(counts) = recording.ensure_counts()? else {
         return Ok(None);
     };
     let stops = recording.stops().with_context(place)?;

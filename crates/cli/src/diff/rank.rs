@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use afterimage::steps::follow;
 use afterimage_analyses::diff::{ranges, rank_lines, rank_values};
 use afterimage_present::{RankReport, RankedValues, rank_csv, rank_json, rank_text};
-use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use super::{Arguments, Format, counts};
 use crate::input;
-use crate::lens::traced_whole;
+use crate::lens::{session, traced_whole};
 use crate::output::{SourceFiles, write};
-use crate::steps::follow;
 
 /// Rows that text shows if nothing else is asked for.
 const ROWS: usize = 25;
@@ -37,9 +36,7 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
     let names = loaded.names(&source);
     let lines = |at: &Path| {
         input::ended(at)?;
-        let file = input::recording(at)?;
-        let module = input::recorded_program(at, &file)?.module;
-        let own = Recording::of(at, file, module);
+        let own = session(at)?;
         if own.bytes() != loaded.bytes {
             bail!(
                 "{} is a recording of another program than {}; only executions of one program can be ranked",

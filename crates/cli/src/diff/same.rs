@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use afterimage::Session;
+use afterimage::path::refuse_gaps;
 use afterimage_analyses::diff::{
     Alike, OutputDifference, Parting, Side, Written, calls_around, effects, executed_by,
     first_difference, output_differences, parting,
@@ -12,16 +14,14 @@ use afterimage_present::{
     StepScene, diff_json, diff_text,
 };
 use afterimage_profile::{operator_texts, readable};
-use afterimage_replay::Recording;
 use afterimage_replay::paths::{FileSegments, Window};
 use afterimage_replay::steps::{Level, Operators, Run, Step, Steps, Wanted, Within};
 use afterimage_replay::values::Types;
 use afterimage_trace::{LogReader, TraceError};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 
 use super::{Arguments, Format, counts};
 use crate::given::{endings, say_if_given_otherwise};
-use crate::lens::{complete, source_map};
 use crate::output::{SourceFiles, write};
 use crate::progress::Bar;
 
@@ -30,7 +30,7 @@ const FRAMES: usize = 6;
 
 /// What there is to follow a recording.
 struct Opened<'a> {
-    traced: &'a Recording,
+    traced: &'a Session,
     run: Run<'a, FileSegments>,
 }
 
@@ -43,8 +43,8 @@ impl Opened<'_> {
 pub(super) fn compare(
     arguments: &Arguments,
     places: [&Path; 2],
-    a: &Recording,
-    b: &Recording,
+    a: &Session,
+    b: &Session,
     alike: Option<Alike>,
 ) -> Result<()> {
     if alike.is_some() {
@@ -106,7 +106,7 @@ pub(super) fn compare(
         None => None,
     };
     drop(bar);
-    let sources = [a, b].map(|traced| source_map(traced));
+    let sources = [a, b].map(|traced| traced.source_map());
     let names = [a.module().names(&sources[0]), b.module().names(&sources[1])];
     let operators = [
         Operators::new(a.program(), a.bytes(), &sources[0]),
@@ -160,9 +160,9 @@ pub(super) fn compare(
 /// What replaced operators did.
 fn replaced<'a>(
     alike: Alike,
-    [a, b]: [(&'a Recording, Side<'a, FileSegments>); 2],
+    [a, b]: [(&'a Session, Side<'a, FileSegments>); 2],
 ) -> Result<AlikeReport> {
-    let module = |traced: &'a Recording| (traced.program(), traced.bytes());
+    let module = |traced: &'a Session| (traced.program(), traced.bytes());
     let mut texts = Vec::new();
     for (traced, _) in [a, b] {
         let (program, bytes) = module(traced);
@@ -206,14 +206,14 @@ fn replaced<'a>(
 
 type Checkpoints = afterimage_replay::steps::FileCheckpoints;
 
-fn checkpoints<'a>(at: &Path, traced: &'a Recording) -> Result<Option<&'a Checkpoints>> {
-    let found = complete(at, traced.path()?);
+fn checkpoints<'a>(at: &Path, traced: &'a Session) -> Result<Option<&'a Checkpoints>> {
+    let found = refuse_gaps(at, traced.path()?).map_err(Error::from);
     let found = found.and_then(|()| Ok(traced.checkpoints()?));
     found.with_context(|| at.display().to_string())
 }
 
 fn opened<'a>(
-    traced: &'a Recording,
+    traced: &'a Session,
     checkpoints: Option<&'a Checkpoints>,
     progress: &'a dyn Fn(u64),
 ) -> Result<Opened<'a>> {
@@ -227,7 +227,7 @@ fn opened<'a>(
     })
 }
 
-fn number(traced: &Recording, step: &Step, op: OpId) -> Result<u64> {
+fn number(traced: &Session, step: &Step, op: OpId) -> Result<u64> {
     let program = traced.program();
     Ok(executed_by(
         traced.path()?,
@@ -239,12 +239,8 @@ fn number(traced: &Recording, step: &Step, op: OpId) -> Result<u64> {
 }
 
 /// The calls that put out something else.
-fn outputs(
-    a: &Recording,
-    b: &Recording,
-    found: Vec<OutputDifference>,
-) -> Result<Vec<OutputPlaces>> {
-    let number = |traced: &Recording, written: Option<&Written>| -> Result<u64> {
+fn outputs(a: &Session, b: &Session, found: Vec<OutputDifference>) -> Result<Vec<OutputPlaces>> {
+    let number = |traced: &Session, written: Option<&Written>| -> Result<u64> {
         let Some(written) = written else {
             return Ok(0);
         };
@@ -268,7 +264,7 @@ fn outputs(
 }
 
 /// What decided where control went.
-fn decision(a: &Recording, sides: [&Opened<'_>; 2], parting: Parting) -> Result<PartingDifference> {
+fn decision(a: &Session, sides: [&Opened<'_>; 2], parting: Parting) -> Result<PartingDifference> {
     let before = parting.time - 1;
     let mut decided = Vec::new();
     let mut number_of = 0;

@@ -2,31 +2,30 @@
 
 use std::path::Path;
 
+use afterimage::Session;
+use afterimage::steps::follow;
 use afterimage_analyses::diff::{Side, output_differences};
 use afterimage_analyses::matching::{divergences, match_runs, same_names, suspects};
 use afterimage_present::{
     MatchReport, MatchSide, versions_json, versions_questions, versions_text,
 };
-use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::Result;
 
 use super::{Arguments, Format};
 use crate::given::{endings, say_if_given_otherwise};
-use crate::lens::source_map;
 use crate::matching::sketched;
 use crate::output::write;
-use crate::steps::follow;
 
 pub(super) fn compare(
     arguments: &Arguments,
     places: [&Path; 2],
-    a: &Recording,
-    b: &Recording,
+    a: &Session,
+    b: &Session,
 ) -> Result<()> {
     say_if_given_otherwise([a, b], "was changed in the program")?;
     let (of_a, of_b) = sketched(places, [a, b])?;
-    let sources = (source_map(a), source_map(b));
+    let sources = (a.source_map(), b.source_map());
     let names = (a.module().names(&sources.0), b.module().names(&sources.1));
     let same = same_names((a.program(), &names.0), (b.program(), &names.1));
     let (found, diverging, suspects, outputs) = follow(a, |run_a, _| {

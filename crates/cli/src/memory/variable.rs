@@ -2,10 +2,13 @@
 
 use std::path::Path as FilePath;
 
+use afterimage::Session;
+use afterimage::ended::at_end;
+use afterimage::steps::follow;
+use afterimage::wasm_local::wasm_local;
 use afterimage_ids::FuncId;
 use afterimage_present::{MemoryVariable, VariableCall, grouped, shell_word};
 use afterimage_program::{Function, Names};
-use afterimage_replay::Recording;
 use afterimage_replay::paths::{At as When, Window};
 use afterimage_replay::state::{
     Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape,
@@ -15,11 +18,8 @@ use afterimage_replay::steps::{At, LARGEST_RANGE, Range};
 use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, anyhow, bail};
 
-use crate::ended::at_end;
 use crate::lens;
 use crate::output::pasted;
-use crate::steps::follow;
-use crate::wasm_local::wasm_local;
 
 /// A variable that is in memory.
 pub(super) struct Found<'a> {
@@ -99,7 +99,7 @@ struct Seen {
 /// Finds a variable, or a part of it or of what it points to.
 pub(super) fn find<'a>(
     at_file: &FilePath,
-    traced: &'a Recording,
+    traced: &'a Session,
     names: &Names,
     expression: &str,
     (at, moment): (At, &str),
@@ -185,7 +185,7 @@ pub(super) fn find<'a>(
 /// A variable at a moment in the function that is executed then. If that is the beginning of a block, and the function has not made the variable's place by
 /// then, before the block's last operator.
 fn seen<'a>(
-    traced: &'a Recording,
+    traced: &'a Session,
     values: &RecordedValues<'a>,
     names: &Names,
     variables: &Variables<'a>,
@@ -271,7 +271,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
 
 /// A global variable, which is where it is at any moment.
 fn global<'a>(
-    traced: &Recording,
+    traced: &Session,
     names: &Names,
     variables: Variables<'a>,
     expression: &str,
@@ -338,7 +338,7 @@ const MOST_NAMED: usize = 8;
 
 /// The first functions that have a variable of this name.
 fn with_local(
-    traced: &Recording,
+    traced: &Session,
     names: &Names,
     variables: &Variables<'_>,
     name: &str,
@@ -405,7 +405,7 @@ fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
 }
 
 /// From when to when the call lasts that executes a block.
-fn call(traced: &Recording, time: u64) -> Result<Window> {
+fn call(traced: &Session, time: u64) -> Result<Window> {
     let mut cursor = traced.path()?.cursor();
     cursor.seek(time)?;
     let stack = cursor.stack()?;

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use afterimage::Session;
+use afterimage::places::times;
 use afterimage_analyses::simulate::StoredSimulation;
 use afterimage_ids::OpId;
 use afterimage_present::{
@@ -9,22 +11,19 @@ use afterimage_present::{
 };
 use afterimage_profile::Resolver;
 use afterimage_profile::location::{Occurrence, Place, Resolved};
-use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use anyhow::{Result, bail};
 
 use super::{Arguments, Format};
-use crate::lens::source_map;
 use crate::output::write;
-use crate::places::times;
 
 /// Lines of text, if nothing else is asked for.
 const LINES: u64 = 100;
 
 /// What is at a place, if its history can be asked for like this.
-pub(super) fn asked(arguments: &Arguments, traced: &Recording, place: &str) -> Result<Resolved> {
+pub(super) fn asked(arguments: &Arguments, traced: &Session, place: &str) -> Result<Resolved> {
     let loaded = traced.module();
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
     let resolved = resolver.location(place)?;
@@ -45,12 +44,12 @@ pub(super) fn asked(arguments: &Arguments, traced: &Recording, place: &str) -> R
 /// Writes the histories of what is at a place, simulation by simulation.
 pub(super) fn answer(
     arguments: &Arguments,
-    traced: &Recording,
+    traced: &Session,
     stored: &[StoredSimulation],
     (place, resolved): (&str, &Resolved),
 ) -> Result<()> {
     let loaded = traced.module();
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let scene = StepScene {

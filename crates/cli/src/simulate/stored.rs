@@ -2,25 +2,24 @@
 
 use std::path::Path;
 
+use afterimage::Session;
 use afterimage::append_to;
+use afterimage::steps::follow;
 use afterimage_analyses::simulate::{
     DamagedSimulation, SimulationWriter, Spec, StoredSimulation, StoredSimulations, simulate,
     stored_simulation, stored_simulations,
 };
 use afterimage_present::grouped;
-use afterimage_replay::Recording;
 use afterimage_trace::TraceFile;
 use anyhow::{Context, Error, Result, anyhow};
 
 use crate::input;
 use crate::output::{pasted, say};
-use crate::progress::Terminal;
-use crate::steps::follow;
 
 /// The simulations that are asked for, or if none are, all that the recording has; and what is to be said of one of these that is damaged. `again` does them anew, without reading them.
 pub(super) fn stored(
     at: &Path,
-    traced: &Recording,
+    traced: &Session,
     specs: &[Spec],
     again: bool,
 ) -> Result<(Vec<StoredSimulation>, Option<Error>)> {
@@ -64,7 +63,7 @@ pub(super) fn stored(
 /// Some simulations, done if they are not there, or `again`.
 fn asked(
     at: &Path,
-    traced: &Recording,
+    traced: &Session,
     specs: &[Spec],
     again: bool,
 ) -> Result<Vec<StoredSimulation>> {
@@ -91,9 +90,9 @@ fn asked(
 }
 
 /// Simulates, and adds what comes of it. Not, if another process added something meanwhile, which may be that.
-fn add(at: &Path, traced: &Recording, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
+fn add(at: &Path, traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     let lost = "histories cannot be added to the recording (--no-save simulates without)";
-    let Some(out) = append_to(at, seen, lost, &Terminal)? else {
+    let Some(out) = append_to(at, seen, lost, traced.monitor())? else {
         return Ok(false);
     };
     let mut writer = SimulationWriter::new(&out, specs)?;

@@ -1,18 +1,18 @@
 //! The loads and branches that missed most, and who is behind them.
 
+use afterimage::Session;
 use afterimage_analyses::simulate::producers;
 use afterimage_analyses::simulate::{MissesBy, MissesPlace, SiteKind, StoredSimulation, miss_rows};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{
     MissReport, SiteHistory, StepScene, WorstSite, shell_name, worst_json, worst_text,
 };
-use afterimage_replay::Recording;
 use afterimage_replay::steps::Operators;
 use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, bail};
 
 use super::{Arguments, Format};
-use crate::lens::{self, source_map};
+use crate::lens::{self};
 use crate::output::{say, write};
 
 /// Sites, if nothing else is asked for.
@@ -23,14 +23,14 @@ const SAMPLE: u64 = 16;
 /// Writes the sites that missed most, simulation by simulation.
 pub(super) fn answer(
     arguments: &Arguments,
-    traced: &Recording,
+    traced: &Session,
     stored: &[StoredSimulation],
 ) -> Result<()> {
     if matches!(arguments.format, Format::Csv) {
         bail!("the worst are written as text or JSON; --by instruction has all as CSV");
     }
     let loaded = traced.module();
-    let source = source_map(traced);
+    let source = traced.source_map();
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let scene = StepScene {
@@ -84,7 +84,7 @@ pub(super) fn answer(
 /// The worst sites of a simulation.
 fn worst<'a>(
     arguments: &Arguments,
-    traced: &'a Recording,
+    traced: &'a Session,
     stored: &'a StoredSimulation,
     values: Option<&RecordedValues<'a>>,
     operators: &Operators<'_>,

@@ -2,16 +2,15 @@
 
 use std::path::Path;
 
+use afterimage::Session;
 use afterimage::append_to;
 use afterimage_analyses::slices::{Question, SavedSlice, save, saved_slices};
 use afterimage_present::{grouped, shell_word};
-use afterimage_replay::Recording;
 use afterimage_replay::paths::RecordedPath;
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::input;
 use crate::output::{pasted, say};
-use crate::progress::Terminal;
 
 /// What tells the path of a run: saved questions speak of its nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
@@ -19,7 +18,7 @@ pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
 }
 
 /// The slice that answers a question already.
-pub(super) fn known(traced: &Recording, question: &Question) -> Result<Option<SavedSlice>> {
+pub(super) fn known(traced: &Session, question: &Question) -> Result<Option<SavedSlice>> {
     let all = saved_slices(traced.file(), traced.program())?;
     let path = identity(traced.path()?);
     let answers = |saved: &SavedSlice| saved.question == *question && saved.path == path;
@@ -27,7 +26,7 @@ pub(super) fn known(traced: &Recording, question: &Question) -> Result<Option<Sa
 }
 
 /// The slice of a name.
-pub(super) fn named(traced: &Recording, name: &str) -> Result<SavedSlice> {
+pub(super) fn named(traced: &Session, name: &str) -> Result<SavedSlice> {
     let mut all = saved_slices(traced.file(), traced.program())?;
     match all.remove(name) {
         Some(saved) => saved.with_context(|| format!("the slice {name:?}")),
@@ -42,7 +41,7 @@ pub(super) fn named(traced: &Recording, name: &str) -> Result<SavedSlice> {
 }
 
 /// Refuses a name that is another slice's.
-pub(super) fn free(traced: &Recording, name: &str, question: &Question) -> Result<()> {
+pub(super) fn free(traced: &Session, name: &str, question: &Question) -> Result<()> {
     let all = saved_slices(traced.file(), traced.program())?;
     match all.get(name) {
         Some(Ok(saved))
@@ -62,7 +61,7 @@ fn is_taken(name: &str, saved: &SavedSlice) -> Error {
 }
 
 /// Keeps a slice under a name.
-pub(super) fn keep(at: &Path, traced: &Recording, name: &str, saved: &SavedSlice) -> Result<()> {
+pub(super) fn keep(at: &Path, traced: &Session, name: &str, saved: &SavedSlice) -> Result<()> {
     loop {
         let file = input::recording(at)?;
         let all = saved_slices(&file, traced.program())?;
@@ -79,7 +78,7 @@ pub(super) fn keep(at: &Path, traced: &Recording, name: &str, saved: &SavedSlice
             at,
             &file,
             "the slice cannot be kept in the recording",
-            &Terminal,
+            traced.monitor(),
         )? {
             save(&out, name, saved)?;
             out.commit()?;

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use afterimage::Session;
+use afterimage::ended::{self, is_over, stood};
+use afterimage::places::{self, Chosen, chosen, statements};
+use afterimage::steps::follow;
+use afterimage::wasm_local::wasm_local;
 use afterimage_analyses::slices::{Criterion, Operator, Reach, Want, criteria};
 use afterimage_analyses::why::Walk;
 use afterimage_ids::OrigOffset;
 use afterimage_present::{grouped, value_text};
 use afterimage_profile::location::{Occurrence, split_occurrence};
 use afterimage_program::{Names, SourceMap};
-use afterimage_replay::Recording;
 use afterimage_replay::paths::{At, PathFileError};
 use afterimage_replay::state::{
     Activation, Bodies, Path, PathError, Piece, Place, Variables, Written,
@@ -18,11 +22,7 @@ use afterimage_replay::values::{Execution, RecordedValues, Types};
 use afterimage_trace::Ending;
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::ended::{self, is_over, stood};
 use crate::output::{harmless, pasted, say};
-use crate::places::{self, Chosen, chosen, statements};
-use crate::steps::follow;
-use crate::wasm_local::wasm_local;
 
 /// What of a place is asked about.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub(super) struct Asked {
 
 impl Asked {
     pub fn read<'a>(
-        traced: &'a Recording,
+        traced: &'a Session,
         values: &RecordedValues<'a>,
         (names, source): (&'a Names, &'a SourceMap<'a>),
         at: &str,
@@ -72,7 +72,7 @@ impl Asked {
 }
 
 fn of_statements<'a>(
-    traced: &'a Recording,
+    traced: &'a Session,
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
@@ -162,7 +162,7 @@ fn of_statements<'a>(
 
 /// Those of some executions whose statements take an operand, and which operands the others take.
 fn taking<'f, 'a>(
-    traced: &'a Recording,
+    traced: &'a Session,
     values: &RecordedValues<'a>,
     chosen: Vec<Chosen<'f>>,
     operand: &str,
@@ -185,7 +185,7 @@ fn taking<'f, 'a>(
 
 /// What killed the program. With `thin`, what it took is asked about on its own: of a load or a store that trapped, it was where it was to be.
 pub(super) fn of_trap<'a>(
-    traced: &'a Recording,
+    traced: &'a Session,
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     thin: bool,
@@ -254,7 +254,7 @@ pub(super) fn of_trap<'a>(
 
 /// The moment before a place is executed.
 fn moment<'a>(
-    traced: &'a Recording,
+    traced: &'a Session,
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
@@ -273,7 +273,7 @@ fn moment<'a>(
 }
 
 fn of_bytes<'a>(
-    traced: &'a Recording,
+    traced: &'a Session,
     values: &RecordedValues<'a>,
     scene: (&'a Names, &'a SourceMap<'a>),
     at: &str,
@@ -313,7 +313,7 @@ fn of_bytes<'a>(
 }
 
 fn of_variable<'a>(
-    traced: &'a Recording,
+    traced: &'a Session,
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,

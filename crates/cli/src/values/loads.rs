@@ -1,24 +1,24 @@
 //! What all loads of a program read.
 
+use afterimage::Session;
+use afterimage::steps::follow;
 use afterimage_present::{
     PresentError, StepScene, load_values_json, load_values_text, loaded_binary, loaded_json,
     loaded_text,
 };
 use afterimage_program::{Names, SourceMap};
-use afterimage_replay::Recording;
 use afterimage_replay::steps::{LoadedStretches, Operators, load_values};
 use anyhow::Result;
 
 use super::{Arguments, Format};
 use crate::output::write;
-use crate::steps::follow;
 
 /// Lines that text has on standard output if nothing else is asked for.
 const LINES: u64 = 100;
 
 pub(super) fn answer(
     arguments: &Arguments,
-    traced: &Recording,
+    traced: &Session,
     names: &Names,
     source: &SourceMap<'_>,
 ) -> Result<()> {

@@ -4,12 +4,15 @@ mod summary;
 
 use std::io::Write;
 
+use afterimage::Session;
+use afterimage::places::{Site, executions, times};
+use afterimage::steps::follow;
+use afterimage::wasm_local::{WasmLocal, wasm_local};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::{WrittenSince, grouped, type_text, value_text, written_text};
 use afterimage_profile::Resolver;
 use afterimage_profile::location::{Form, Place, form, split_occurrence};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_replay::Recording;
 use afterimage_replay::state::{
     Bodies, Evaluated, Number, Occasion, Occasions, Path, PathError, Variables, Watch, WatchError,
     Worth, follow_to,
@@ -21,9 +24,6 @@ use serde_json::{Value, json};
 use super::{Arguments, Format, range, rank, wanted};
 use crate::lens;
 use crate::output::{harmless, write};
-use crate::places::{Site, executions, times};
-use crate::steps::follow;
-use crate::wasm_local::{WasmLocal, wasm_local};
 
 /// What is asked about.
 struct Asked<'a> {
@@ -61,7 +61,7 @@ struct Report<'a> {
 
 pub(super) fn answer<'a>(
     arguments: &Arguments,
-    traced: &'a Recording,
+    traced: &'a Session,
     names: &'a Names,
     source: &'a SourceMap<'a>,
     name: &str,
@@ -168,7 +168,7 @@ pub(super) fn answer<'a>(
 /// What has a value at each moment.
 enum Subject<'s, 'a> {
     /// An expression of the source.
-    Variable(&'s Recording, Watch<'s, 'a>),
+    Variable(&'s Session, Watch<'s, 'a>),
     /// A local of WebAssembly.
     Local(WasmLocal<'s, 'a>),
 }
@@ -270,7 +270,7 @@ const MOST_NAMED: usize = 16;
 
 /// Refuses a variable that no function of the place knows: it has no value anywhere.
 fn known(
-    traced: &Recording,
+    traced: &Session,
     variables: &Variables<'_>,
     path: &Path,
     names: &Names,
@@ -339,7 +339,7 @@ fn known(
 
 /// All times at which the run was at a place, and what that is called.
 fn occasions<'v, 's: 'v>(
-    traced: &'s Recording,
+    traced: &'s Session,
     values: &RecordedValues<'v>,
     names: &'s Names,
     source: &'s SourceMap<'s>,

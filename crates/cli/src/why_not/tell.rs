@@ -1,5 +1,8 @@
 //! What kept a place from being executed, in words.
 
+use afterimage::explain::Scene;
+use afterimage::places::times;
+use afterimage::why::{Held, Start};
 use afterimage_analyses::why::{Absent, At, Cause, Hop, Place, Turned};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyPlace, grouped, value_text};
@@ -9,10 +12,7 @@ use afterimage_replay::values::ValuesError;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::explain::Scene;
 use crate::output::harmless;
-use crate::places::times;
-use crate::why::{Held, Start};
 
 /// A cause, told.
 pub(super) struct Told {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use afterimage::places::times;
 use afterimage_present::grouped;
 use afterimage_replay::state::{Number, Occasion, Occasions, PathError};
 use afterimage_replay::values::RecordedValues;
@@ -12,7 +13,6 @@ use serde_json::{Value, json};
 use super::super::most_often;
 use super::{Arguments, Asked, Subject, never};
 use crate::output::harmless;
-use crate::places::times;
 use crate::progress::Bar;
 
 /// The moments of which the values are summed up.

@@ -6,7 +6,7 @@ use afterimage_replay::state::Call;
 use anyhow::{Context, Result};
 
 use crate::explain::Scene;
-use crate::output::harmless;
+use crate::text::harmless;
 use crate::why::led::last_of;
 
 /// Of the innermost activations, so many at most are not yet of the calls that repeat: what these called last.
@@ -15,7 +15,7 @@ const BESIDE: usize = 8;
 const NAMED: usize = 4;
 
 /// Calls that repeat on a stack.
-pub(super) struct Repeated {
+pub struct Repeated {
     /// Which activation, from the innermost, is the first of them.
     from: usize,
     /// After so many they are the same again.
@@ -26,7 +26,7 @@ pub(super) struct Repeated {
 
 impl Repeated {
     /// So many innermost activations have all of them.
-    pub(super) fn end(&self) -> usize {
+    pub fn end(&self) -> usize {
         self.from + self.period
     }
 }
@@ -35,11 +35,7 @@ impl Repeated {
 ///
 /// # Errors
 /// If the recording is damaged.
-pub(super) fn sites(
-    scene: &Scene<'_, '_>,
-    stack: &[Call],
-    ended: OpId,
-) -> Result<Vec<(FuncId, OpId)>> {
+pub fn sites(scene: &Scene<'_, '_>, stack: &[Call], ended: OpId) -> Result<Vec<(FuncId, OpId)>> {
     let site = |(depth, call): (usize, &Call)| {
         if depth == 0 {
             return Ok((call.function, ended));
@@ -52,7 +48,7 @@ pub(super) fn sites(
 }
 
 /// The calls that repeat on most of the stack, if there are such. Linear.
-pub(super) fn repeated<T: PartialEq>(sites: &[T]) -> Option<Repeated> {
+pub fn repeated<T: PartialEq>(sites: &[T]) -> Option<Repeated> {
     (0..sites.len().min(BESIDE)).find_map(|from| {
         let (length, period) = periodic(&sites[from..]);
         let is_most = length * 2 > sites.len();
@@ -84,12 +80,7 @@ fn periodic<T: PartialEq>(all: &[T]) -> (usize, usize) {
 }
 
 /// What is on the stack, in words, to be put behind where the run ended; `it` is what the stack is called there.
-pub(super) fn told(
-    open: usize,
-    it: &str,
-    frames: &[WhyFrame],
-    repeated: Option<&Repeated>,
-) -> String {
+pub fn told(open: usize, it: &str, frames: &[WhyFrame], repeated: Option<&Repeated>) -> String {
     let open = match open {
         1 => "1 activation".to_owned(),
         open => format!("{} activations", grouped(open as u64)),

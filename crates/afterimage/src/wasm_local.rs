@@ -10,12 +10,7 @@ use afterimage_replay::values::{Bits, RecordedValues, ValuesError};
 use anyhow::Result;
 
 /// The local of a function that a text names, `n` or `$n`, if the debug information does not describe the function.
-pub(crate) fn wasm_local(
-    module: &Module,
-    names: &Names,
-    function: FuncId,
-    text: &str,
-) -> Option<u32> {
+pub fn wasm_local(module: &Module, names: &Names, function: FuncId, text: &str) -> Option<u32> {
     let text = text.trim();
     let local = names.find_local(function, text.strip_prefix('$').unwrap_or(text))?;
     let described = Variables::open(&module.bytes).and_then(|known| known.function(function));
@@ -23,7 +18,7 @@ pub(crate) fn wasm_local(
 }
 
 /// What a local holds at moments.
-pub(crate) struct WasmLocal<'w, 'a> {
+pub struct WasmLocal<'w, 'a> {
     pub values: &'w RecordedValues<'a>,
     pub bodies: &'w Bodies<'a>,
     pub local: u32,
@@ -34,7 +29,7 @@ impl WasmLocal<'_, '_> {
     ///
     /// # Errors
     /// If the trace is damaged.
-    pub(crate) fn at<T>(
+    pub fn at<T>(
         &self,
         occasions: &[Occasion],
         wanted: impl Fn(ValType, Bits) -> T,

@@ -12,11 +12,11 @@ use afterimage_trace::Ending;
 use anyhow::{Result, anyhow, bail};
 
 use crate::explain::Scene;
-use crate::output::pasted;
 use crate::places::{self, Site, chosen, executions, nameless_statements, why_not};
+use crate::text::pasted;
 
 /// A value that is explained.
-pub(crate) struct Start {
+pub struct Start {
     /// Where it is; `None` if there is no value to go back from.
     pub from: Option<Held>,
     /// Its type.
@@ -36,23 +36,31 @@ pub(crate) struct Start {
 }
 
 /// Where a value is.
-pub(crate) enum Held {
+pub enum Held {
+    /// All of it.
     At(At),
     /// Some bits of it, as of a bit-field.
     Bits(At, u64),
     /// In memory, when a call put it out. Who made that, and who wrote it, takes longer to find than what it is.
     Put {
+        /// The call.
         put: PutBytes,
+        /// The bytes.
         range: Range,
     },
 }
 
 impl Start {
+    /// What is asked about, in words, by itself.
+    pub fn about(&self) -> &str {
+        self.what.trim_end_matches(", which").trim_end_matches(',')
+    }
+
     /// Where to go back from, and from which bits if not from all.
     ///
     /// # Errors
     /// If the recording is damaged.
-    pub(super) fn held(&self, scene: &Scene<'_, '_>) -> Result<Option<(At, Option<u64>)>> {
+    pub fn held(&self, scene: &Scene<'_, '_>) -> Result<Option<(At, Option<u64>)>> {
         Ok(match &self.from {
             None => None,
             Some(Held::At(at)) => Some((*at, None)),
@@ -69,7 +77,7 @@ impl Start {
     ///
     /// # Errors
     /// If the recording is damaged.
-    pub(super) fn place(&self, scene: &Scene<'_, '_>) -> Result<Option<Spot>> {
+    pub fn place(&self, scene: &Scene<'_, '_>) -> Result<Option<Spot>> {
         let Some(Held::Put { put, .. }) = &self.from else {
             return Ok(self.place);
         };
@@ -103,12 +111,7 @@ fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
 }
 
 /// The value of a statement that a user names, or an operand of it.
-pub(super) fn find(
-    scene: &Scene<'_, '_>,
-    file: &Path,
-    at: &str,
-    operand: Option<&str>,
-) -> Result<Start> {
+pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>) -> Result<Start> {
     let found = nameless_statements(scene.traced, scene.names, scene.source(), &scene.types, at)?;
     let mut valueless = None;
     let mut lacking = Vec::new();

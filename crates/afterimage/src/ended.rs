@@ -4,7 +4,6 @@ use std::cell::RefCell;
 
 use afterimage_present::{ResultValue, bits_text, type_text, value_text, written_text};
 use afterimage_program::Names;
-use afterimage_replay::Recording;
 use afterimage_replay::paths::At;
 use afterimage_replay::state::{
     BitField, Bodies, Ended, Limits, Machine, Object, Occasion, Path, PathError, Piece, Place,
@@ -16,6 +15,7 @@ use afterimage_trace::{Ending, Event, RawValue, TraceFile};
 use anyhow::{Result, anyhow, bail};
 use wasmparser::ValType;
 
+use crate::Session;
 use crate::steps::follow;
 
 /// A result of an invoked function.
@@ -46,7 +46,7 @@ fn result(value: RawValue) -> ResultValue {
 }
 
 /// What the function returned that was invoked instead of `_start`; `None` if there was none, or it did not return. Reads the whole log.
-pub(crate) fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
+pub fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
     let ending = file.end()?.map(|end| end.ending);
     if file.meta()?.invoke.is_none() || ending != Some(Ending::Returned) {
         return Ok(None);
@@ -62,7 +62,7 @@ pub(crate) fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
 }
 
 /// How a run ended, for the end of "the run …": with what an invoked function returned.
-pub(crate) fn ending(ending: &Ending, results: Option<&[ResultValue]>) -> String {
+pub fn ending(ending: &Ending, results: Option<&[ResultValue]>) -> String {
     match results {
         None | Some([]) => ending.to_string(),
         Some(results) => {
@@ -73,7 +73,7 @@ pub(crate) fn ending(ending: &Ending, results: Option<&[ResultValue]>) -> String
 }
 
 /// Where the run stood when it ended, if that is what a text asks for and it stood anywhere: it trapped, was stopped, or the host did not return.
-pub(crate) fn stood(traced: &Recording, at: &str) -> Result<Option<At>> {
+pub fn stood(traced: &Session, at: &str) -> Result<Option<At>> {
     if at.trim() != "end" {
         return Ok(None);
     }
@@ -83,12 +83,12 @@ pub(crate) fn stood(traced: &Recording, at: &str) -> Result<Option<At>> {
 }
 
 /// Whether a text asks for the end of a run that came to its end: then functions, and what was theirs, are gone.
-pub(crate) fn is_over(traced: &Recording, at: &str) -> Result<bool> {
+pub fn is_over(traced: &Session, at: &str) -> Result<bool> {
     Ok(at.trim() == "end" && traced.final_operator()?.is_none())
 }
 
 /// What is shown of an object.
-pub(crate) struct Shown {
+pub struct Shown {
     /// Where it is: of vectors and strings of Rust, their elements are before themselves.
     pub pieces: Vec<Piece>,
     /// What it holds.
@@ -105,7 +105,7 @@ pub(crate) struct Shown {
 const HELD: u64 = 16;
 
 /// What the first piece of an object holds, if that is a few bytes in memory.
-pub(crate) fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
+pub fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
     let Some(piece) = pieces.first().filter(|piece| piece.bytes <= HELD) else {
         return Vec::new();
     };
@@ -120,7 +120,7 @@ pub(crate) fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
 }
 
 /// Where an object is whose content is known.
-pub(crate) fn shown(
+pub fn shown(
     variables: &Variables<'_>,
     object: &Object,
     machine: &dyn Machine,
@@ -138,8 +138,8 @@ pub(crate) fn shown(
 }
 
 /// Where a variable, or an expression, is right before a moment, and what it holds. `None` if the run ended before.
-pub(crate) fn before<'a>(
-    traced: &'a Recording,
+pub fn before<'a>(
+    traced: &'a Session,
     values: &RecordedValues<'a>,
     names: &Names,
     (variables, bodies): (&Variables<'a>, &Bodies<'a>),
@@ -180,12 +180,12 @@ pub(crate) fn before<'a>(
 }
 
 /// The mark of a value that may be something else, as part of a sentence.
-pub(crate) fn marked(written: Option<Written>) -> String {
+pub fn marked(written: Option<Written>) -> String {
     written_text(written).replacen("  ", " ", 1)
 }
 
 /// Looks at what there is when the run has ended.
-pub(crate) fn at_end<T>(traced: &Recording, look: impl FnOnce(&Ended<'_>) -> T) -> Result<T> {
+pub fn at_end<T>(traced: &Session, look: impl FnOnce(&Ended<'_>) -> T) -> Result<T> {
     let failed = RefCell::default();
     let program = traced.program();
     let found = follow(traced, |run, log| {
@@ -204,8 +204,8 @@ pub(crate) fn at_end<T>(traced: &Recording, look: impl FnOnce(&Ended<'_>) -> T) 
 }
 
 /// Where a variable is when the run has come to its end, and what it holds.
-pub(crate) fn variable(
-    traced: &Recording,
+pub fn variable(
+    traced: &Session,
     variables: &Variables<'_>,
     path: &Path,
     name: &str,

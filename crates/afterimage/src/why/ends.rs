@@ -9,10 +9,10 @@ use anyhow::Result;
 
 use super::led::{Value, led_by};
 use super::tell::{Teller, memory};
-use crate::output::harmless;
+use crate::text::harmless;
 
 /// An end of which nothing is known but this.
-pub(super) fn none(kind: &'static str, what: String) -> WhyEnd {
+pub fn none(kind: &'static str, what: String) -> WhyEnd {
     WhyEnd {
         kind,
         what,
@@ -27,12 +27,12 @@ pub(super) fn none(kind: &'static str, what: String) -> WhyEnd {
 }
 
 /// The way leads out of the part of the run of which values are kept.
-pub(super) fn outside(why: &str) -> WhyEnd {
+pub fn outside(why: &str) -> WhyEnd {
     none("unknown", format!("what is not known: {why}"))
 }
 
 /// Tells an end.
-pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
+pub fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
     let scene = teller.scene;
     let loaded = scene.traced.module();
     let value = &teller.value;
@@ -302,7 +302,7 @@ fn given_end(given: &Given) -> WhyEnd {
 }
 
 /// A file's name, as it is.
-pub(super) fn stream(file: &Stream) -> String {
+pub fn stream(file: &Stream) -> String {
     match file {
         Stream::Input => "standard input".to_owned(),
         Stream::Output => "standard output".to_owned(),

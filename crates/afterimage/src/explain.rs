@@ -3,27 +3,21 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::path::Path;
-use std::sync::OnceLock;
-use std::thread;
 
 use afterimage_analyses::why::{Spot, Walk};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::WhyPlace;
 use afterimage_program::{Location, Names, SourceMap};
-use afterimage_replay::Recording;
-use afterimage_replay::paths::recorded_directory;
 use afterimage_replay::steps::Operators;
 use afterimage_replay::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use anyhow::{Context, Result};
 
-use crate::input;
-use crate::lens::{self, source_map, traced_in};
+use crate::Session;
 use crate::source_lines::SourceLines;
 
 /// A recording that is asked about.
-pub(crate) struct Scene<'s, 'a> {
-    pub traced: &'a Recording,
+pub struct Scene<'s, 'a> {
+    pub traced: &'a Session,
     pub names: &'a Names,
     source: &'s dyn Fn() -> &'a SourceMap<'a>,
     pub types: Types<'a>,
@@ -37,53 +31,23 @@ pub(crate) struct Scene<'s, 'a> {
     files: RefCell<HashMap<String, Option<SourceLines>>>,
 }
 
-/// Opens a recording and what a question needs, building it if it is not there yet, and asks. What does not depend on each other is read at the same time;
-/// line tables are still read when the question is asked: who needs them waits for them.
-pub(crate) fn opened<R>(file: &Path, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>) -> Result<R> {
-    let recording = input::recording(file)?;
-    let (loaded, directory) = thread::scope(|scope| {
-        let read = || recorded_directory(&recording);
-        let other = thread::Builder::new().spawn_scoped(scope, read);
-        let loaded = input::recorded_program(file, &recording);
-        // Where no thread can be had, this one does it.
-        let directory = match other.map(thread::ScopedJoinHandle::join) {
-            Ok(Ok(directory)) => directory,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(_) => read(),
-        };
-        (loaded, directory)
-    });
-    let loaded = loaded?;
-    // What the source map lives with must be there until it is gone.
-    let (with, known) = (OnceCell::new(), OnceLock::new());
-    let source = || known.get_or_init(|| loaded.source_map());
-    thread::scope(|scope| {
-        // Where no thread can be had, who asks first reads them.
-        let _ = thread::Builder::new().spawn_scoped(scope, source);
-        let traced = traced_in(file, recording, &loaded, directory)?;
-        let names = traced.module().names_with(&source);
-        let (traced, names) = with.get_or_init(|| (traced, names));
-        let values = lens::values(traced)?;
-        ask(&Scene::new((traced, names, &source), &values)?)
-    })
-}
-
-/// Opens what a question about an opened recording needs, building it if it is not there yet, and asks.
-pub(crate) fn explain<R>(
-    traced: &Recording,
-    ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
-) -> Result<R> {
-    let names;
-    let source = source_map(traced);
-    names = traced.module().names(&source);
-    let values = lens::values(traced)?;
+/// Opens what a question about a recording needs, whose values must be there, and asks.
+///
+/// # Errors
+/// If the recording is damaged, or `ask` fails.
+pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>) -> Result<R> {
+    let source = traced.source_map();
+    let names = traced.module().names(&source);
+    let values = traced.values()?;
     let source = || &source;
     ask(&Scene::new((traced, &names, &source), &values)?)
 }
 
 impl<'s, 'a> Scene<'s, 'a> {
-    fn new(
-        (traced, names, source): (&'a Recording, &'a Names, &'a dyn Fn() -> &'a SourceMap<'a>),
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn new(
+        (traced, names, source): (&'a Session, &'a Names, &'a dyn Fn() -> &'a SourceMap<'a>),
         values: &'s RecordedValues<'a>,
     ) -> Result<Self> {
         let loaded = traced.module();
@@ -104,7 +68,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     /// Where operators come from. Who asks first waits until the line tables are read.
-    pub(crate) fn source(&self) -> &'a SourceMap<'a> {
+    pub fn source(&self) -> &'a SourceMap<'a> {
         (self.source)()
     }
 
@@ -116,7 +80,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     /// Goes back through the run.
-    pub(crate) fn walk(&self) -> Walk<'s, 'a> {
+    pub fn walk(&self) -> Walk<'s, 'a> {
         Walk {
             values: self.values,
             program: self.traced.program(),
@@ -124,7 +88,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     /// The number of the execution of an operator at block T, from 1.
-    pub(crate) fn number(&self, function: FuncId, op: OpId, time: u64) -> Result<u64> {
+    pub fn number(&self, function: FuncId, op: OpId, time: u64) -> Result<u64> {
         if let Some(&known) = self.numbers.borrow().get(&(function, op, time)) {
             return Ok(known);
         }
@@ -140,13 +104,13 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     /// The number of an execution that was found by it.
-    pub(crate) fn numbered(&self, spot: Spot, number: u64) {
+    pub fn numbered(&self, spot: Spot, number: u64) {
         let mut numbers = self.numbers.borrow_mut();
         numbers.insert((spot.function, spot.op, spot.time), number);
     }
 
     /// An operator of an execution.
-    pub(crate) fn place(&self, spot: Spot) -> Result<WhyPlace> {
+    pub fn place(&self, spot: Spot) -> Result<WhyPlace> {
         let number = self.number(spot.function, spot.op, spot.time)?;
         let mut place = self.operator(spot.function, spot.op)?;
         place.at = format!("{}#{number}", place.at);
@@ -155,7 +119,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     /// An operator, of no execution.
-    pub(crate) fn operator(&self, function: FuncId, op: OpId) -> Result<WhyPlace> {
+    pub fn operator(&self, function: FuncId, op: OpId) -> Result<WhyPlace> {
         let found = self.operators().get(function, op)?;
         let found = found.context("an operator that the program does not have")?;
         let (mut line, mut around, mut text) = (String::new(), None, None);
@@ -180,13 +144,13 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     /// Where an operator comes from.
-    pub(crate) fn position(&self, function: FuncId, op: OpId) -> Result<Option<Location>> {
+    pub fn position(&self, function: FuncId, op: OpId) -> Result<Option<Location>> {
         let found = self.operators().get(function, op)?;
         Ok(found.and_then(|found| found.position))
     }
 
     /// The function of the source that an operator belongs to, the innermost inlined one, as it is written there.
-    pub(crate) fn written_in(&self, function: FuncId, op: OpId) -> Result<Option<String>> {
+    pub fn written_in(&self, function: FuncId, op: OpId) -> Result<Option<String>> {
         let Some(found) = self.operators().get(function, op)? else {
             return Ok(None);
         };
@@ -195,7 +159,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     /// The source file that a function is from.
-    pub(crate) fn path(&self, function: FuncId) -> Result<Option<&str>> {
+    pub fn path(&self, function: FuncId) -> Result<Option<&str>> {
         let Some(known) = self.traced.program().function(function) else {
             return Ok(None);
         };

@@ -7,16 +7,17 @@ use afterimage_present::{grouped, shell_word};
 use afterimage_profile::location::{Form, Occurrence, Place, form, split_occurrence};
 use afterimage_profile::{Resolver, Source, operator_texts, readable};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_replay::Recording;
 use afterimage_replay::paths::{PathFileError, PositionError};
 use afterimage_replay::values::{Execution, Executions, Operand, RecordedValues, Types};
 use anyhow::{Context, Error, Result, anyhow, bail};
 
-use crate::output::{pasted, say};
+use crate::Session;
+use crate::monitor::Note;
+use crate::text::pasted;
 
 /// A statement of the program.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub struct Site {
     pub function: FuncId,
     pub op: OpId,
     pub offset: OrigOffset,
@@ -26,7 +27,7 @@ pub(crate) struct Site {
 
 /// What a user named: statements, and which execution.
 #[derive(Debug)]
-pub(crate) struct Sites {
+pub struct Sites {
     pub sites: Vec<Site>,
     pub occurrence: Option<Occurrence>,
     counts: Counts,
@@ -43,7 +44,7 @@ enum Counts {
 
 /// An execution of one of the statements that a user named.
 #[derive(Clone, Copy)]
-pub(crate) struct Chosen<'f> {
+pub struct Chosen<'f> {
     pub site: &'f Site,
     which: Which,
 }
@@ -61,7 +62,7 @@ impl Chosen<'_> {
     /// The number of the execution, and the execution itself. Nothing, if the run ended before it.
     pub fn get<'a>(
         &self,
-        traced: &'a Recording,
+        traced: &'a Session,
         values: &RecordedValues<'a>,
     ) -> Result<Option<Execution>> {
         let (all, count) = executions(traced, values, self.site)?;
@@ -77,8 +78,8 @@ impl Chosen<'_> {
 }
 
 /// The statements at a place: those of a source line, one operator, or the first of a function.
-pub(crate) fn statements<'a>(
-    traced: &'a Recording,
+pub fn statements<'a>(
+    traced: &'a Session,
     names: &'a Names,
     source: &'a SourceMap<'a>,
     types: &Types<'_>,
@@ -94,7 +95,7 @@ pub(crate) fn statements<'a>(
 }
 
 /// Whether a text names a moment, if it is not the name of a function.
-pub(crate) fn is_moment(text: &str) -> bool {
+pub fn is_moment(text: &str) -> bool {
     let time = text.strip_prefix("t=").unwrap_or(text);
     let share = text.strip_suffix('%');
     let is_number = |text: &str| {
@@ -106,8 +107,8 @@ pub(crate) fn is_moment(text: &str) -> bool {
 }
 
 /// The same without their texts, for which the module has to be gone through.
-pub(crate) fn nameless_statements<'a>(
-    traced: &'a Recording,
+pub fn nameless_statements<'a>(
+    traced: &'a Session,
     names: &'a Names,
     source: &'a SourceMap<'a>,
     types: &Types<'_>,
@@ -197,7 +198,7 @@ pub(crate) fn nameless_statements<'a>(
 }
 
 /// Whether a number behind a place counts arrivals at it, or calls, and not the executions of a statement.
-pub(crate) fn counts_whole(place: &Place, text: &str) -> bool {
+pub fn counts_whole(place: &Place, text: &str) -> bool {
     match place {
         Place::Operator(..) => false,
         Place::Line(..) => !has_column(text),
@@ -206,7 +207,7 @@ pub(crate) fn counts_whole(place: &Place, text: &str) -> bool {
 }
 
 /// Whether a place is a column of a line.
-pub(crate) fn has_column(text: &str) -> bool {
+pub fn has_column(text: &str) -> bool {
     let place = split_occurrence(text).map_or(text, |split| split.0);
     matches!(
         form(place),
@@ -218,7 +219,7 @@ pub(crate) fn has_column(text: &str) -> bool {
 }
 
 /// `file.c:42` of an operator, or nothing if it is not known.
-pub(crate) fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
+pub fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
     source.locate(offset).map_or_else(String::new, |location| {
         format!("{}:{}", source.short_path(location.file), location.line)
     })
@@ -226,8 +227,8 @@ pub(crate) fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
 
 /// Which executions a user named, in the order of time: of a line those of the k-th arrival, of a function the first of each
 /// statement in the k-th call, of an operator or a column the k-th of each statement. At least one.
-pub(crate) fn chosen<'f, 'a>(
-    traced: &'a Recording,
+pub fn chosen<'f, 'a>(
+    traced: &'a Session,
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     found: &'f Sites,
@@ -278,10 +279,11 @@ pub(crate) fn chosen<'f, 'a>(
                 }
             }
             if found.occurrence.is_some() && chosen.len() > 1 {
-                say(format_args!(
+                let remark = format!(
                     "{at}: behind a column, # counts the executions of each of its {} statements, not the arrivals, which are counted by line",
                     chosen.len()
-                ));
+                );
+                traced.monitor().note(traced.at(), &Note::Remark(remark));
             }
         }
     }
@@ -298,8 +300,8 @@ fn other_executions(at: &str) -> String {
 }
 
 /// The executions of a statement. The last one is not among them if the run ended before it.
-pub(crate) fn executions<'a>(
-    traced: &'a Recording,
+pub fn executions<'a>(
+    traced: &'a Session,
     values: &RecordedValues<'a>,
     site: &Site,
 ) -> Result<(Executions<'a>, u64)> {
@@ -312,8 +314,8 @@ pub(crate) fn executions<'a>(
 
 /// How many of the executions of an operator's block came to the operator: `count`, or one less if the run ended in the last one before it. `by` tells how
 /// many of the block's there were at a time and before.
-pub(crate) fn reached(
-    traced: &Recording,
+pub fn reached(
+    traced: &Session,
     (function, op): (FuncId, OpId),
     count: u64,
     by: impl FnOnce(u64) -> Result<u64>,
@@ -333,7 +335,7 @@ pub(crate) fn reached(
 }
 
 /// The number of an execution that a user names.
-pub(crate) fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
+pub fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
     let number = match which {
         Occurrence::Kth(number) => number,
         Occurrence::Last => count,
@@ -352,7 +354,7 @@ pub(crate) fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
 }
 
 /// How often.
-pub(crate) fn times(count: u64) -> String {
+pub fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),
         many => format!("{} times", grouped(many)),
@@ -360,7 +362,7 @@ pub(crate) fn times(count: u64) -> String {
 }
 
 /// The command that tells why a place was not executed.
-pub(crate) fn why_not(file: &Path, at: &str) -> String {
+pub fn why_not(file: &Path, at: &str) -> String {
     let place = split_occurrence(at).map_or(at, |split| split.0);
     format!(
         "afterimage why-not {} --at {}",
@@ -370,7 +372,7 @@ pub(crate) fn why_not(file: &Path, at: &str) -> String {
 }
 
 /// An error that says that a place was never there, with what tells why; others as they are.
-pub(crate) fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
+pub fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
     let is_it = |error: &(dyn std::error::Error + 'static)| {
         let error = error.downcast_ref::<PositionError<PathFileError>>();
         matches!(error, Some(PositionError::Never { .. }))
@@ -382,7 +384,7 @@ pub(crate) fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
 }
 
 /// Which operand of a statement a user means: by what it is for it (of an address that an offset is added to, `address`, too), or by its number from 1.
-pub(crate) fn operand(all: &[Operand], wanted: &str) -> Option<usize> {
+pub fn operand(all: &[Operand], wanted: &str) -> Option<usize> {
     let is_it = |role: &str| role == wanted || role.strip_prefix("base ") == Some(wanted);
     let named = all.iter().position(|one| is_it(one.role));
     let number = || wanted.parse::<usize>().ok()?.checked_sub(1);

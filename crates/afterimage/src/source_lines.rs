@@ -5,11 +5,11 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::output::LARGEST_SOURCE;
+use crate::source::LARGEST_SOURCE;
 
 /// A source file. No more of it is read than up to the last line that was asked for, and nothing is kept but where some lines begin: a file may be a whole library. It
 /// is open only while it is read: a program may come from more files than a process may have open.
-pub(crate) struct SourceLines {
+pub struct SourceLines {
     path: PathBuf,
     /// How long it is and when it was written: if it is not the same file any more, lines begin elsewhere.
     written: (u64, Option<SystemTime>),
@@ -22,7 +22,7 @@ const EVERY: usize = 256;
 
 impl SourceLines {
     /// The file, if it is at hand and may be source text.
-    pub(crate) fn open(path: &str) -> Option<Self> {
+    pub fn open(path: &str) -> Option<Self> {
         let path = PathBuf::from(path);
         let found = Self {
             written: written(&path)?,
@@ -40,7 +40,7 @@ impl SourceLines {
     }
 
     /// A line, by its number from 1; `None` if there is none, or it cannot be read any more. O(its number) the first time, O(1) later.
-    pub(crate) fn line(&mut self, number: u32) -> Option<String> {
+    pub fn line(&mut self, number: u32) -> Option<String> {
         let index = (number as usize).checked_sub(1)?;
         let mark = index / EVERY;
         let mut file = self.reader()?;

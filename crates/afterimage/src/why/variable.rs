@@ -10,11 +10,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::start::{Held, Start};
 use crate::ended::{self, Shown, is_over, stood};
 use crate::explain::Scene;
-use crate::output::harmless;
+use crate::text::harmless;
 use crate::wasm_local::wasm_local;
 
 /// What a variable, or an expression, holds right before a place is executed.
-pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> {
+pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> {
     let path: Path = expression.parse().map_err(|error: PathError| {
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;

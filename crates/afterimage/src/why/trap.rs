@@ -16,7 +16,7 @@ use super::bounds::{self, Bounded};
 use super::led::{Value, last_of, led_by, of_place, value};
 use super::start::{Held, Start};
 use crate::explain::Scene;
-use crate::output::pasted;
+use crate::text::pasted;
 
 /// So many functions of the call stack are told, and more if the branch that is followed is further out.
 const FRAMES: usize = 16;
@@ -36,7 +36,7 @@ struct Death {
 }
 
 /// What killed the program: an operand of what trapped, the exit code, or the branch that led there.
-pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
+pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let traced = scene.traced;
     let end = traced.file().end()?;
     let end = end.context("how the run ended is not in the recording")?;
@@ -330,7 +330,7 @@ fn may_return(scene: &Scene<'_, '_>, function: FuncId) -> bool {
 }
 
 /// Whether a value is not a constant of the code.
-pub(super) fn is_computed(scene: &Scene<'_, '_>, value: &Value) -> Result<bool> {
+pub fn is_computed(scene: &Scene<'_, '_>, value: &Value) -> Result<bool> {
     match scene
         .walk()
         .back(At::Register(value.instance, value.register))

@@ -12,7 +12,7 @@ use super::start::Start;
 use crate::explain::Scene;
 
 /// Tells steps, and knows which value it is about.
-pub(super) struct Teller<'t, 's, 'a> {
+pub struct Teller<'t, 's, 'a> {
     pub scene: &'t Scene<'s, 'a>,
     /// The value at hand.
     pub value: String,
@@ -194,7 +194,7 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
 }
 
 /// `2 steps were`.
-pub(super) fn steps_were(links: u64) -> String {
+pub fn steps_were(links: u64) -> String {
     match links {
         1 => "1 step was".to_owned(),
         links => format!("{} steps were", grouped(links)),
@@ -202,7 +202,7 @@ pub(super) fn steps_were(links: u64) -> String {
 }
 
 /// Bytes of memory.
-pub(super) fn memory(range: Range) -> String {
+pub fn memory(range: Range) -> String {
     let of = match range.memory {
         0 => "memory".to_owned(),
         other => format!("memory {other},"),

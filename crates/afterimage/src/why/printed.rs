@@ -1,21 +1,21 @@
 //! What the program printed.
 
-use std::path::Path;
-
 use afterimage_analyses::why::{Printed, Put, Stream};
 use afterimage_present::grouped;
 use afterimage_profile::location::number;
+use afterimage_program::Program;
 use afterimage_replay::state::quoted;
-use anyhow::{Context, Error, Result, anyhow, bail};
+use afterimage_trace::TraceFile;
+use anyhow::{Error, Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
 
 use super::start::{Held, Start};
-use crate::build::Lens;
-use crate::early;
 use crate::explain::Scene;
 
 /// Which byte of what was put out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Byte {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Byte {
     /// This one, from 0.
     Number(u64),
     /// The first one of a line, from 1.
@@ -39,21 +39,18 @@ impl std::str::FromStr for Byte {
 const SHOWN: u64 = 40;
 
 /// Refuses a byte that was not printed, if that can be said before anything is built.
-pub(super) fn check(file: &Path, stream: &Stream, wanted: Byte) -> Result<()> {
+pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: Byte) -> Result<()> {
     let Byte::Number(byte) = wanted else {
         return Ok(());
     };
-    let Some((recording, loaded)) = early::unbuilt(file, Lens::Full)? else {
-        return Ok(());
-    };
-    let mut printed = Printed::new(&recording, &loaded.program.imports)?;
+    let mut printed = Printed::new(file, &program.imports)?;
     let mut all = 0;
     while let Some(put) = printed.next(stream)? {
         all = put.before.saturating_add(put.bytes);
     }
     match byte < all {
         true => Ok(()),
-        false => Err(beyond(stream, byte, all)).with_context(|| file.display().to_string()),
+        false => Err(beyond(stream, byte, all)),
     }
 }
 
@@ -76,7 +73,7 @@ fn counted(stream: &Stream, all: u64) -> String {
 }
 
 /// A byte of standard output, or of standard error.
-pub(super) fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: Byte) -> Result<Start> {
+pub fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: Byte) -> Result<Start> {
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
     let (mut all, mut line) = (0, 1);

@@ -10,14 +10,14 @@ use crate::explain::Scene;
 
 /// A value in a register.
 #[derive(Clone)]
-pub(super) struct Value {
+pub struct Value {
     pub instance: Instance,
     pub register: Register,
     pub ty: ValType,
     pub text: String,
 }
 
-pub(super) fn value(
+pub fn value(
     scene: &Scene<'_, '_>,
     instance: Instance,
     register: Register,
@@ -33,7 +33,7 @@ pub(super) fn value(
 }
 
 /// A value that says where something is, or how long. It has no sign: one that seems to have one is told by its digits.
-pub(super) fn of_place(value: Value, bits: u64) -> Value {
+pub fn of_place(value: Value, bits: u64) -> Value {
     let text = match value.text.starts_with('-') {
         true => format!("0x{bits:x}"),
         false => value.text,
@@ -42,7 +42,7 @@ pub(super) fn of_place(value: Value, bits: u64) -> Value {
 }
 
 /// The last operator of the block at T.
-pub(super) fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> Option<OpId> {
+pub fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> Option<OpId> {
     let node = &scene.values.path().nodes()[instance.node];
     let block = *node.blocks.get((time - instance.time) as usize)?;
     let function = scene.traced.program().function(node.function)?;
@@ -51,7 +51,7 @@ pub(super) fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> O
 }
 
 /// The branch of its activation that led to the block at T, and what decided it, if that was kept. `None` if the call alone did.
-pub(super) fn led_by(
+pub fn led_by(
     scene: &Scene<'_, '_>,
     instance: Instance,
     time: u64,

@@ -9,10 +9,10 @@ use super::led::{Value, of_place, value};
 use super::trap::is_computed;
 use crate::ended::at_end;
 use crate::explain::Scene;
-use crate::lens::gaps;
+use crate::path::gaps;
 
 /// An operand of it.
-pub(super) struct Bounded {
+pub struct Bounded {
     pub role: &'static str,
     pub value: Value,
     /// Of one that says where: within what, in words.
@@ -30,7 +30,7 @@ enum Whole {
 
 /// The operands of an operator on a part of a memory or a table that trapped, the one to blame first: where a part begins that begins beyond the end, or was computed to
 /// begin at it; otherwise how long it is; if that is a constant, where the part begins that goes beyond and was computed, or begins at the end. `None` if it is no such operator, or the end is not known.
-pub(super) fn operands(
+pub fn operands(
     scene: &Scene<'_, '_>,
     instance: Instance,
     statement: Statement,

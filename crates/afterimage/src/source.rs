@@ -1,0 +1,66 @@
+//! Where the code of a program comes from.
+
+use std::path::Path;
+
+use afterimage_present::grouped;
+use afterimage_program::{Module, SourceMap};
+
+use crate::monitor::{Monitor, Note};
+use crate::text::harmless;
+
+/// Larger files are not source text.
+pub const LARGEST_SOURCE: u64 = 64 << 20;
+
+/// Where the code of a module comes from, which messages call `name`. The monitor hears what part of the debug information cannot be read.
+pub fn source_map<'a>(name: &Path, module: &'a Module, monitor: &dyn Monitor) -> SourceMap<'a> {
+    let map = SourceMap::build(&module.bytes).preferring(|path| Path::new(path).is_file());
+    let remarks = [foreign(name, module, &map), unread(name, &map)];
+    for remark in remarks.into_iter().flatten() {
+        monitor.note(name, &Note::Remark(remark))
+    }
+    map
+}
+
+/// What is said of debug information that does not belong to the code.
+fn foreign(name: &Path, module: &Module, map: &SourceMap<'_>) -> Option<String> {
+    /// The most functions that the message names.
+    const NAMED: usize = 3;
+    let foreign = map
+        .foreign()
+        .filter_map(|body| module.program.function_at(body.start));
+    let foreign = Vec::from_iter(foreign.map(|function| function.id));
+    if foreign.is_empty() {
+        return None;
+    }
+    let names = module.names(map);
+    let mut named = Vec::from_iter(
+        foreign
+            .iter()
+            .take(NAMED)
+            .map(|id| harmless(names.function(*id))),
+    );
+    if foreign.len() > NAMED {
+        named.push(format!("{} more", grouped((foreign.len() - NAMED) as u64)))
+    }
+    Some(format!(
+        "{}: the debug information of {} of {} functions does not belong to their code ({}): a tool rewrote the module and kept the old addresses; their lines and variables are left out; record the module as it was linked",
+        name.display(),
+        grouped(foreign.len() as u64),
+        grouped(map.described() as u64),
+        named.join(", "),
+    ))
+}
+
+/// What is said of debug information that cannot be read.
+fn unread(name: &Path, map: &SourceMap<'_>) -> Option<String> {
+    let mut warnings = map.warnings();
+    let first = warnings.next()?;
+    let more = match warnings.count() {
+        0 => String::new(),
+        more => format!(", and {more} more of the kind"),
+    };
+    Some(format!(
+        "{}: part of the program's debug information cannot be read, so lines and functions may be missing: {first}{more}",
+        name.display()
+    ))
+}

@@ -1,0 +1,52 @@
+//! Following a run, for questions that need all of it.
+
+use afterimage_replay::paths::FileSegments;
+use afterimage_replay::steps::Run;
+use afterimage_trace::LogReader;
+use anyhow::Result;
+
+use crate::Session;
+use crate::monitor::Work;
+use crate::path::refuse_gaps;
+
+/// Lets a question follow the run, and tells the session's monitor how far it has come.
+///
+/// # Errors
+/// If something was left out of the path, the recording is damaged, or the question fails.
+pub fn follow<T>(
+    session: &Session,
+    question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
+) -> Result<T> {
+    follow_for(session, "following the run", question)
+}
+
+/// As [`follow`]; `doing` says what for.
+///
+/// # Errors
+/// As there.
+pub fn follow_for<T>(
+    session: &Session,
+    doing: &'static str,
+    question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
+) -> Result<T> {
+    let length = session.path()?.length();
+    let progress = session.monitor().begin(Work::Question(doing), Some(length));
+    follow_telling(session, &*progress, question)
+}
+
+/// As [`follow`]; how far it has come is told to `progress`.
+///
+/// # Errors
+/// As there.
+pub fn follow_telling<T>(
+    session: &Session,
+    progress: &dyn Fn(u64),
+    question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
+) -> Result<T> {
+    refuse_gaps(session.at(), session.path()?)?;
+    let run = Run {
+        progress,
+        ..session.run_from_checkpoints()?
+    };
+    question(run, session.file().log()?)
+}

@@ -1,0 +1,23 @@
+//! Text for one line of a message.
+
+use std::path::Path;
+
+use afterimage_present::{is_hidden, shell_name};
+
+/// The name of a file, to be pasted into a command.
+pub fn pasted(path: &Path) -> String {
+    shell_name(&path.display().to_string())
+}
+
+/// Text that may come from a guest or a hostile file, in one line that cannot drive a terminal.
+pub fn harmless(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => safe.push(' '),
+            c if is_hidden(c) => safe.extend(c.escape_default()),
+            c => safe.push(c),
+        }
+    }
+    safe
+}

@@ -1,0 +1,219 @@
+//! Where a value came from, step by step back.
+
+mod bounds;
+mod ends;
+mod led;
+#[doc(hidden)]
+pub mod printed;
+mod start;
+mod tell;
+mod trap;
+mod variable;
+
+use afterimage_analyses::why::{Chain, Folder, Stream};
+use afterimage_present::{WhyEntry, WhyHead, expression, grouped};
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::explain::Scene;
+use crate::places::and_why_not;
+pub use printed::Byte;
+pub use start::{Held, Start};
+use tell::{Teller, steps_were};
+
+/// Where did a value come from?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhyQuery {
+    /// The value.
+    pub about: WhyAbout,
+    /// At most so many moves and computations are gone back.
+    pub steps: u64,
+}
+
+/// The value that is asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyAbout {
+    /// Of an execution of a statement: `parser.c:42#7`, `@0x1f3#last`.
+    Statement {
+        /// The place, and which of its executions.
+        at: String,
+        /// An operand of it instead of its result: `left`, `address`, or its number from 1.
+        operand: Option<String>,
+    },
+    /// Of a variable of the source, or of an expression such as `p->next`, at a moment.
+    Variable {
+        /// The moment.
+        at: String,
+        /// The variable.
+        name: String,
+    },
+    /// A byte that the program printed.
+    Output(Byte),
+    /// A byte that the program printed as an error.
+    Error(Byte),
+    /// What killed the program.
+    Trap,
+}
+
+/// Where a value came from.
+#[derive(Clone, Debug, Serialize)]
+pub struct WhyReport {
+    /// What was asked about.
+    #[serde(flatten)]
+    pub head: WhyHead,
+    /// The way back, the value first.
+    pub entries: Vec<WhyEntry>,
+}
+
+impl WhyQuery {
+    /// The same question with the usual bound.
+    pub fn new(about: WhyAbout) -> Self {
+        let steps = Self::STEPS;
+        Self { about, steps }
+    }
+
+    /// So many moves and computations are gone back if nothing else is asked for.
+    pub const STEPS: u64 = 10_000;
+
+    /// Finds the value.
+    ///
+    /// # Errors
+    /// If there is none, or the recording is damaged.
+    pub fn start(&self, scene: &Scene<'_, '_>) -> Result<Start> {
+        let file = scene.traced.at();
+        match &self.about {
+            WhyAbout::Statement { at, operand } => start::find(scene, file, at, operand.as_deref()),
+            WhyAbout::Variable { at, name } => {
+                variable::find(scene, at, name).map_err(|error| and_why_not(error, file, at))
+            }
+            WhyAbout::Output(byte) => printed::find(scene, &Stream::Output, *byte),
+            WhyAbout::Error(byte) => printed::find(scene, &Stream::Error, *byte),
+            WhyAbout::Trap => trap::find(scene),
+        }
+    }
+
+    pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<WhyReport> {
+        let start = self.start(scene)?;
+        let place = start.place(scene)?;
+        let place = place.map(|spot| scene.place(spot)).transpose()?;
+        let mut entries = start.prelude.clone();
+        let mut way = Way::new(scene, &start, self.steps)?;
+        while way.more(&mut entries)? {}
+        let head = WhyHead {
+            about: start.about().to_owned(),
+            place: place.map(|place| place.at),
+            written: start.written.map(Into::into),
+            value: start.value,
+        };
+        Ok(WhyReport { head, entries })
+    }
+}
+
+/// If the end is found within so many links, it is told in the first sentence.
+const SOON: u64 = 500;
+
+/// What was found, behind what it was found of.
+pub fn origin(begun: &[WhyEntry], links: u64) -> String {
+    let back = |links: u64| match links {
+        0 => String::new(),
+        1 => ", one step back".to_owned(),
+        links => format!(", {} steps back", grouped(links)),
+    };
+    match begun.last() {
+        Some(WhyEntry::End(end)) if end.kind == "stopped" => {
+            format!(
+                "has a longer way behind it: {} gone back, and the beginning was not reached",
+                steps_were(links)
+            )
+        }
+        Some(WhyEntry::End(end)) => {
+            let back = back(links);
+            let place = end.place.as_ref();
+            let at = place.map_or(String::new(), |place| {
+                format!(" at {}", place.source_or_at())
+            });
+            format!("comes from {}{at}{back}", end.what)
+        }
+        Some(WhyEntry::Made(made)) if made.followed().is_none() => {
+            let of = match made.operands.is_empty() {
+                true => made.place.operator.clone(),
+                false => format!("constants, {}", expression(made)),
+            };
+            let at = made.place.source_or_at();
+            // The last one of the steps is this one.
+            let back = back(links.saturating_sub(1));
+            format!("comes from {of} at {at}{back}")
+        }
+        _ => "has a long way behind it: how far that was gone back, and to what, is told last"
+            .to_owned(),
+    }
+}
+
+/// The way back, told entry by entry.
+pub struct Way<'t, 's, 'a> {
+    chain: Option<Chain<'t, 'a>>,
+    folder: Option<Folder>,
+    teller: Teller<'t, 's, 'a>,
+}
+
+impl<'t, 's, 'a> Way<'t, 's, 'a> {
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn new(scene: &'t Scene<'s, 'a>, start: &Start, most: u64) -> Result<Self> {
+        let from = start.held(scene)?;
+        let chain = from.map(|(at, bits)| {
+            let chain = Chain::new(scene.walk(), &scene.controllers, at).at_most(most);
+            match bits {
+                Some(bits) => chain.only(bits),
+                None => chain,
+            }
+        });
+        Ok(Self {
+            folder: chain.as_ref().map(|_| Folder::new()),
+            chain,
+            teller: Teller::new(scene, start)?,
+        })
+    }
+
+    /// How many links it has gone back.
+    pub fn links(&self) -> u64 {
+        self.chain.as_ref().map_or(0, Chain::links)
+    }
+
+    /// Goes on until what the first sentence says is known.
+    pub fn begin(&mut self, told: &mut Vec<WhyEntry>) -> Result<()> {
+        while self.links() < SOON && self.more(told)? {}
+        Ok(())
+    }
+
+    /// Goes one step on, and adds what is known to be told. Whether there may be more.
+    pub fn more(&mut self, told: &mut Vec<WhyEntry>) -> Result<bool> {
+        let (Some(chain), Some(folder)) = (&mut self.chain, &mut self.folder) else {
+            return Ok(false);
+        };
+        let mut entries = Vec::new();
+        let step = chain.next();
+        let (mut over, mut last) = (false, None);
+        match step {
+            Ok(Some(step)) => folder.push(step, &mut entries),
+            Ok(None) => over = true,
+            Err(error) if error.is_outside() => {
+                over = true;
+                last = Some(ends::outside(&error.to_string()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if over && let Some(folder) = self.folder.take() {
+            folder.finish(&mut entries);
+        }
+        for entry in entries {
+            self.teller.tell(entry, told)?;
+        }
+        if over && last.is_none() && !self.teller.ended {
+            last = Some(self.teller.stopped(self.links())?);
+        }
+        told.extend(last.map(WhyEntry::End));
+        Ok(!over)
+    }
+}
