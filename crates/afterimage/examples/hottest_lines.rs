@@ -5,18 +5,18 @@ use afterimage::profile::Scope;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args_os().nth(1).ok_or("name a recording")?;
-    let lines = Session::open(file.as_ref())?.profile(|profile| {
+    Session::open(file.as_ref())?.profile(|profile| {
         let mut rows = profile.line_rows(&Scope::All)?;
         rows.sort_by_key(|row| std::cmp::Reverse(row.count));
-        let named = |line: afterimage::profile::Line, count| {
-            (profile.file(line.file).to_owned(), line.line, count)
-        };
-        Ok(Vec::from_iter(
-            rows.iter().take(10).map(|row| named(row.line, row.count)),
-        ))
+        for row in rows.iter().take(10) {
+            println!(
+                "{:>12}  {}:{}",
+                row.count,
+                profile.file(row.line.file),
+                row.line.number
+            );
+        }
+        Ok(())
     })?;
-    for (file, line, count) in lines {
-        println!("{count:>12}  {file}:{line}");
-    }
     Ok(())
 }

@@ -39,6 +39,7 @@ mod values;
 pub mod wasm_local;
 pub mod why;
 
+pub use afterimage_analyses as analyses;
 pub use afterimage_present as present;
 pub use afterimage_profile as profile;
 pub use afterimage_replay::{Recording, RecordingError};

@@ -111,7 +111,7 @@ fn measure(at: &Path, command: &Path, options: &Options) -> Result<Row> {
         timed(command, at, questions, options.times)
     };
     Ok(Row {
-        name: recorded::name(recorded),
+        name: recorded::name(&recorded),
         blocks: recorded.path()?.length(),
         printed: match bytes {
             0 => Vec::new(),
