@@ -18,16 +18,22 @@
 mod append;
 mod counts;
 #[doc(hidden)]
+pub mod currency;
+#[doc(hidden)]
 pub mod ended;
 mod error;
 #[doc(hidden)]
 pub mod explain;
+#[doc(hidden)]
+pub mod given;
 mod monitor;
 #[doc(hidden)]
 pub mod path;
 #[doc(hidden)]
 pub mod places;
 mod session;
+#[doc(hidden)]
+pub mod slice;
 mod source;
 mod source_lines;
 #[doc(hidden)]

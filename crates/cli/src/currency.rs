@@ -1,13 +1,13 @@
 //! `afterimage currency`
 
-mod cause;
-mod names;
-mod pair;
-mod read;
-
 use std::ops::Range;
 use std::path::PathBuf;
 
+use afterimage::currency::cause::Causes;
+use afterimage::currency::names;
+use afterimage::currency::pair::{Both, Pair, Side};
+use afterimage::currency::read::{Nowhere, Seen, read};
+use afterimage::given::say_if_given_otherwise;
 use afterimage::places::{number, times};
 use afterimage_analyses::currency::{Comparison, Refusal, Settled, Symbols, compare};
 use afterimage_present::{
@@ -20,14 +20,10 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
-use crate::given::say_if_given_otherwise;
 use crate::input;
 use crate::lens::explain;
 use crate::lens::traced_whole;
 use crate::output::write;
-use cause::Causes;
-use pair::{Both, Pair, Side};
-use read::{Nowhere, Seen, read};
 
 /// Show whether what a debugger shows of a variable in an optimised program is what the programmer expects there
 ///

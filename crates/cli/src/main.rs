@@ -14,7 +14,6 @@ mod early;
 mod exit;
 mod export;
 mod filters;
-mod given;
 mod info;
 mod input;
 mod instrument;

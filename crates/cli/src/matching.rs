@@ -15,9 +15,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::rows;
 use crate::exit::Exit;
-use crate::given::{endings, say_if_given_otherwise};
 use crate::lens::traced_whole;
 use crate::output::{Color, say, write};
+use afterimage::given::{endings, say_if_given_otherwise};
 
 /// Show which statements of two versions of a program correspond, and where those that do stop doing the same
 ///

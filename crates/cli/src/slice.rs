@@ -1,7 +1,6 @@
 //! `afterimage slice`
 
 mod kept;
-mod question;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -10,6 +9,7 @@ use std::path::Path;
 
 use afterimage::Session;
 use afterimage::places::and_why_not;
+use afterimage::slice::question::{self, Asked, Subject};
 use afterimage::steps::follow_for;
 use afterimage_analyses::slices::{
     self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Origin, Reach, SavedSlice,
@@ -39,7 +39,6 @@ use crate::lens::{self, traced_whole};
 use crate::memory::addresses;
 use crate::output::{SourceFiles, say, write};
 use crate::why;
-use question::{Asked, Subject};
 
 /// Show what an execution of a statement depends on, directly or not, or what depends on it: a dynamic slice
 ///

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use afterimage::Session;
+use afterimage::given::{endings, say_if_given_otherwise};
 use afterimage::path::refuse_gaps;
 use afterimage_analyses::diff::{
     Alike, OutputDifference, Parting, Side, Written, calls_around, effects, executed_by,
@@ -21,7 +22,6 @@ use afterimage_trace::{LogReader, TraceError};
 use anyhow::{Context, Error, Result, bail};
 
 use super::{Arguments, Format, counts};
-use crate::given::{endings, say_if_given_otherwise};
 use crate::output::{SourceFiles, write};
 use crate::progress::Bar;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use afterimage::Session;
+use afterimage::given::{endings, say_if_given_otherwise};
 use afterimage::steps::follow;
 use afterimage_analyses::diff::{Side, output_differences};
 use afterimage_analyses::matching::{divergences, match_runs, same_names, suspects};
@@ -13,7 +14,6 @@ use afterimage_replay::steps::Operators;
 use anyhow::Result;
 
 use super::{Arguments, Format};
-use crate::given::{endings, say_if_given_otherwise};
 use crate::matching::sketched;
 use crate::output::write;
 

@@ -4,8 +4,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use afterimage::ended::held;
-use afterimage::steps::follow;
+use crate::ended::held;
+use crate::steps::follow;
 use afterimage_analyses::currency::{Stop, Trail};
 use afterimage_ids::OpId;
 use afterimage_replay::state::{
@@ -18,7 +18,7 @@ use super::pair::Side;
 
 /// What there is of it.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub struct Seen {
     /// What it looks like, as far as it is compared.
     pub rendered: Rendered,
     /// What is shown of that.
@@ -39,13 +39,13 @@ pub(super) struct Seen {
 
 /// Why there is nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Nowhere {
+pub struct Nowhere {
     pub why: PathError,
 }
 
 impl Nowhere {
     /// Whether the expression means nothing, whatever there is.
-    pub(super) fn is_misnomer(&self) -> bool {
+    pub fn is_misnomer(&self) -> bool {
         matches!(
             self.why,
             PathError::NoVariable { .. }
@@ -82,13 +82,13 @@ const COMPARED: Limits = Limits {
 const SHORT: usize = 64;
 
 /// A stop's number in its trail, from 0.
-pub(super) type At = u32;
+pub type At = u32;
 
 /// What there is of each of some expressions at a stop.
-pub(super) type SeenThere = Vec<Result<Seen, Nowhere>>;
+pub type SeenThere = Vec<Result<Seen, Nowhere>>;
 
 /// Reads expressions at stops. Those that the run did not come to are not in the answer.
-pub(super) fn read(
+pub fn read(
     side: &Side<'_, '_, '_>,
     paths: &[Path],
     trail: &Trail,

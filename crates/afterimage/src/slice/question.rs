@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use afterimage::Session;
-use afterimage::ended::{self, is_over, stood};
-use afterimage::places::{self, Chosen, chosen, statements};
-use afterimage::steps::follow;
-use afterimage::wasm_local::wasm_local;
+use crate::Session;
+use crate::ended::{self, is_over, stood};
+use crate::places::{self, Chosen, chosen, statements};
+use crate::steps::follow;
+use crate::wasm_local::wasm_local;
 use afterimage_analyses::slices::{Criterion, Operator, Reach, Want, criteria};
 use afterimage_analyses::why::Walk;
 use afterimage_ids::OrigOffset;
@@ -22,11 +22,12 @@ use afterimage_replay::values::{Execution, RecordedValues, Types};
 use afterimage_trace::Ending;
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::output::{harmless, pasted, say};
+use crate::monitor::Note;
+use crate::text::{harmless, pasted};
 
 /// What of a place is asked about.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Subject<'a> {
+pub enum Subject<'a> {
     /// Its statements.
     Statement,
     /// One of the values that its statement takes, by its name or number.
@@ -38,7 +39,7 @@ pub(super) enum Subject<'a> {
 }
 
 /// What a slice begins with.
-pub(super) struct Asked {
+pub struct Asked {
     pub criteria: Vec<Criterion>,
     /// What that takes, if it is asked about on its own: it is one dependence away.
     pub taken: Vec<Criterion>,
@@ -184,7 +185,7 @@ fn taking<'f, 'a>(
 }
 
 /// What killed the program. With `thin`, what it took is asked about on its own: of a load or a store that trapped, it was where it was to be.
-pub(super) fn of_trap<'a>(
+pub fn of_trap<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
@@ -356,9 +357,9 @@ fn of_variable<'a>(
         bail!("--var {name} at t={}: optimised out", grouped(time));
     }
     if pieces.iter().any(lost) {
-        say(format_args!(
-            "--var {name}: the parts of it that are optimised out are not in the slice"
-        ));
+        let remark =
+            format!("--var {name}: the parts of it that are optimised out are not in the slice");
+        traced.monitor().note(traced.at(), &Note::Remark(remark));
     }
     let mark = ended::marked(written);
     Ok(Asked {

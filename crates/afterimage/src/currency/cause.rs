@@ -29,7 +29,7 @@ enum Maker {
 }
 
 /// Asks for causes.
-pub(super) struct Causes<'c, 'p, 'x, 'a, 'y, 'b> {
+pub struct Causes<'c, 'p, 'x, 'a, 'y, 'b> {
     pub pair: &'c Pair<'p, 'x, 'a, 'y, 'b>,
     pub moments: &'c Moments,
     lines: RefCell<HashMap<(String, u32), Rc<Found>>>,
@@ -48,7 +48,7 @@ enum Elsewhere {
 }
 
 impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
-    pub(super) fn new(pair: &'c Pair<'p, 'x, 'a, 'y, 'b>, moments: &'c Moments) -> Self {
+    pub fn new(pair: &'c Pair<'p, 'x, 'a, 'y, 'b>, moments: &'c Moments) -> Self {
         Self {
             pair,
             moments,
@@ -57,7 +57,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
     }
 
     /// Whether the unoptimised run had not assigned the variable since its function was called.
-    pub(super) fn is_unset(&self, seen: &Seen) -> Result<bool> {
+    pub fn is_unset(&self, seen: &Seen) -> Result<bool> {
         if !seen.is_local {
             return Ok(false);
         }
@@ -69,7 +69,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
     }
 
     /// Why the variable, or a part of it, is not current at a stop of the optimised run, which is a stop of the unoptimised one.
-    pub(super) fn explain(
+    pub fn explain(
         &self,
         name: &str,
         (stop, other): (u32, u32),

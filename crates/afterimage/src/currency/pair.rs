@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use afterimage::explain::Scene;
-use afterimage::steps::follow;
+use crate::explain::Scene;
+use crate::steps::follow;
 use afterimage_analyses::currency::{
     AllGiven, MatchedStatements, Moments, Refusal, Settled, Version, given_at, moments,
 };
@@ -15,13 +15,13 @@ use afterimage_replay::paths::{ArrivalTimes, FileSegments};
 use afterimage_replay::state::{Bodies, Variables};
 use anyhow::{Context, Result, bail};
 
-use crate::progress::Bar;
+use crate::monitor::Work;
 
 /// So many executions of a line are compared at most.
 const MOST: usize = 8_000_000;
 
 /// A run with what is asked again and again.
-pub(super) struct Side<'p, 's, 'a> {
+pub struct Side<'p, 's, 'a> {
     pub scene: &'p Scene<'s, 'a>,
     pub variables: Variables<'a>,
     pub bodies: Bodies<'a>,
@@ -32,7 +32,7 @@ pub(super) struct Side<'p, 's, 'a> {
 }
 
 impl<'p, 's, 'a> Side<'p, 's, 'a> {
-    pub(super) fn new(scene: &'p Scene<'s, 'a>, name: String) -> Result<Self> {
+    pub fn new(scene: &'p Scene<'s, 'a>, name: String) -> Result<Self> {
         let loaded = scene.traced.module();
         Ok(Self {
             scene,
@@ -114,7 +114,7 @@ enum NoLine {
 }
 
 /// Both runs: the unoptimised one, and the optimised one.
-pub(super) struct Pair<'p, 'x, 'a, 'y, 'b> {
+pub struct Pair<'p, 'x, 'a, 'y, 'b> {
     pub a: Side<'p, 'x, 'a>,
     pub b: Side<'p, 'y, 'b>,
 }
@@ -126,14 +126,14 @@ struct OneLine {
 }
 
 /// What both runs did at a line.
-pub(super) struct Both {
+pub struct Both {
     pub moments: Moments,
     /// How often each arrived there.
     pub arrivals: [u64; 2],
 }
 
 /// A line of both programs, as far as they have code of it.
-pub(super) enum Found {
+pub enum Found {
     Both(Box<Both>),
     /// One of them has none: the unoptimised one, or the optimised one.
     Lacking(&'static str),
@@ -141,7 +141,7 @@ pub(super) enum Found {
 
 impl Pair<'_, '_, '_, '_, '_> {
     /// Finds which statements correspond by what they did. Both runs are followed for it.
-    pub(super) fn match_statements(&mut self) -> Result<()> {
+    pub fn match_statements(&mut self) -> Result<()> {
         let sketched = |scene: &Scene<'_, '_>| {
             follow(scene.traced, |run, _| {
                 Ok(version(run, scene.traced.file().log()?)?)
@@ -170,7 +170,7 @@ impl Pair<'_, '_, '_, '_, '_> {
     }
 
     /// What both did at the line that a user names, and which stop is meant.
-    pub(super) fn at(&self, text: &str) -> Result<(Both, Option<Occurrence>)> {
+    pub fn at(&self, text: &str) -> Result<(Both, Option<Occurrence>)> {
         let (b, occurrence) = self
             .b
             .line(text)
@@ -209,7 +209,7 @@ impl Pair<'_, '_, '_, '_, '_> {
     }
 
     /// What both did at a line, by the path of its file, and the least of the end of that which names the file: the other version may have been compiled elsewhere.
-    pub(super) fn at_line(&self, [path, short]: [&str; 2], number: u32) -> Result<Found> {
+    pub fn at_line(&self, [path, short]: [&str; 2], number: u32) -> Result<Found> {
         let find = |side: &dyn Fn(&str) -> Result<OneLine, NoLine>| {
             let found = side(&format!("{path}:{number}"));
             found.or_else(|_| side(&format!("{short}:{number}")))
@@ -224,7 +224,7 @@ impl Pair<'_, '_, '_, '_, '_> {
     }
 
     /// The stop of the unoptimised run that one of the optimised run is. Not told either, if they are of different functions of the source: a line may have closures.
-    pub(super) fn counterpart(
+    pub fn counterpart(
         &self,
         settled: &Settled<'_>,
         moments: &Moments,
@@ -248,11 +248,7 @@ impl Pair<'_, '_, '_, '_, '_> {
     }
 
     /// Holds what was counted of some parts of the optimised run against what they gave. Both runs are followed for it.
-    pub(super) fn settled<'m>(
-        &self,
-        moments: &'m Moments,
-        parts: &BTreeSet<u32>,
-    ) -> Result<Settled<'m>> {
+    pub fn settled<'m>(&self, moments: &'m Moments, parts: &BTreeSet<u32>) -> Result<Settled<'m>> {
         let [of_a, of_b] = moments.to_be_known(parts);
         let given = [self.a.given(&of_a)?, self.b.given(&of_b)?];
         Ok(moments.settled(parts, given))
@@ -262,8 +258,8 @@ impl Pair<'_, '_, '_, '_, '_> {
         let (of_a, of_b) = (self.a.arrivals(a)?, self.b.arrivals(b)?);
         let versions = (self.a.version(a, &of_a)?, self.b.version(b, &of_b)?);
         let length = self.b.scene.traced.path()?.length();
-        let bar = Bar::start("walking over both runs", Some(length));
-        let progress = bar.progress();
+        let work = Work::Question("walking over both runs");
+        let progress = self.b.scene.traced.monitor().begin(work, Some(length));
         let mut moments = moments(&versions.0, &versions.1, MOST, &|time| progress(time))?;
         let arrivals = [of_a.count(), of_b.count()];
         // What a run did not come to any more is no stop.

@@ -2,28 +2,32 @@
 
 use std::collections::HashSet;
 
-use afterimage::Session;
+use crate::Session;
 use afterimage_present::{DiffEnding, grouped};
 use afterimage_record::addresses;
 use afterimage_trace::{Ending, Event, HostRead, HostWrite, RawValue};
 use anyhow::Result;
 
-use crate::output::{pasted, say};
+use crate::monitor::Note;
+use crate::text::pasted;
 
 /// Says where the host gave two runs of versions of a program something else, or whoever recorded them did: what differs then differs `whatever` happened.
 ///
 /// # Errors
 /// If a log is damaged.
-pub(crate) fn say_if_given_otherwise(runs: [&Session; 2], whatever: &str) -> Result<()> {
+pub fn say_if_given_otherwise(runs: [&Session; 2], whatever: &str) -> Result<()> {
     let others = recorded_otherwise(runs)?;
+    let remark = |text: String| {
+        runs[0].monitor().note(runs[0].at(), &Note::Remark(text));
+    };
     if !others.is_empty() {
-        say(format_args!(
+        remark(format!(
             "the runs were not given the same: {}; what depends on that differs whatever {whatever}",
             others.join(", and ")
         ));
     }
     if let Some(call) = given_otherwise(runs)? {
-        say(format_args!(
+        remark(format!(
             "the host did not give both runs the same: first in {call}; what depends on that differs whatever {whatever}",
         ));
     }
@@ -34,7 +38,7 @@ pub(crate) fn say_if_given_otherwise(runs: [&Session; 2], whatever: &str) -> Res
 ///
 /// # Errors
 /// If an ending is damaged.
-pub(crate) fn endings(runs: [&Session; 2]) -> Result<Option<[DiffEnding; 2]>> {
+pub fn endings(runs: [&Session; 2]) -> Result<Option<[DiffEnding; 2]>> {
     let [a, b] = [ending(runs[0])?, ending(runs[1])?];
     Ok((a.text != b.text).then_some([a, b]))
 }

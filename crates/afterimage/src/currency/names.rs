@@ -10,7 +10,7 @@ use super::pair::Pair;
 
 /// The names of the variables that are in scope in the unoptimised run at the first of the stops that is told there, innermost first; `None` if none of the stops is
 /// told.
-pub(super) fn in_scope(
+pub fn in_scope(
     pair: &Pair<'_, '_, '_, '_, '_>,
     moments: &Moments,
     settled: &Settled<'_>,

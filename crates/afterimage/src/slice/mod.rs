@@ -1,0 +1,3 @@
+//! What a slice is asked of.
+
+pub mod question;
