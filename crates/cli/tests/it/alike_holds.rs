@@ -84,18 +84,18 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
     let [Some(a), Some(b)] = &sides else {
         return;
     };
-    let modules = [(&a.program, &*a.module), (&b.program, &*b.module)];
+    let modules = [(a.program(), &*a.bytes()), (b.program(), &*b.bytes())];
     let found = alike(modules[0], modules[1]).expect("they are alike");
     assert_eq!(found.replaced.len(), count);
     assert_eq!(found.data, []);
-    let logs = (|| a.file.log(), || b.file.log());
+    let logs = (|| a.file().log(), || b.file().log());
     let sides = (
         Side {
-            run: a.run(None),
+            run: a.run_from(None),
             log: &logs.0,
         },
         Side {
-            run: b.run(None),
+            run: b.run_from(None),
             log: &logs.1,
         },
     );
@@ -106,7 +106,7 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
         let counts = counted(side, &found.replaced);
         for ((effect, count), at) in effects.iter().zip(counts).zip(&found.replaced) {
             // Constants are no statements.
-            if !is_constant(&a.program, &a.module, at) {
+            if !is_constant(a.program(), a.bytes(), at) {
                 assert_eq!(effect.executed, count);
             }
             tried.executions += effect.executed;
@@ -117,7 +117,7 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
         let pairs = found.replaced.iter().zip(effects);
         let firsts = pairs.filter_map(|(at, effect)| Some((effect.first.as_ref()?.time, at)));
         let guilty = firsts.min_by_key(|(time, at)| (*time, at.op));
-        let constant = |at: &Replaced| is_constant(&a.program, &a.module, at);
+        let constant = |at: &Replaced| is_constant(a.program(), a.bytes(), at);
         match (&first, guilty) {
             (None, None) => tried.same += 1,
             (Some(found), Some((time, at))) => {

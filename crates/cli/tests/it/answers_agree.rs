@@ -49,7 +49,7 @@ fn files(sandbox: &Sandbox, recorded: &Recorded, sizes: (usize, u64)) {
     sandbox.run(&format!(
         "slice --at end --address 0..15 --save kept {MORE}"
     ));
-    let length = recorded.path.length();
+    let length = recorded.path().unwrap().length();
     let (first, last) = part(length);
     for name in [WINDOWS, PART] {
         copy("run.aft", name);
@@ -653,7 +653,7 @@ fn states(sandbox: &Sandbox, naive: &Naive, at: &str, compared: &mut Compared) {
 
 fn compare(sandbox: &Sandbox, sizes: (usize, u64), compared: &mut Compared) {
     let recorded = Recorded::open(sandbox);
-    let length = recorded.path.length();
+    let length = recorded.path().unwrap().length();
     if !(1..=MOST_BLOCKS).contains(&length) {
         return;
     }

@@ -35,7 +35,7 @@ const MOST_BLOCKS: u64 = 20_000;
 impl Recorded {
     /// The vertices of a window.
     fn build(&self, window: RangeInclusive<u64>, interval: u64) -> (Vec<Vertex>, u32) {
-        let run = self.run(None);
+        let run = self.run_from(None);
         let build = Build {
             program: run.program,
             bytes: run.module,
@@ -51,7 +51,7 @@ impl Recorded {
             vertices.push(vertex.clone());
             Ok::<_, Infallible>(())
         };
-        let log = self.file.log().unwrap();
+        let log = self.file().log().unwrap();
         let built = build.build_with_checkpoints(log, |_, _| Ok(()), (interval, record), |_| {});
         let nodes = built.unwrap().nodes;
         (vertices, nodes)
@@ -77,7 +77,7 @@ fn write(
     out.commit().unwrap();
     let file = TraceFile::open(&copy).unwrap();
     let recorded = Recorded::open(sandbox);
-    let found = recorded_checkpoints(&file, &recorded.path).unwrap();
+    let found = recorded_checkpoints(&file, recorded.path().unwrap()).unwrap();
     if let Some(found) = &found {
         for vertex in windows.iter().flatten() {
             let there = found.has(vertex).unwrap() == Some(true);
@@ -102,42 +102,47 @@ fn all(length: u64, level: Level) -> Wanted {
 }
 
 fn steps(recorded: &Recorded, from: Option<&FileCheckpoints>, wanted: Wanted) -> Vec<Step> {
-    let log = recorded.file.log().unwrap();
-    let mut steps = Steps::new(recorded.run(from), log, wanted).unwrap();
+    let log = recorded.file().log().unwrap();
+    let mut steps = Steps::new(recorded.run_from(from), log, wanted).unwrap();
     std::iter::from_fn(|| steps.next().unwrap()).collect()
 }
 
 /// The state at some moments, as text.
 fn states(recorded: &Recorded, from: Option<&FileCheckpoints>, halts: &[Halt]) -> Vec<String> {
     let mut shown = Vec::new();
-    let log = recorded.file.log().unwrap();
-    follow_to(recorded.run(from), log, halts, |position, _, paused| {
-        let state = paused.inside.state;
-        let mut text = format!(
-            "{position}: {:?}",
-            state.globals.iter().map(|g| g.0).fold(0, u64::wrapping_add)
-        );
-        for (memory, number) in state.memories.iter().zip(0..) {
-            // In one piece, and in pieces that begin and end inside of lines.
-            let mut bytes = vec![0; memory.bytes.len()];
-            assert!(paused.memory(number, 0, &mut bytes).unwrap());
-            for (piece, start) in bytes.chunks(1009).zip((0..).step_by(1009)).skip(3) {
-                let mut again = vec![0; piece.len()];
-                assert!(paused.memory(number, start, &mut again).unwrap());
-                assert_eq!(piece, again);
+    let log = recorded.file().log().unwrap();
+    follow_to(
+        recorded.run_from(from),
+        log,
+        halts,
+        |position, _, paused| {
+            let state = paused.inside.state;
+            let mut text = format!(
+                "{position}: {:?}",
+                state.globals.iter().map(|g| g.0).fold(0, u64::wrapping_add)
+            );
+            for (memory, number) in state.memories.iter().zip(0..) {
+                // In one piece, and in pieces that begin and end inside of lines.
+                let mut bytes = vec![0; memory.bytes.len()];
+                assert!(paused.memory(number, 0, &mut bytes).unwrap());
+                for (piece, start) in bytes.chunks(1009).zip((0..).step_by(1009)).skip(3) {
+                    let mut again = vec![0; piece.len()];
+                    assert!(paused.memory(number, start, &mut again).unwrap());
+                    assert_eq!(piece, again);
+                }
+                let end = bytes.len() as u64;
+                assert!(!paused.memory(number, end, &mut [0]).unwrap());
+                let checksum = bytes.iter().fold(7u64, |sum, &byte| {
+                    sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+                });
+                write!(text, " {} {checksum}", memory.bytes.len()).unwrap();
             }
-            let end = bytes.len() as u64;
-            assert!(!paused.memory(number, end, &mut [0]).unwrap());
-            let checksum = bytes.iter().fold(7u64, |sum, &byte| {
-                sum.wrapping_mul(31).wrapping_add(u64::from(byte))
-            });
-            write!(text, " {} {checksum}", memory.bytes.len()).unwrap();
-        }
-        for table in &state.tables {
-            write!(text, " {:?}", table.elements).unwrap();
-        }
-        shown.push(text);
-    })
+            for table in &state.tables {
+                write!(text, " {:?}", table.elements).unwrap();
+            }
+            shown.push(text);
+        },
+    )
     .unwrap();
     shown
 }
@@ -148,7 +153,7 @@ fn slices(
     from: Option<&FileCheckpoints>,
     criteria: &[Criterion],
 ) -> [Slice; 3] {
-    let (log, run) = (|| recorded.file.log().unwrap(), recorded.run(from));
+    let (log, run) = (|| recorded.file().log().unwrap(), recorded.run_from(from));
     let (first, last) = (criteria[0].clone(), criteria[criteria.len() - 1].clone());
     [
         backward(run, log(), Follows::ALL, criteria.to_vec()).unwrap(),
@@ -168,7 +173,7 @@ struct Compared {
 
 fn compare(sandbox: &Sandbox, interval: u64, compared: &mut Compared) {
     let recorded = Recorded::open(sandbox);
-    let length = recorded.path.length();
+    let length = recorded.path().unwrap().length();
     if !(1..=MOST_BLOCKS).contains(&length) {
         return;
     }
@@ -199,7 +204,7 @@ fn compare(sandbox: &Sandbox, interval: u64, compared: &mut Compared) {
 
 /// Compares answers from checkpoints with those from the beginning of the run.
 fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Compared) {
-    let length = recorded.path.length();
+    let length = recorded.path().unwrap().length();
     let from = Some(checkpoints);
     let mut random = SplitMix64(length);
     let mut time = || 1 + random.below(length as usize) as u64;
@@ -216,12 +221,12 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
         };
         let expected = steps(recorded, None, wanted);
         assert_eq!(steps(recorded, from, wanted), expected, "{window:?}");
-        let log = || recorded.file.log().unwrap();
-        let expected = last_steps(recorded.run(None), log(), wanted, 9).unwrap();
-        let found = last_steps(recorded.run(from), log(), wanted, 9).unwrap();
+        let log = || recorded.file().log().unwrap();
+        let expected = last_steps(recorded.run_from(None), log(), wanted, 9).unwrap();
+        let found = last_steps(recorded.run_from(from), log(), wanted, 9).unwrap();
         assert_eq!(found, expected, "the last ones of {window:?}");
     }
-    let mut cursor = recorded.path.cursor();
+    let mut cursor = recorded.path().unwrap().cursor();
     let mut halts = Vec::new();
     for _ in 0..6 {
         let visit = cursor.seek(time()).unwrap().expect("a node");
@@ -254,14 +259,14 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
             "{pair:?}"
         );
     }
-    let epochs = recorded_epochs(&recorded.file, &recorded.path).unwrap();
+    let epochs = recorded_epochs(recorded.file(), recorded.path().unwrap()).unwrap();
     let epochs = epochs.expect("values");
-    let (program, module) = (&recorded.program, &recorded.module);
-    let values = recorded_values(program, module, &recorded.path, &epochs).unwrap();
+    let (program, module) = (recorded.program(), recorded.bytes());
+    let values = recorded_values(program, module, recorded.path().unwrap(), &epochs).unwrap();
     compared.counted += assert_counts(recorded, &values);
     let mut writes = [None, Some(&values)].map(|values| {
-        let log = recorded.file.log().unwrap();
-        LastWrites::new(recorded.run(from), log, checkpoints, values).unwrap()
+        let log = recorded.file().log().unwrap();
+        LastWrites::new(recorded.run_from(from), log, checkpoints, values).unwrap()
     });
     for _ in 0..12 {
         let at = match time() {
@@ -288,8 +293,8 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
             None => continue,
         };
         let answer = |from, values| {
-            let log = recorded.file.log().unwrap();
-            memory_at(recorded.run(from), log, values, range, at)
+            let log = recorded.file().log().unwrap();
+            memory_at(recorded.run_from(from), log, values, range, at)
         };
         match (answer(None, None), answer(from, None)) {
             (Ok(expected), Ok(found)) => {
@@ -330,7 +335,7 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
 
 /// Values that are counted by following are those that are asked for one by one. How many statements were compared.
 fn assert_counts<'a>(recorded: &'a Recorded, values: &RecordedValues<'a>) -> u64 {
-    let (program, module) = (&recorded.program, &recorded.module);
+    let (program, module) = (recorded.program(), recorded.bytes());
     let types = Types::new(program, module);
     let (mut asked, mut expected) = (Vec::new(), Vec::new());
     for function in program.functions.iter().map(|function| function.id) {
@@ -364,8 +369,8 @@ fn assert_counts<'a>(recorded: &'a Recorded, values: &RecordedValues<'a>) -> u64
             });
         }
     }
-    let log = recorded.file.log().unwrap();
-    let found = given_counts(recorded.run(None), log, &asked).unwrap();
+    let log = recorded.file().log().unwrap();
+    let found = given_counts(recorded.run_from(None), log, &asked).unwrap();
     let mut compared = 0;
     for ((found, expected), asked) in found.into_iter().zip(expected).zip(asked) {
         if let Some(found) = found {

@@ -75,14 +75,14 @@ fn assert_told(step: &Step, effect: &Effect) {
 /// How many steps were compared.
 fn compare(sandbox: &Sandbox) -> usize {
     let recorded = Recorded::open(sandbox);
-    let length = recorded.path.length();
+    let length = recorded.path().unwrap().length();
     if !(1..=MOST_BLOCKS).contains(&length) {
         return 0;
     }
-    let (program, path) = (&recorded.program, &recorded.path);
-    let epochs = recorded_epochs(&recorded.file, path).unwrap().unwrap();
-    let values = recorded_values(program, &recorded.module, path, &epochs).unwrap();
-    let types = Types::new(program, &recorded.module);
+    let (program, path) = (recorded.program(), recorded.path().unwrap());
+    let epochs = recorded_epochs(recorded.file(), path).unwrap().unwrap();
+    let values = recorded_values(program, recorded.bytes(), path, &epochs).unwrap();
+    let types = Types::new(program, recorded.bytes());
     let wanted = Wanted {
         level: Level::Statement,
         window: Window {
@@ -93,8 +93,8 @@ fn compare(sandbox: &Sandbox) -> usize {
         function: None,
         range: None,
     };
-    let log = recorded.file.log().unwrap();
-    let mut steps = Steps::new(recorded.run(None), log, wanted).unwrap();
+    let log = recorded.file().log().unwrap();
+    let mut steps = Steps::new(recorded.run_from(None), log, wanted).unwrap();
     let mut compared = 0;
     while let Some(step) = steps.next().unwrap() {
         let Some(op) = step.op.filter(|_| told(&step.what).is_some()) else {
@@ -114,12 +114,16 @@ fn compare(sandbox: &Sandbox) -> usize {
 /// Writes to locals since a call began, against all blocks gone through one by one.
 fn compare_writes(sandbox: &Sandbox) -> usize {
     let recorded = Recorded::open(sandbox);
-    let length = recorded.path.length();
+    let length = recorded.path().unwrap().length();
     if !(1..=MOST_BLOCKS).contains(&length) {
         return 0;
     }
-    let (program, path, module) = (&recorded.program, &recorded.path, &recorded.module);
-    let epochs = recorded_epochs(&recorded.file, path).unwrap().unwrap();
+    let (program, path, module) = (
+        recorded.program(),
+        recorded.path().unwrap(),
+        recorded.bytes(),
+    );
+    let epochs = recorded_epochs(recorded.file(), path).unwrap().unwrap();
     let values = recorded_values(program, module, path, &epochs).unwrap();
     let bodies = Bodies::new(program, module);
     let mut sets: BTreeMap<FuncId, Vec<(OpId, OrigOffset, u32)>> = BTreeMap::new();
@@ -257,23 +261,23 @@ fn addresses_from_a_checkpoint_are_those_from_the_beginning() {
     sandbox.write("a.wasm", wat::parse_str(LONG).unwrap());
     sandbox.ok("record --lens full -o run.aft a.wasm");
     let recorded = Recorded::open(&sandbox);
-    let program = &recorded.program;
-    let types = Types::new(program, &recorded.module);
+    let program = recorded.program();
+    let types = Types::new(program, recorded.bytes());
     let function = program.functions[0].id;
     let operators = (0..program.functions[0].operators).map(OpId::from_u32);
     let operators = Vec::from_iter(operators.map(|op| (function, op)));
     let sites: Vec<AccessSite> = afterimage_replay::steps::access_sites(&types, &operators);
     assert_eq!(sites.len(), 2);
-    let log = || recorded.file.log().unwrap();
-    let mut all = Addresses::new(recorded.run(None), log(), &sites).unwrap();
+    let log = || recorded.file().log().unwrap();
+    let mut all = Addresses::new(recorded.run_from(None), log(), &sites).unwrap();
     let all = Vec::from_iter(std::iter::from_fn(|| all.next().unwrap()));
-    let checkpoints = recorded_checkpoints(&recorded.file, &recorded.path)
+    let checkpoints = recorded_checkpoints(recorded.file(), recorded.path().unwrap())
         .unwrap()
         .unwrap();
     assert!(checkpoints.intervals() > 3);
-    let length = recorded.path.length();
+    let length = recorded.path().unwrap().length();
     for first in [1, length / 5, length / 2, length - 3] {
-        let run = recorded.run(Some(&checkpoints));
+        let run = recorded.run_from(Some(&checkpoints));
         let mut found = Addresses::new(run, log(), &sites).unwrap();
         found.skip_to(first).unwrap();
         let found = Vec::from_iter(std::iter::from_fn(|| found.next().unwrap()));

@@ -141,7 +141,7 @@ fn bits(values: &[Value]) -> Vec<Bits> {
 
 impl Walk<'_> {
     fn body(&mut self, function: FuncId) -> &mut Body {
-        let (program, module) = (&self.recorded.program, &self.recorded.module);
+        let (program, module) = (self.recorded.program(), self.recorded.bytes());
         self.bodies.entry(function).or_insert_with(|| {
             let known = program.function(function).unwrap();
             let operators: Vec<_> = program.operators(module, known).collect();
@@ -300,24 +300,29 @@ fn naive(recorded: &Recorded) -> Option<Counts> {
         level: Level::Statement,
         window: Window {
             first: 1,
-            last: recorded.path.length(),
+            last: recorded.path().unwrap().length(),
         },
         within: Within::default(),
         function: None,
         range: None,
     };
-    let mut steps = Steps::new(recorded.run(None), recorded.file.log().unwrap(), wanted).unwrap();
+    let mut steps = Steps::new(
+        recorded.run_from(None),
+        recorded.file().log().unwrap(),
+        wanted,
+    )
+    .unwrap();
     let mut steps = std::iter::from_fn(|| steps.next().unwrap()).peekable();
     let mut visits = Vec::new();
-    let mut cursor = recorded.path.cursor();
+    let mut cursor = recorded.path().unwrap().cursor();
     while let Some(visit) = cursor.next().unwrap() {
-        let length = recorded.path.nodes()[visit.node].length();
+        let length = recorded.path().unwrap().nodes()[visit.node].length();
         let begun = visits.len();
         visits.extend((0..length).map(|_| (visit.node, begun)));
     }
     let mut walk = Walk {
         recorded,
-        types: Types::new(&recorded.program, &recorded.module),
+        types: Types::new(recorded.program(), recorded.bytes()),
         bodies: HashMap::new(),
         open: Vec::new(),
         arguments: Vec::new(),
@@ -325,7 +330,7 @@ fn naive(recorded: &Recorded) -> Option<Counts> {
         counts: Counts::new(),
     };
     let mut time = 0;
-    for event in collect(&recorded.path).unwrap().events() {
+    for event in collect(recorded.path().unwrap()).unwrap().events() {
         match event {
             Event::Enter(function) => {
                 // The host's call stands before the block that it leads to.
@@ -376,11 +381,11 @@ struct Compared {
 
 fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let recorded = Recorded::open(sandbox);
-    if !(1..=MOST_BLOCKS).contains(&recorded.path.length()) {
+    if !(1..=MOST_BLOCKS).contains(&recorded.path().unwrap().length()) {
         return;
     }
-    let log = recorded.file.log().unwrap();
-    let found = expression_redundancy(recorded.run(None), log).unwrap();
+    let log = recorded.file().log().unwrap();
+    let found = expression_redundancy(recorded.run_from(None), log).unwrap();
     assert!(found.operators.is_sorted_by_key(|operator| operator.site));
     let sum = |of: fn(&OperatorRedundancy) -> u64| found.operators.iter().map(of).sum::<u64>();
     if let Some(expected) = naive(&recorded) {
@@ -394,10 +399,10 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     assert_eq!(json["executions"], sum(|operator| operator.executions));
     assert_eq!(json["redundant"], sum(|operator| operator.redundant));
     // What the path tells is true, and what a fact tells.
-    let (program, module) = (&recorded.program, &recorded.module);
-    let end = recorded.file.end().unwrap();
+    let (program, module) = (recorded.program(), recorded.bytes());
+    let end = recorded.file().end().unwrap();
     let last = end.and_then(|end| LastStep::of(program, module, &end).unwrap());
-    let calls = RunCalls::of(&recorded.path, last).unwrap();
+    let calls = RunCalls::of(recorded.path().unwrap(), last).unwrap();
     let sites: Vec<AccessSite> = found.operators.iter().map(|f| f.site).collect();
     let by_path = path_expressions(&calls, program, module, &sites);
     let facts = Facts::new(&calls, program, module);

@@ -37,10 +37,13 @@ fn matched(seed: u64, transformations: Transformations) -> Counted {
         code_a, code_b,
         "seed {seed}: the versions do not do the same"
     );
-    let sketched = |of: &Recorded| version(of.run(None), of.file.log().unwrap()).unwrap();
+    let sketched = |of: &Recorded| version(of.run_from(None), of.file().log().unwrap()).unwrap();
     let (of_a, of_b) = (sketched(&a), sketched(&b));
-    let logs = (|| a.file.log(), || b.file.log());
-    let runs = [(a.run(None), &logs.0 as _), (b.run(None), &logs.1 as _)];
+    let logs = (|| a.file().log(), || b.file().log());
+    let runs = [
+        (a.run_from(None), &logs.0 as _),
+        (b.run_from(None), &logs.1 as _),
+    ];
     let found = match_runs([&of_a, &of_b], None, runs).unwrap().matching;
     let operation = |version: &Version, sketched: &Sketched, at: usize| {
         let place = sketched.places[at];

@@ -27,13 +27,14 @@ impl Recorded {
             level: Level::Memory,
             window: Window {
                 first: 1,
-                last: self.path.length(),
+                last: self.path().unwrap().length(),
             },
             within: Within::default(),
             function: None,
             range: None,
         };
-        let mut steps = Steps::new(self.run(None), self.file.log().unwrap(), wanted).unwrap();
+        let mut steps =
+            Steps::new(self.run_from(None), self.file().log().unwrap(), wanted).unwrap();
         std::iter::from_fn(|| steps.next().unwrap()).collect()
     }
 
@@ -41,7 +42,7 @@ impl Recorded {
     fn began(&self) -> Vec<u64> {
         let mut began = Vec::new();
         let mut open = Vec::new();
-        for event in collect(&self.path).unwrap().events() {
+        for event in collect(self.path().unwrap()).unwrap().events() {
             match event {
                 Event::Enter(_) => open.push(began.len() as u64 + 1),
                 Event::Leave => drop(open.pop()),
@@ -113,7 +114,7 @@ struct Activation {
 fn by_queries(recorded: &Recorded, references: &[Step]) -> BTreeMap<AccessSite, u64> {
     let (mut activations, mut open): (Vec<Activation>, Vec<usize>) = Default::default();
     let mut by_time = vec![0];
-    for event in collect(&recorded.path).unwrap().events() {
+    for event in collect(recorded.path().unwrap()).unwrap().events() {
         match event {
             Event::Enter(_) => {
                 open.push(activations.len());
@@ -211,7 +212,7 @@ struct Compared {
 
 fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let recorded = Recorded::open(sandbox);
-    if !(1..=MOST_BLOCKS).contains(&recorded.path.length()) {
+    if !(1..=MOST_BLOCKS).contains(&recorded.path().unwrap().length()) {
         return;
     }
     let references = recorded.references();
@@ -219,7 +220,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let by_queries = by_queries(&recorded, &references);
     let within = expected.iter().map(|(&site, load)| (site, load.2));
     assert_eq!(by_queries, within.collect());
-    let found = load_redundancy(recorded.run(None), recorded.file.log().unwrap()).unwrap();
+    let found = load_redundancy(recorded.run_from(None), recorded.file().log().unwrap()).unwrap();
     assert!(found.operators.is_sorted_by_key(|load| load.site));
     let found: Counts = found
         .operators

@@ -8,18 +8,16 @@ use afterimage_analyses::simulate::{
     Summary, Tally, simulate, stored_simulation, stored_simulations, verify_simulations,
 };
 use afterimage_ids::{EntityRef, FuncId, OpId};
-use afterimage_profile::{Stop, stops};
-use afterimage_program::{BlockEnd, Callee, EdgeKind, Program, SourceMap};
-use afterimage_replay::paths::{FileSegments, RecordedPath, Window, recorded_path};
-use afterimage_replay::steps::{
-    Level, Operators, Range, Run, Step, Steps, Value, Wanted, What, Within, stopped_before,
-};
+use afterimage_program::{BlockEnd, Callee, EdgeKind, SourceMap};
+use afterimage_replay::paths::Window;
+use afterimage_replay::steps::{Level, Operators, Range, Step, Steps, Value, Wanted, What, Within};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use serde_json::Value as Json;
 use wasmparser::Operator;
 
 use crate::common::Sandbox;
 use crate::common::generated::{each_recording, seeds};
+use crate::common::recorded::Recorded;
 
 /// How many seeds to try.
 const SEEDS: u64 = 8;
@@ -39,74 +37,42 @@ const SPECS: [&str; 5] = [
 /// Of one execution whether it was missed, and by the second level, too.
 type Outcomes = BTreeMap<Site, Vec<(bool, bool)>>;
 
-/// A recording, opened.
-struct Recorded {
-    module: Vec<u8>,
-    program: Program,
-    file: TraceFile,
-    path: RecordedPath,
-    stops: Vec<Stop>,
-}
-
 impl Recorded {
-    fn open(sandbox: &Sandbox) -> Self {
-        let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
-        let module = file.module().unwrap();
-        let program = Program::parse(&module).unwrap();
-        let path = recorded_path(&file, &program).unwrap().expect("a path");
-        let index = afterimage_program::OperatorIndex::new(&program, &module);
-        let end = file.end().unwrap().expect("an end");
-        let stops = stops(&program, &index, &end).unwrap();
-        Self {
-            module,
-            program,
-            file,
-            path,
-            stops,
-        }
-    }
-
-    fn run(&self) -> Run<'_, FileSegments> {
-        let end = self.file.end().unwrap();
-        Run {
-            program: &self.program,
-            module: &self.module,
-            path: &self.path,
-            continuations: &self.path.segments().directory().continuations,
-            stopped: end.and_then(|end| stopped_before(&self.program, &self.module, &end)),
-            checkpoints: None,
-            progress: &|_| {},
-        }
-    }
-
-    fn steps(&self) -> Vec<Step> {
+    fn recorded_steps(&self) -> Vec<Step> {
         let wanted = Wanted {
             level: Level::Statement,
             window: Window {
                 first: 1,
-                last: self.path.length(),
+                last: self.path().unwrap().length(),
             },
             within: Within::default(),
             function: None,
             range: None,
         };
-        let mut steps = Steps::new(self.run(), self.file.log().unwrap(), wanted).unwrap();
+        let mut steps =
+            Steps::new(self.run().unwrap(), self.file().log().unwrap(), wanted).unwrap();
         std::iter::from_fn(|| steps.next().unwrap()).collect()
     }
 
     /// What is simulated, and what the epochs of each history say.
     fn simulated(&self, specs: &[Spec]) -> Vec<(Summary, Outcomes)> {
         let mut histories: Vec<BTreeMap<u64, (u64, Misses)>> = vec![BTreeMap::new(); specs.len()];
-        let log = self.file.log().unwrap();
-        let summaries = simulate(self.run(), log, &self.stops, specs, &mut |i, _, bytes| {
-            let epoch = Epoch::open(bytes, specs[i].is_two())?;
-            for site in &epoch.sites {
-                let (before, misses) = histories[i].entry(site.site).or_default();
-                site.misses(*before, misses)?;
-                *before += site.tally.executions;
-            }
-            Ok(())
-        });
+        let log = self.file().log().unwrap();
+        let summaries = simulate(
+            self.run().unwrap(),
+            log,
+            self.stops().unwrap(),
+            specs,
+            &mut |i, _, bytes| {
+                let epoch = Epoch::open(bytes, specs[i].is_two())?;
+                for site in &epoch.sites {
+                    let (before, misses) = histories[i].entry(site.site).or_default();
+                    site.misses(*before, misses)?;
+                    *before += site.tally.executions;
+                }
+                Ok(())
+            },
+        );
         let summaries = summaries.unwrap();
         let found = summaries.into_iter().zip(histories);
         let found = found.map(|(summary, histories)| {
@@ -138,8 +104,8 @@ impl Recorded {
 
 /// Where a branch by table goes: a vertex of the function.
 fn target(recorded: &Recorded, function: FuncId, op: OpId, value: Value) -> u64 {
-    let known = recorded.program.function(function).unwrap();
-    let operators = recorded.program.operators(&recorded.module, known);
+    let known = recorded.program().function(function).unwrap();
+    let operators = recorded.program().operators(recorded.bytes(), known);
     let operator = operators.into_iter().find(|(other, ..)| *other == op);
     let Some((_, _, Operator::BrTable { targets })) = operator else {
         panic!("{function}, {op} is no br_table");
@@ -207,7 +173,7 @@ impl Events {
                         .push((site(SiteKind::Table), at, Branch::To(to)));
                 }
                 What::Branch(value) => {
-                    let known = recorded.program.function(function).unwrap();
+                    let known = recorded.program().function(function).unwrap();
                     let graph = &known.cfg.graph;
                     let edges = graph.out_edges(known.block_of(op).unwrap());
                     // Both ways to the same place are no branch.
@@ -222,7 +188,7 @@ impl Events {
                     }
                 }
                 What::Call { callee, .. } => {
-                    let known = recorded.program.function(function).unwrap();
+                    let known = recorded.program().function(function).unwrap();
                     let block = &known.cfg.blocks[known.block_of(op).unwrap()];
                     let (BlockEnd::Call(called) | BlockEnd::TailCall(called)) = &block.end else {
                         panic!("{function}, {op} calls inside a block");
@@ -278,18 +244,18 @@ struct Compared {
 
 fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let recorded = Recorded::open(sandbox);
-    if !(1..=MOST_BLOCKS).contains(&recorded.path.length()) {
+    if !(1..=MOST_BLOCKS).contains(&recorded.path().unwrap().length()) {
         return;
     }
-    let source = SourceMap::build(&recorded.module);
-    let operators = Operators::new(&recorded.program, &recorded.module, &source);
-    let events = Events::of(&recorded, &operators, &recorded.steps());
+    let source = SourceMap::build(recorded.bytes());
+    let operators = Operators::new(recorded.program(), recorded.bytes(), &source);
+    let events = Events::of(&recorded, &operators, &recorded.recorded_steps());
     let specs = SPECS.map(|text| text.parse::<Spec>().expect(text));
     let ran = sandbox.ok("profile --format json run.aft");
     let profile: Json = serde_json::from_str(&ran.stdout).unwrap();
     for (spec, (summary, outcomes)) in specs.iter().zip(recorded.simulated(&specs)) {
         assert_eq!(summary.spec, *spec);
-        assert_eq!(summary.blocks, recorded.path.length());
+        assert_eq!(summary.blocks, recorded.path().unwrap().length());
         let told = profile["totals"]["instructions"].as_u64();
         assert_eq!(Some(summary.instructions), told, "{spec}");
         assert_eq!(outcomes, events.simulated(spec), "{spec}");
@@ -393,10 +359,10 @@ fn bits(stored: &StoredSimulation, site: usize) -> Vec<(bool, bool)> {
 fn histories_that_are_kept_answer_about_each_execution() {
     let sandbox = kept();
     let recorded = Recorded::open(&sandbox);
-    let source = SourceMap::build(&recorded.module);
-    let operators = Operators::new(&recorded.program, &recorded.module, &source);
-    let events = Events::of(&recorded, &operators, &recorded.steps());
-    let all = stored_simulations(&recorded.file).unwrap().sound;
+    let source = SourceMap::build(recorded.bytes());
+    let operators = Operators::new(recorded.program(), recorded.bytes(), &source);
+    let events = Events::of(&recorded, &operators, &recorded.recorded_steps());
+    let all = stored_simulations(recorded.file()).unwrap().sound;
     assert_eq!(all.len(), SPECS.len());
     let mut missed = 0;
     for (text, stored) in SPECS.iter().zip(&all) {
@@ -545,7 +511,7 @@ fn what_is_wrong_with_a_history_is_found() {
 fn no_other_history_holds() {
     let sandbox = kept();
     let recorded = Recorded::open(&sandbox);
-    let all = stored_simulations(&recorded.file).unwrap().sound;
+    let all = stored_simulations(recorded.file()).unwrap().sound;
     let read = |stored: &StoredSimulation| {
         let mut found = Vec::new();
         for site in 0..stored.summary.sites.len() {
@@ -567,10 +533,10 @@ fn no_other_history_holds() {
         sandbox.write("run.aft", &before);
         replace(&sandbox, |epochs, _| epochs[0].1[at] ^= 1 << (at % 8));
         let recorded = Recorded::open(&sandbox);
-        let (program, module) = (&recorded.program, &recorded.module);
-        let report = verify_simulations(&recorded.file, program, module, &|_| {});
+        let (program, module) = (recorded.program(), recorded.bytes());
+        let report = verify_simulations(recorded.file(), program, module, &|_| {});
         let report = report.expect("simulations");
-        let stored = stored_simulation(&recorded.file, &SPECS[4].parse().unwrap()).unwrap();
+        let stored = stored_simulation(recorded.file(), &SPECS[4].parse().unwrap()).unwrap();
         let is_same = stored.and_then(|stored| read(&stored)).as_ref() == Some(&sound);
         assert_eq!(report.findings.is_empty(), is_same, "byte {at}: {report:?}");
         found += report.findings.len();

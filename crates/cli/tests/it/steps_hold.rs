@@ -25,7 +25,8 @@ const MOST_BLOCKS: u64 = 20_000;
 
 impl Recorded {
     fn steps(&self, wanted: Wanted) -> Vec<Step> {
-        let mut steps = Steps::new(self.run(None), self.file.log().unwrap(), wanted).unwrap();
+        let mut steps =
+            Steps::new(self.run_from(None), self.file().log().unwrap(), wanted).unwrap();
         std::iter::from_fn(|| steps.next().unwrap()).collect()
     }
 
@@ -34,7 +35,7 @@ impl Recorded {
             level,
             window: Window {
                 first: 1,
-                last: self.path.length(),
+                last: self.path().unwrap().length(),
             },
             within: Within::default(),
             function: None,
@@ -179,7 +180,7 @@ fn access(step: &Step) -> Option<(AccessSite, Range)> {
 /// Windows, functions and ends of the steps are parts of all of them.
 fn assert_parts(recorded: &Recorded, all: &[Step], level: Level) {
     let wanted = recorded.all(level);
-    let length = recorded.path.length();
+    let length = recorded.path().unwrap().length();
     for (first, last) in [(1, length / 2), (length / 3 + 1, length), (length, length)] {
         let window = Window {
             first,
@@ -190,9 +191,9 @@ fn assert_parts(recorded: &Recorded, all: &[Step], level: Level) {
             .filter(|step| window.first <= step.time && step.time <= window.last);
         let found = recorded.steps(Wanted { window, ..wanted });
         assert!(found.iter().eq(expected), "{window:?}");
-        let log = || Ok(recorded.file.log().unwrap());
+        let log = || Ok(recorded.file().log().unwrap());
         let wanted = Wanted { window, ..wanted };
-        let mut backwards = ReverseSteps::new(recorded.run(None), log, wanted).unwrap();
+        let mut backwards = ReverseSteps::new(recorded.run_from(None), log, wanted).unwrap();
         let mut backwards = Vec::from_iter(std::iter::from_fn(|| backwards.next().unwrap()));
         backwards.reverse();
         assert!(backwards == found, "{window:?}");
@@ -204,8 +205,8 @@ fn assert_parts(recorded: &Recorded, all: &[Step], level: Level) {
         assert!(found.iter().eq(expected), "{function:?}");
     }
     for count in [1, 7, all.len() + 1] {
-        let log = recorded.file.log().unwrap();
-        let found = last_steps(recorded.run(None), log, wanted, count).unwrap();
+        let log = recorded.file().log().unwrap();
+        let found = last_steps(recorded.run_from(None), log, wanted, count).unwrap();
         let expected = &all[all.len().saturating_sub(count)..];
         assert!(found.iter().eq(expected), "the last {count}");
     }
@@ -257,7 +258,7 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
     let Some((_, range)) = references.iter().rev().find_map(access) else {
         return;
     };
-    let length = recorded.path.length();
+    let length = recorded.path().unwrap().length();
     let blocks = (1..=length + 1).step_by(1 + length as usize / 12);
     let blocks = blocks.map(|time| Moment { time, op: None });
     let within = references.iter().step_by(1 + references.len() / 12);
@@ -290,9 +291,9 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
             true => At::End,
             false => At::Before(at),
         };
-        let log = recorded.file.log().unwrap();
+        let log = recorded.file().log().unwrap();
         // The memory may not have been that large yet.
-        let Ok(answer) = memory_at(recorded.run(None), log, None, range, when) else {
+        let Ok(answer) = memory_at(recorded.run_from(None), log, None, range, when) else {
             continue;
         };
         for (found, expected) in answer.bytes.iter().zip(naive.read(range)) {
@@ -322,8 +323,8 @@ fn assert_addresses(recorded: &Recorded, references: &[Step]) {
             }
         }
     }
-    let log = || recorded.file.log().unwrap();
-    let mut stretches = AccessedStretches::new(recorded.run(None), log()).unwrap();
+    let log = || recorded.file().log().unwrap();
+    let mut stretches = AccessedStretches::new(recorded.run_from(None), log()).unwrap();
     let mut found: BTreeMap<AccessSite, Vec<Range>> = BTreeMap::new();
     while let Some(stretch) = stretches.next().unwrap() {
         let of_one = found.entry(stretch.site).or_default();
@@ -340,7 +341,7 @@ fn assert_addresses(recorded: &Recorded, references: &[Step]) {
         (*site, Vec::from_iter(ranges))
     });
     assert!(found.into_iter().eq(expected));
-    let stats = address_stats(recorded.run(None), log(), None)
+    let stats = address_stats(recorded.run_from(None), log(), None)
         .unwrap()
         .sites;
     assert!(stats.iter().map(|(site, _)| site).eq(by_site.keys()));
@@ -367,7 +368,7 @@ fn assert_addresses(recorded: &Recorded, references: &[Step]) {
     }
     let sites = Vec::from_iter(by_site.keys().copied().step_by(2));
     let mut found: BTreeMap<AccessSite, Vec<(u64, Range)>> = BTreeMap::new();
-    let mut addresses = Addresses::new(recorded.run(None), log(), &sites).unwrap();
+    let mut addresses = Addresses::new(recorded.run_from(None), log(), &sites).unwrap();
     while let Some(access) = addresses.next().unwrap() {
         if access.trap.is_some() {
             let last = references.last().expect("a step");
@@ -387,7 +388,7 @@ fn assert_addresses(recorded: &Recorded, references: &[Step]) {
     by_site.retain(|site, _| sites.contains(site));
     assert_eq!(found, by_site);
 
-    let loads = load_values(recorded.run(None), log()).unwrap();
+    let loads = load_values(recorded.run_from(None), log()).unwrap();
     assert!(loads.iter().map(|(site, _)| site).eq(values.keys()));
     for ((_, load), values) in loads.iter().zip(values.values_mut()) {
         assert_eq!(load.count, values.len() as u64);
@@ -410,14 +411,14 @@ struct Compared {
 
 fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let recorded = Recorded::open(sandbox);
-    if !(1..=MOST_BLOCKS).contains(&recorded.path.length()) {
+    if !(1..=MOST_BLOCKS).contains(&recorded.path().unwrap().length()) {
         return;
     }
-    let Some(naive) = Naive::of(&recorded.module) else {
+    let Some(naive) = Naive::of(recorded.bytes()) else {
         return;
     };
-    let source = SourceMap::build(&recorded.module);
-    let operators = Operators::new(&recorded.program, &recorded.module, &source);
+    let source = SourceMap::build(recorded.bytes());
+    let operators = Operators::new(recorded.program(), recorded.bytes(), &source);
     let all = recorded.steps(recorded.all(Level::Statement));
     let references = recorded.steps(recorded.all(Level::Memory));
     assert!(
@@ -426,7 +427,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
             .eq(all.iter().filter(|step| is_reference(step)))
     );
     assert!(all.is_sorted_by_key(|step| step.time));
-    assert_trap(&all, &recorded.module);
+    assert_trap(&all, recorded.bytes());
     let name = |step: &Step| -> String {
         let (function, op): (FuncId, Option<OpId>) = (step.function, step.op);
         let found = op.and_then(|op| operators.get(function, op).unwrap());

@@ -89,7 +89,12 @@ const RETURNS: &str = r#"(module
 const EXPORTS: usize = 9;
 
 fn steps(recorded: &Recorded, wanted: Wanted) -> Vec<Step> {
-    let mut steps = Steps::new(recorded.run(None), recorded.file.log().unwrap(), wanted).unwrap();
+    let mut steps = Steps::new(
+        recorded.run_from(None),
+        recorded.file().log().unwrap(),
+        wanted,
+    )
+    .unwrap();
     std::iter::from_fn(|| steps.next().unwrap()).collect()
 }
 
@@ -97,7 +102,7 @@ fn all(recorded: &Recorded) -> Wanted {
     Wanted {
         window: Window {
             first: 1,
-            last: recorded.path.length(),
+            last: recorded.path().unwrap().length(),
         },
         ..Wanted::ALL
     }
@@ -105,13 +110,13 @@ fn all(recorded: &Recorded) -> Wanted {
 
 /// What a naive recorder sees of a run, and what the engine says that the last call of the host gave.
 fn observed(recorded: &Recorded) -> (Observation, Option<Vec<RawValue>>) {
-    let program: Arc<Program> = Arc::new(Program::parse(&recorded.module).unwrap());
-    let traced = instrument(&recorded.module, &program);
+    let program: Arc<Program> = Arc::new(Program::parse(recorded.bytes()).unwrap());
+    let traced = instrument(recorded.bytes(), &program);
     // The player keeps it on another thread.
-    let kept: &'static Program = Box::leak(Box::new(Program::parse(&recorded.module).unwrap()));
+    let kept: &'static Program = Box::leak(Box::new(Program::parse(recorded.bytes()).unwrap()));
     let module = traced.module.clone();
     let observer = Observer::new(kept, Box::leak(Box::new(traced)), Stop::Never);
-    let (played, observer) = play(&module, &program, &recorded.file, Some(observer));
+    let (played, observer) = play(&module, &program, recorded.file(), Some(observer));
     let returned = played.finish == Finish::Returned;
     let observation = observer.unwrap().finish(played.finish).unwrap();
     let results = played.results.last().cloned();
@@ -128,12 +133,12 @@ struct Compared {
 
 /// Whether the recording can be followed and is short.
 fn usable(recorded: &Recorded) -> bool {
-    (1..=MOST_BLOCKS).contains(&recorded.path.length())
+    (1..=MOST_BLOCKS).contains(&recorded.path().unwrap().length())
 }
 
 fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let recorded = Recorded::open(sandbox);
-    let ending = recorded.file.end().unwrap().map(|end| end.ending);
+    let ending = recorded.file().end().unwrap().map(|end| end.ending);
     if !usable(&recorded) || matches!(ending, None | Some(Ending::StackOverflow)) {
         return;
     }
@@ -149,7 +154,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
         Observed::Enter(function) => Some(*function),
         Observed::Block(_) | Observed::Leave => None,
     });
-    let defined = |function: &FuncId| recorded.program.function(*function).is_some();
+    let defined = |function: &FuncId| recorded.program().function(*function).is_some();
     let called = all.iter().filter_map(|step| match step.what {
         What::Call { callee, .. } => Some(callee).filter(defined),
         _ => None,
@@ -263,13 +268,13 @@ fn stretches_begin_and_end_at_the_statement() {
                 };
                 let expected = &all[begin..=end];
                 assert_eq!(steps(&recorded, wanted), expected);
-                let log = || Ok(recorded.file.log().unwrap());
-                let mut reverse = ReverseSteps::new(recorded.run(None), log, wanted).unwrap();
+                let log = || Ok(recorded.file().log().unwrap());
+                let mut reverse = ReverseSteps::new(recorded.run_from(None), log, wanted).unwrap();
                 let reverse = std::iter::from_fn(|| reverse.next().unwrap());
                 assert!(reverse.eq(expected.iter().rev().cloned()));
                 for count in [1, 5] {
-                    let log = recorded.file.log().unwrap();
-                    let found = last_steps(recorded.run(None), log, wanted, count);
+                    let log = recorded.file().log().unwrap();
+                    let found = last_steps(recorded.run_from(None), log, wanted, count);
                     let tail = &expected[expected.len().saturating_sub(count)..];
                     assert!(found.unwrap().iter().eq(tail), "the last {count}");
                 }

@@ -1,46 +1,40 @@
 //! A recording with its path, opened.
 
-use afterimage_program::Program;
-use afterimage_replay::paths::{FileSegments, RecordedPath, recorded_path};
-use afterimage_replay::steps::{FileCheckpoints, Run, stopped_before};
-use afterimage_trace::TraceFile;
+use std::ops::Deref;
+
+use afterimage_replay::Recording;
+use afterimage_replay::paths::FileSegments;
+use afterimage_replay::steps::{FileCheckpoints, Run};
 
 use crate::common::Sandbox;
 
-/// A recording, opened.
-pub struct Recorded {
-    pub module: Vec<u8>,
-    pub program: Program,
-    pub file: TraceFile,
-    pub path: RecordedPath,
+/// A recording whose path is there.
+pub struct Recorded(Recording);
+
+impl Deref for Recorded {
+    type Target = Recording;
+
+    fn deref(&self) -> &Recording {
+        &self.0
+    }
 }
 
 impl Recorded {
     /// `run.aft` in a sandbox.
     pub fn open(sandbox: &Sandbox) -> Self {
-        let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
-        let module = file.module().unwrap();
-        let program = Program::parse(&module).unwrap();
-        let path = recorded_path(&file, &program).unwrap().expect("a path");
-        Self {
-            module,
-            program,
-            file,
-            path,
-        }
+        let recording = Recording::open(&sandbox.path("run.aft")).unwrap();
+        recording.path().expect("a path");
+        Self(recording)
     }
 
-    /// Its run, to be followed from its beginning or from checkpoints.
-    pub fn run<'a>(&'a self, checkpoints: Option<&'a FileCheckpoints>) -> Run<'a, FileSegments> {
-        let end = self.file.end().unwrap();
+    /// Its run, to be followed from its beginning or from these checkpoints.
+    pub fn run_from<'a>(
+        &'a self,
+        checkpoints: Option<&'a FileCheckpoints>,
+    ) -> Run<'a, FileSegments> {
         Run {
-            program: &self.program,
-            module: &self.module,
-            path: &self.path,
-            continuations: &self.path.segments().directory().continuations,
-            stopped: end.and_then(|end| stopped_before(&self.program, &self.module, &end)),
             checkpoints,
-            progress: &|_| {},
+            ..self.run().unwrap()
         }
     }
 }

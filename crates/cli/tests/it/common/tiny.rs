@@ -14,7 +14,7 @@ pub fn build_tiny(
     name: &str,
     (epoch, interval): (usize, u64),
 ) {
-    let run = recorded.run(None);
+    let run = recorded.run_from(None);
     let run = Run {
         program: run.program,
         bytes: run.module,
@@ -29,7 +29,7 @@ pub fn build_tiny(
     let mut epochs = EpochWriter::new(&out).unwrap();
     let mut checkpoints = CheckpointWriter::new(&out).unwrap();
     let built = run.build_with_checkpoints(
-        recorded.file.log().unwrap(),
+        recorded.file().log().unwrap(),
         |before, epoch| epochs.put(before, &epoch),
         (interval, |vertex: &_| checkpoints.put(vertex)),
         |_| {},
