@@ -37,9 +37,10 @@ pub fn guest(corpus: &Path, cache: &Path, name: &str, optimised: Optimised) -> R
 /// # Errors
 /// If Cargo cannot be run or fails; the text is what it said.
 pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -> Result<PathBuf> {
-    let optimised = match c {
-        true => Optimised::C(2),
-        false => Optimised::Release,
+    let optimised = if c {
+        Optimised::C(2)
+    } else {
+        Optimised::Release
     };
     let output = command(corpus, cache, name, binary, optimised)?
         .output()

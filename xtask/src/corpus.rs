@@ -25,9 +25,10 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
     }
     let out = arguments.out.clone().unwrap_or_else(|| {
         let folder = default_folder();
-        match arguments.versions {
-            true => folder.with_file_name("corpus-versions"),
-            false => folder,
+        if arguments.versions {
+            folder.with_file_name("corpus-versions")
+        } else {
+            folder
         }
     });
     let out =
@@ -39,9 +40,10 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
             bail!(
                 "{} is built {} --versions",
                 program.name,
-                match arguments.versions {
-                    true => "without",
-                    false => "only with",
+                if arguments.versions {
+                    "without"
+                } else {
+                    "only with"
                 }
             );
         }

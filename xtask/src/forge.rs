@@ -22,8 +22,9 @@ pub fn run(count: u64, seeds: u64, first: u64) -> Result<ExitCode> {
             .context("cannot run cargo")?;
         holds &= status.success();
     }
-    Ok(match holds {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if holds {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }

@@ -79,9 +79,10 @@ pub fn run(folder: Option<&Path>) -> Result<ExitCode> {
         );
         holds &= held == programs.len();
     }
-    Ok(match holds {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if holds {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 

@@ -332,16 +332,15 @@ fn measure(a: &Loaded, b: &Loaded, others: bool) -> Result<Row> {
         listed_of_unchanged,
         ..
     } = pair.accuracy(&found.matching);
-    let others = match others {
-        false => None,
-        true => {
-            let trial = Trial {
-                right: Some(&pair.right()),
-                ..Trial::default()
-            };
-            let found = pair.accuracy(&pair.matched_by(trial)?.matching);
-            Some([found.correct, found.correct_of_unchanged])
-        }
+    let others = if others {
+        let trial = Trial {
+            right: Some(&pair.right()),
+            ..Trial::default()
+        };
+        let found = pair.accuracy(&pair.matched_by(trial)?.matching);
+        Some([found.correct, found.correct_of_unchanged])
+    } else {
+        None
     };
     let [of_a, of_b] = &pair.sketched;
     Ok(Row {

@@ -244,9 +244,10 @@ fn report(results: &Results) -> String {
     let of = |questions: Questions, line: Line, worst: bool| {
         move |row: &Row| {
             let medians = questions(row).iter().map(|question| line(question).median);
-            match worst {
-                true => medians.fold(f64::NAN, f64::max),
-                false => Sample::of(medians.collect()).median,
+            if worst {
+                medians.fold(f64::NAN, f64::max)
+            } else {
+                Sample::of(medians.collect()).median
             }
         }
     };

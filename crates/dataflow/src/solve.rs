@@ -150,9 +150,10 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
             let outside = if backward { 0 } else { edge + 1 };
             self.decide(Outcome::Open, Times::single(outside));
         }
-        let moved = match backward {
-            true => times.earlier(1),
-            false => times.later(1),
+        let moved = if backward {
+            times.earlier(1)
+        } else {
+            times.later(1)
         };
         (!moved.is_empty()).then_some(moved)
     }

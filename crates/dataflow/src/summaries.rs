@@ -40,11 +40,11 @@ impl<'a> Summaries<'a> {
         };
         for id in calls.ids() {
             let call = calls.call(id);
-            let own = match events.any_in(call.function) {
-                true => *own
-                    .entry(call)
-                    .or_insert_with(|| own_event(wpp, call, direction, events)),
-                false => None,
+            let own = if events.any_in(call.function) {
+                *own.entry(call)
+                    .or_insert_with(|| own_event(wpp, call, direction, events))
+            } else {
+                None
             };
             let decided = all.of(id, own);
             all.decided.push(decided);
@@ -90,13 +90,14 @@ impl<'a> Summaries<'a> {
             let Some(site) = self.decided(run.call) else {
                 continue;
             };
-            let mut entry = match run.first == run.last() {
-                true => Entry::single(run.first),
-                false => Entry {
+            let mut entry = if run.first == run.last() {
+                Entry::single(run.first)
+            } else {
+                Entry {
                     first: run.first,
                     last: run.last(),
                     step: run.step,
-                },
+                }
             };
             // A tail call follows the call that it replaces at the same place.
             if let Some((before, _)) = effects.last_mut()

@@ -40,9 +40,10 @@ impl Machine<'_> {
                 None => 0,
             };
         }
-        match all > MOST_REGISTERS {
-            true => Err(MachineError::TooDeep),
-            false => Ok(()),
+        if all > MOST_REGISTERS {
+            Err(MachineError::TooDeep)
+        } else {
+            Ok(())
         }
     }
 

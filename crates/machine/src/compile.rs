@@ -275,12 +275,11 @@ impl Compiler<'_> {
             RESULT => index >= self.first_inst,
             _ => false,
         };
-        let register = match is_here {
-            true => register,
-            false => {
-                self.moved.push((register, self.position));
-                MOVED | (self.moved.len() as u32 - 1)
-            }
+        let register = if is_here {
+            register
+        } else {
+            self.moved.push((register, self.position));
+            MOVED | (self.moved.len() as u32 - 1)
         };
         self.current.insert(variable, register);
     }
@@ -359,9 +358,10 @@ impl Compiler<'_> {
 
     fn constant(&mut self, op: OpId, value: Constant) -> Register {
         let next = CONSTANT | self.constants.len() as u32;
-        let register = match self.apart {
-            true => next,
-            false => *self.known.entry(value).or_insert(next),
+        let register = if self.apart {
+            next
+        } else {
+            *self.known.entry(value).or_insert(next)
         };
         if register == next {
             self.constants.push(value);

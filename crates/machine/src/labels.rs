@@ -130,9 +130,10 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         let (memory, chunk) = ((key >> 44) as usize, key & ((1 << 44) - 1));
         let base = self.each(memory, chunk).base;
         let numbers = &self.lines.as_chunks::<CHUNK>().0[line];
-        let slot = match numbers.iter().all(|&number| number == base) {
-            true => 0,
-            false => self.arena.put(numbers, &mut self.scratch),
+        let slot = if numbers.iter().all(|&number| number == base) {
+            0
+        } else {
+            self.arena.put(numbers, &mut self.scratch)
         };
         self.each(memory, chunk).slots[(chunk % CHUNKS as u64) as usize] = slot;
     }

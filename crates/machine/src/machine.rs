@@ -354,9 +354,10 @@ impl<'a> Machine<'a> {
             self.high.resize(base + 2 * count, 0);
         }
         observer.node(node, code);
-        let high = match code.wide {
-            true => &self.high[base..base + count],
-            false => &[],
+        let high = if code.wide {
+            &self.high[base..base + count]
+        } else {
+            &[]
         };
         observer.variables(code, &self.registers[base..base + count], high);
         let insts = match before {
@@ -384,9 +385,10 @@ impl<'a> Machine<'a> {
             from = to;
             if pauses.get(i) == Some(&to) {
                 let low = &self.registers[base..base + count];
-                let high = match code.wide {
-                    true => &self.high[base..base + count],
-                    false => &[],
+                let high = if code.wide {
+                    &self.high[base..base + count]
+                } else {
+                    &[]
                 };
                 let state = &self.state;
                 show(to, &Inside { low, high, state });
@@ -394,9 +396,10 @@ impl<'a> Machine<'a> {
         }
         match executed {
             Ok(()) if before.is_none() => {
-                let high = match code.wide {
-                    true => &self.high[base..base + count],
-                    false => &[],
+                let high = if code.wide {
+                    &self.high[base..base + count]
+                } else {
+                    &[]
                 };
                 observer.done(code, &self.registers[base..base + count], high);
                 self.leave_node(node, base, observer)?;
@@ -455,9 +458,10 @@ impl<'a> Machine<'a> {
     ) {
         let code = &self.codes[node];
         let range = base..base + code.registers();
-        let high = match code.wide {
-            true => &self.high[range.clone()],
-            false => &[],
+        let high = if code.wide {
+            &self.high[range.clone()]
+        } else {
+            &[]
         };
         observer.stopped(code, executed, &self.registers[range], high);
         self.waiting = Waiting::Nothing;

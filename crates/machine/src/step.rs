@@ -128,9 +128,10 @@ impl Machine<'_> {
         }
         observer.node(node, code);
         let window = window(&mut self.registers, base)?;
-        let high = match code.wide {
-            true => &mut self.high[base..base + count],
-            false => &mut [][..],
+        let high = if code.wide {
+            &mut self.high[base..base + count]
+        } else {
+            &mut [][..]
         };
         observer.variables(code, &window[..], high);
         code.set_constants(&mut window[..count], high);
@@ -145,9 +146,10 @@ impl Machine<'_> {
         if let Err(left) = running.all(observer) {
             return self.stops(node, *left, base, observer);
         }
-        let high = match code.wide {
-            true => &self.high[base..base + count],
-            false => &[],
+        let high = if code.wide {
+            &self.high[base..base + count]
+        } else {
+            &[]
         };
         observer.done(code, &self.registers[base..base + count], high);
         self.leave_node(node, base, observer)

@@ -101,9 +101,12 @@ mod tests {
             return 0.0;
         };
         let sums = first.iter().map(|&(a, score)| {
-            let edge = before.map_or(0.0, |before| match before / 100 == a / 100 {
-                true => follows(before, a),
-                false => 0.0,
+            let edge = before.map_or(0.0, |before| {
+                if before / 100 == a / 100 {
+                    follows(before, a)
+                } else {
+                    0.0
+                }
             });
             score + edge + naive(rest, Some(a))
         });

@@ -266,9 +266,12 @@ impl<'m> Rounds<'m> {
             });
             likeliest_first(&mut scores);
             let found = known[at as usize];
-            let found = found.map(|found| match found.a == best.a {
-                true => found,
-                false => self.as_match(best, at),
+            let found = found.map(|found| {
+                if found.a == best.a {
+                    found
+                } else {
+                    self.as_match(best, at)
+                }
             });
             (scores, found)
         });

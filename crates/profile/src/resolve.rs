@@ -94,9 +94,10 @@ impl<'a> Resolver<'a> {
             return ResolveError::Offset(whole());
         }
         if is_moment(text) {
-            return match counted {
-                true => ResolveError::Once(whole()),
-                false => ResolveError::Moment(whole()),
+            return if counted {
+                ResolveError::Once(whole())
+            } else {
+                ResolveError::Moment(whole())
             };
         }
         if counted && ["start", "end"].contains(&text) {

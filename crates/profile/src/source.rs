@@ -40,10 +40,7 @@ pub trait Source {
     fn shown_path(&self, file: FileId) -> &str {
         let path = self.files().get(file.0 as usize).map_or("", String::as_str);
         let (two, least) = (last_two(path), self.short_path(file));
-        match least.len() > two.len() {
-            true => least,
-            false => two,
-        }
+        if least.len() > two.len() { least } else { two }
     }
 
     /// Where the function whose body holds this offset is declared.

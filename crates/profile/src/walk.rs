@@ -172,9 +172,10 @@ fn settle_jumps(function: &Function, operators: &mut [OperatorCount]) {
     let lone: HashSet<Line> = others.map(|(_, _, line)| *line).collect();
     for (_, op, line) in jumps {
         let operator = &mut operators[op.index()];
-        match lone.contains(&line) {
-            true => operator.passed = false,
-            false => operator.position = None,
+        if lone.contains(&line) {
+            operator.passed = false
+        } else {
+            operator.position = None
         }
     }
 }

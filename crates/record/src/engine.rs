@@ -49,9 +49,10 @@ impl Settings {
 }
 
 pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
-    let level = match settings.optimised {
-        true => OptLevel::Speed,
-        false => OptLevel::None,
+    let level = if settings.optimised {
+        OptLevel::Speed
+    } else {
+        OptLevel::None
     };
     let mut config = Config::new();
     config

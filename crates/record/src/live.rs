@@ -555,9 +555,10 @@ impl Run<'_> {
             None => (None, None),
         };
         let nowhere = uncertain.as_ref().is_some_and(|u| !u.in_block);
-        let standing = match nowhere {
-            true => Vec::new(),
-            false => outcome.standing(self.program, &index, map, trapped.as_ref())?,
+        let standing = if nowhere {
+            Vec::new()
+        } else {
+            outcome.standing(self.program, &index, map, trapped.as_ref())?
         };
         let end = End {
             ending: outcome.ending(&standing, interrupt.requested()),

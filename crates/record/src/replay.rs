@@ -85,15 +85,18 @@ impl Host {
 
     fn growth(&mut self, memory: bool, from: usize, to: usize) -> Result<bool, RecordError> {
         match self.next()? {
-            Some(Event::MemoryGrow { granted: true }) if memory => match self.room.memory(from, to)
-            {
-                true => Ok(true),
-                false => Err(self.diverged("the guest's memories grow beyond the limit")),
-            },
+            Some(Event::MemoryGrow { granted: true }) if memory => {
+                if self.room.memory(from, to) {
+                    Ok(true)
+                } else {
+                    Err(self.diverged("the guest's memories grow beyond the limit"))
+                }
+            }
             Some(Event::TableGrow { granted: true }) if !memory => {
-                match self.room.table(from, to) {
-                    true => Ok(true),
-                    false => Err(self.diverged("the guest's tables grow beyond the limit")),
+                if self.room.table(from, to) {
+                    Ok(true)
+                } else {
+                    Err(self.diverged("the guest's tables grow beyond the limit"))
                 }
             }
             Some(Event::MemoryGrow { granted: false }) if memory => Ok(false),

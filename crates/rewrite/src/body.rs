@@ -333,12 +333,13 @@ impl Writer<'_, '_> {
             Instruction::GlobalGet(places.pending),
             Instruction::GlobalSet(places.pending),
         );
-        let (get, set) = match in_memory {
-            true => (load.clone(), save.clone()),
-            false => (
+        let (get, set) = if in_memory {
+            (load.clone(), save.clone())
+        } else {
+            (
                 Instruction::LocalGet(self.path),
                 Instruction::LocalSet(self.path),
-            ),
+            )
         };
         match step {
             PathStep::Load | PathStep::Save if in_memory => {}

@@ -80,9 +80,10 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
     }
 
     fn decide(&mut self, block: BlockId, label: L) {
-        match label == self.call {
-            true => self.decided.remove(&block),
-            false => self.decided.insert(block, label),
+        if label == self.call {
+            self.decided.remove(&block)
+        } else {
+            self.decided.insert(block, label)
         };
     }
 
@@ -92,9 +93,10 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
             return;
         }
         for decision in decisions.iter().rev() {
-            let label = match decision.dispatches {
-                true => self.of_block(decision.from),
-                false => from,
+            let label = if decision.dispatches {
+                self.of_block(decision.from)
+            } else {
+                from
             };
             for &block in &decision.decided {
                 self.decide(block, label);

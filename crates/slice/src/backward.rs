@@ -440,9 +440,10 @@ impl<'a> Backward<'a> {
                 if self.asked.is_some() {
                     self.ask_memory(i + 1);
                 }
-                let reach = match i < executed {
-                    true => self.inst(plan, i, &mut events, &mut accesses),
-                    false => self.trap(plan, i),
+                let reach = if i < executed {
+                    self.inst(plan, i, &mut events, &mut accesses)
+                } else {
+                    self.trap(plan, i)
                 };
                 if reach.is_some() {
                     live = live.max(reach);
@@ -464,13 +465,12 @@ impl<'a> Backward<'a> {
             }
             if reach.is_some() && self.follows.control {
                 let frame = self.top();
-                match plan.conditional[position] {
-                    true => frame.depends(block, reach),
-                    false => {
-                        frame.of_call = reach.max(frame.of_call);
-                        if let Some(keeping) = &mut self.keeping {
-                            keeping.of_call = true;
-                        }
+                if plan.conditional[position] {
+                    frame.depends(block, reach)
+                } else {
+                    frame.of_call = reach.max(frame.of_call);
+                    if let Some(keeping) = &mut self.keeping {
+                        keeping.of_call = true;
                     }
                 }
             }

@@ -116,9 +116,10 @@ impl Edges {
 
     /// Whom a label stands for.
     fn all(&self, label: Label) -> Vec<Label> {
-        match label < SETS {
-            true => vec![label],
-            false => self.members(label).to_vec(),
+        if label < SETS {
+            vec![label]
+        } else {
+            self.members(label).to_vec()
         }
     }
 
@@ -138,9 +139,10 @@ impl Edges {
         };
         for &(user, on, why) in &self.edges {
             let alone = [on];
-            let on = match on < SETS {
-                true => &alone[..],
-                false => self.members(on),
+            let on = if on < SETS {
+                &alone[..]
+            } else {
+                self.members(on)
             };
             for &on in on {
                 let why = match on & MOVED {

@@ -166,9 +166,10 @@ impl Frame {
             if reach.is_some() {
                 self.number = None;
             }
-            match decision.dispatches {
-                true => self.depends(decision.from, reach),
-                false => found = found.max(reach),
+            if decision.dispatches {
+                self.depends(decision.from, reach)
+            } else {
+                found = found.max(reach)
             }
         }
         found

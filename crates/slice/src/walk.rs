@@ -184,9 +184,10 @@ impl<'a, D: Domain> Walk<'a, D> {
             for i in first..behind {
                 self.ask_memory(&mut asked, i, source);
                 let ahead = (&mut events, &mut accesses);
-                let (mut label, written) = match i < executed {
-                    true => self.inst(&plan, i, execution, of_block, ahead),
-                    false => (self.trap(&plan, i, execution, of_block), None),
+                let (mut label, written) = if i < executed {
+                    self.inst(&plan, i, execution, of_block, ahead)
+                } else {
+                    (self.trap(&plan, i, execution, of_block), None)
                 };
                 if asked.inst(i).is_some() {
                     self.source(execution, &plan, (i, written), source);
@@ -438,9 +439,10 @@ impl<'a, D: Domain> Walk<'a, D> {
         let inst = plan.insts[i];
         let where_to = inst.kind.where_to();
         for (position, &operand) in inst.operands().iter().enumerate() {
-            let why = match position < where_to {
-                true => Why::Address,
-                false => Why::Data,
+            let why = if position < where_to {
+                Why::Address
+            } else {
+                Why::Data
             };
             let label = self.registers.get(operand as usize).copied();
             self.take(why, label.unwrap_or_default());
@@ -482,9 +484,10 @@ impl<'a, D: Domain> Walk<'a, D> {
             .each(from, |count, byte| copied.push((count, byte)));
         let mut address = to.address;
         for (length, byte) in copied {
-            let byte = match self.follows.data {
-                true => self.domain.copied(label, byte),
-                false => label,
+            let byte = if self.follows.data {
+                self.domain.copied(label, byte)
+            } else {
+                label
             };
             let part = Range {
                 memory: to.memory,
@@ -574,9 +577,10 @@ impl<'a, D: Domain> Walk<'a, D> {
             *went = label;
         }
         self.call = label;
-        self.given = match rethrows {
-            true => vec![values.first().copied().unwrap_or_default(); MOST_CARRIED],
-            false => values,
+        self.given = if rethrows {
+            vec![values.first().copied().unwrap_or_default(); MOST_CARRIED]
+        } else {
+            values
         };
     }
 
@@ -591,9 +595,10 @@ impl<'a, D: Domain> Walk<'a, D> {
                         Caller::Host => (Vec::new(), D::Label::default()),
                         _ => (std::mem::take(&mut self.given), self.call),
                     };
-                    let call = match self.follows.control {
-                        true => call,
-                        false => D::Label::default(),
+                    let call = if self.follows.control {
+                        call
+                    } else {
+                        D::Label::default()
                     };
                     self.frames.push(Activation::new(function, given, call));
                 }

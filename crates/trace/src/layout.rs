@@ -151,9 +151,10 @@ pub(crate) fn check_file_header(bytes: &[u8]) -> Result<()> {
     if wrong > 0 {
         // One or two bytes of it are damage.
         let is_damage = label.len() == LABEL.len() && wrong <= 2;
-        return Err(match is_damage {
-            true => TraceError::DamagedHeader,
-            false => TraceError::NotATrace,
+        return Err(if is_damage {
+            TraceError::DamagedHeader
+        } else {
+            TraceError::NotATrace
         });
     }
     let bytes: &[u8; HEADER_LEN] = bytes.try_into().map_err(|_| TraceError::DamagedHeader)?;

@@ -175,9 +175,10 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
 impl Queue {
     /// Gives what waits to the writing thread.
     fn hand_over(&mut self, written: Option<SyncSender<()>>) -> Result<()> {
-        match self.send(written) {
-            true => Ok(()),
-            false => self.failure(),
+        if self.send(written) {
+            Ok(())
+        } else {
+            self.failure()
         }
     }
 
@@ -313,9 +314,10 @@ impl LogReader {
         let Some(last) = chunks.checked_sub(1) else {
             self.section.restart();
             self.done = place != LogPlace::default();
-            return match self.done {
-                false => Ok(()),
-                true => Err(missing("a place before the first chunk")),
+            return if self.done {
+                Err(missing("a place before the first chunk"))
+            } else {
+                Ok(())
             };
         };
         if !usable || self.section.read() != chunks {

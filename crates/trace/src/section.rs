@@ -195,12 +195,11 @@ impl SectionReader {
             codec::decode_to(&chunks[at].header, payload, &mut part)
                 .map_err(|what| chunks[at].damaged(what))
         };
-        match length > SHORT {
-            true => {
-                let decoded = afterimage_parallel::map(chunks.len(), decode);
-                decoded.into_iter().collect::<Result<()>>()?;
-            }
-            false => (0..chunks.len()).try_for_each(decode)?,
+        if length > SHORT {
+            let decoded = afterimage_parallel::map(chunks.len(), decode);
+            decoded.into_iter().collect::<Result<()>>()?;
+        } else {
+            (0..chunks.len()).try_for_each(decode)?
         }
         drop(parts);
         Ok(bytes)

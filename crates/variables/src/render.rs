@@ -290,13 +290,15 @@ impl Renderer<'_, '_> {
         let signed = element.name.as_deref() == Some("signed char");
         let mut shown = 0;
         for (byte, times) in found.runs() {
-            let number = match signed {
-                true => (byte as i8).to_string(),
-                false => format!("0x{byte:02x}"),
+            let number = if signed {
+                (byte as i8).to_string()
+            } else {
+                format!("0x{byte:02x}")
             };
-            let (texts, each) = match times >= string::COUNTED {
-                true => (vec![format!("{number} × {times}")], times as u64),
-                false => (vec![number; times], 1),
+            let (texts, each) = if times >= string::COUNTED {
+                (vec![format!("{number} × {times}")], times as u64)
+            } else {
+                (vec![number; times], 1)
             };
             for text in texts {
                 if into.children.len() as u64 >= self.limits.elements || self.left.get() == 0 {

@@ -78,9 +78,10 @@ impl Variables<'_> {
         let Some(sequence) = self.sequence(object, machine) else {
             return Vec::new();
         };
-        let most = match sequence.text {
-            true => limits.string.max(1) as u64,
-            false => limits.elements,
+        let most = if sequence.text {
+            limits.string.max(1) as u64
+        } else {
+            limits.elements
         };
         let elements = (0..sequence.count.min(most)).map(|index| self.nth(&sequence, index));
         let pieces = elements.flat_map(|element| element.map_or(Vec::new(), |one| one.pieces));
@@ -180,9 +181,10 @@ impl Asked<'_, '_> {
             part = self.part(&part, record.members.iter().find(inwards)?)?;
         }
         let (address, _) = self.pointer(part)?;
-        let ring = match record.members.iter().any(|member| is(member, "head")) {
-            true => Some((self.number(object, &record, "head")?, capacity?)),
-            false => None,
+        let ring = if record.members.iter().any(|member| is(member, "head")) {
+            Some((self.number(object, &record, "head")?, capacity?))
+        } else {
+            None
         };
         if ring.is_some_and(|(head, length)| count > length || (head >= length && count > 0)) {
             return None;

@@ -73,9 +73,10 @@ impl Variables<'_> {
         {
             return Err(missing);
         }
-        let entry = entry.ok_or(match is_foreign {
-            true => DebugError::Foreign(func.into()),
-            false => DebugError::NotDescribed(func.into()),
+        let entry = entry.ok_or(if is_foreign {
+            DebugError::Foreign(func.into())
+        } else {
+            DebugError::NotDescribed(func.into())
         })?;
         FunctionScopes::read(&self.debug, func, body, entry)
     }

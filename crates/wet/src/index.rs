@@ -76,9 +76,10 @@ impl Index {
             copies,
             directory,
         } = self.sizes;
-        let version = match self.left_out.is_nothing() {
-            true => VERSION,
-            false => FILTERED,
+        let version = if self.left_out.is_nothing() {
+            VERSION
+        } else {
+            FILTERED
         };
         let mut out = vec![version];
         let numbers = [

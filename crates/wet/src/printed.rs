@@ -178,9 +178,10 @@ impl PrintedWriter {
         put(&mut self.chunk, printed.bytes.len() as u64);
         self.chunk.extend_from_slice(printed.bytes);
         self.last = (printed.call, printed.time);
-        match self.chunk.len() < CHUNK {
-            true => Ok(()),
-            false => self.end_chunk(),
+        if self.chunk.len() < CHUNK {
+            Ok(())
+        } else {
+            self.end_chunk()
         }
     }
 
@@ -299,9 +300,10 @@ impl FilePrinted {
         let Some(found) = found.ok().and_then(|found| chunk.get(found)) else {
             return Ok(None);
         };
-        match found.digest() == digest {
-            true => Ok(Some((found.time, found.bytes.to_vec()))),
-            false => Err(PrintedError::Damaged("the log tells of other bytes")),
+        if found.digest() == digest {
+            Ok(Some((found.time, found.bytes.to_vec())))
+        } else {
+            Err(PrintedError::Damaged("the log tells of other bytes"))
         }
     }
 

@@ -323,9 +323,10 @@ impl Settled<'_> {
                 };
                 let is_told = self.counted.get(&time).is_none_or(is_alone)
                     && !beside.any(|part| is_same(&of_stop(part), &of_b));
-                match is_told {
-                    true => Ok(counted),
-                    false => Err(Some(Refusal::Alike { column: None })),
+                if is_told {
+                    Ok(counted)
+                } else {
+                    Err(Some(Refusal::Alike { column: None }))
                 }
             }
         }
@@ -482,11 +483,12 @@ impl Settled<'_> {
                     Compared::Differs(why) => Outcome::Refused(why),
                     Compared::Same => {
                         let mut same = beside.into_iter().map(of_a);
-                        match same.any(|found| matches!(found, Compared::Same)) {
-                            true => Outcome::Refused(Refusal::Alike {
+                        if same.any(|found| matches!(found, Compared::Same)) {
+                            Outcome::Refused(Refusal::Alike {
                                 column: b.parts[part as usize].unit.column(),
-                            }),
-                            false => Outcome::Confirmed(other),
+                            })
+                        } else {
+                            Outcome::Confirmed(other)
                         }
                     }
                     // Compilers add tests and leave others out, and what has no counterpart tells nothing: that they are equally many says nothing.

@@ -181,9 +181,10 @@ impl<'a> Facts<'a> {
     ) -> Vec<Result<(FactAnswer, Instances<'a>), FactError>> {
         let sites = Sites::default();
         let forward = matches!(fact, Fact::LastUse | Fact::Places { ahead: true, .. });
-        let direction = match forward {
-            true => Direction::Forward,
-            false => Direction::Backward,
+        let direction = if forward {
+            Direction::Forward
+        } else {
+            Direction::Backward
         };
         let wanted = ops
             .iter()
@@ -287,9 +288,10 @@ impl<'a> Facts<'a> {
             Fact::Reaching => (self.of_local(known, op, sites, false)?, None),
             Fact::LastUse => (self.of_local(known, op, sites, true)?, None),
             Fact::Places { r#gen, kill, ahead } => {
-                let direction = match ahead {
-                    true => Direction::Forward,
-                    false => Direction::Backward,
+                let direction = if *ahead {
+                    Direction::Forward
+                } else {
+                    Direction::Backward
                 };
                 let places = Placed::new(self.program, r#gen, kill, sites, direction);
                 (places.own(function), Some(Callees::Places))

@@ -276,9 +276,10 @@ impl Instances<'_> {
                 let (mut low, mut high) = (0, run.count - 1);
                 while low < high {
                     let middle = low + (high - low) / 2;
-                    match before(middle) + count >= left {
-                        true => high = middle,
-                        false => low = middle + 1,
+                    if before(middle) + count >= left {
+                        high = middle
+                    } else {
+                        low = middle + 1
                     }
                 }
                 if before(low) < left {

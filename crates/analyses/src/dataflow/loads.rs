@@ -160,9 +160,10 @@ pub(super) fn own_events(code: &Code<'_>, load: &Access, sites: &Sites) -> OwnEv
             Touch::Access(k) => available(&code.expressions.accesses[k], load),
         };
         if let Some(is_available) = is_available {
-            let decider = match is_available {
-                true => Decider::Gen(function, op),
-                false => Decider::Kill(function, op),
+            let decider = if is_available {
+                Decider::Gen(function, op)
+            } else {
+                Decider::Kill(function, op)
             };
             events.at_operator(block, op, sites.of(decider));
         }

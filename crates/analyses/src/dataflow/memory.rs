@@ -159,9 +159,10 @@ impl Sites {
     }
 
     pub fn of(&self, decider: Decider) -> Site {
-        let decider = match self.kills_are_alike && !decider.holds() {
-            true => Decider::Something,
-            false => decider,
+        let decider = if self.kills_are_alike && !decider.holds() {
+            Decider::Something
+        } else {
+            decider
         };
         let (all, numbers) = &mut *self.known.borrow_mut();
         let number = numbers.entry(decider).or_insert_with(|| {
@@ -202,9 +203,10 @@ impl InCallees<'_, '_> {
                 }
             }
         };
-        Some(self.sites.of(match available {
-            true => Decider::Gen(function, op),
-            false => Decider::Kill(function, op),
+        Some(self.sites.of(if available {
+            Decider::Gen(function, op)
+        } else {
+            Decider::Kill(function, op)
         }))
     }
 }

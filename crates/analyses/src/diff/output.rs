@@ -149,10 +149,7 @@ impl Stream {
             if !ended && at < chunk.bytes.len() {
                 let mine = part(&chunk, at);
                 let other = part(other, self.seen);
-                self.found = Some(match second {
-                    true => (other, mine),
-                    false => (mine, other),
-                });
+                self.found = Some(if second { (other, mine) } else { (mine, other) });
                 self.ahead.clear();
                 return;
             }

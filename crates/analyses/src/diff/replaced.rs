@@ -308,9 +308,10 @@ impl Observer for Comparing<'_> {
                 break;
             }
             let found = self.executed(site, low, high);
-            match is_last {
-                true => self.ended = Some((site.replaced, found)),
-                false => self.add(site.replaced, found),
+            if is_last {
+                self.ended = Some((site.replaced, found))
+            } else {
+                self.add(site.replaced, found)
             }
         }
     }

@@ -255,9 +255,10 @@ fn finish<S: Segments>(run: Run<'_, S>, walked: Walked<Taking<Sketches>>) -> Ske
             operands: kept.operands,
             addresses: kept.addresses,
             exact: known.exact,
-            offset: match known.class.accesses_memory() {
-                true => known.immediate,
-                false => 0,
+            offset: if known.class.accesses_memory() {
+                known.immediate
+            } else {
+                0
             },
             depth: context.depth,
             ordinal: match context.caller {

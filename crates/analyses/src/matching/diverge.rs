@@ -372,9 +372,10 @@ fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
             let distance = of_b.first.wrapping_sub(of_a.first);
             // A pointer to an object is less than the address of what is accessed of it; what is accessed by a constant has none.
             let pointer = a.map_or(0, |a| of_a.smallest.saturating_sub(a.offset));
-            let first = match pointer >= ADDRESSES {
-                true => pointer,
-                false => of_a.smallest,
+            let first = if pointer >= ADDRESSES {
+                pointer
+            } else {
+                of_a.smallest
             };
             let moved = moves.entry(distance).or_insert(Moved {
                 times: 0,

@@ -47,9 +47,10 @@ pub fn suspects(versions: [&Sketched; 2], matched: &Matched) -> Vec<Suspect> {
     let all = 0..sides[1].statements.len() as u32;
     let found = all.filter_map(|b| {
         let replaces = search.replaces(b);
-        let wrong = match replaces.is_some() || search.is_wrong_first(b) {
-            true => search.wrong_behind(b),
-            false => 0,
+        let wrong = if replaces.is_some() || search.is_wrong_first(b) {
+            search.wrong_behind(b)
+        } else {
+            0
         };
         let time = sides[1].statements[b as usize].first;
         let suspect = Suspect {

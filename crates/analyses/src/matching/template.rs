@@ -93,9 +93,10 @@ impl Template {
             if told.after as usize > executed {
                 break;
             }
-            let taken = match L::TAKEN {
-                true => self.operands[at].taken(low),
-                false => Taken::default(),
+            let taken = if L::TAKEN {
+                self.operands[at].taken(low)
+            } else {
+                Taken::default()
             };
             let (value, operands) = match told.from {
                 From::Register(register) => (low[register as usize], None),

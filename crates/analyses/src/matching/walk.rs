@@ -179,9 +179,10 @@ where
         while let Some(visit) = self.follower.advance()? {
             self.enter(visit);
             let template = self.template(visit)?;
-            match known && !template.numbered {
-                true => self.pass(visit, template)?,
-                false => self.execute(visit, template)?,
+            if known && !template.numbered {
+                self.pass(visit, template)?
+            } else {
+                self.execute(visit, template)?
             }
         }
         Ok(Walked {
@@ -225,12 +226,11 @@ where
     /// Executes a node without telling its values to anybody.
     fn pass(&mut self, visit: Visit, template: Rc<Template>) -> Result<(), StepsError<S::Error>> {
         self.telling.template = template;
-        match self.telling.contexts.is_flat() {
-            true => self.follower.execute(visit, &mut ()),
-            false => {
-                let mut leaving = Leaving(&mut self.telling.contexts);
-                self.follower.execute(visit, &mut leaving)
-            }
+        if self.telling.contexts.is_flat() {
+            self.follower.execute(visit, &mut ())
+        } else {
+            let mut leaving = Leaving(&mut self.telling.contexts);
+            self.follower.execute(visit, &mut leaving)
         }
     }
 

@@ -39,9 +39,10 @@ impl Written {
         }
         let by = statement.map_or(0, |statement| statement + 1);
         let (first, last) = (range.address / 4, (range.address + range.length - 1) / 4);
-        match first == last {
-            true => self.words.set(0, first, by.into()),
-            false => self.words.fill(0, first, last + 1, by.into()),
+        if first == last {
+            self.words.set(0, first, by.into())
+        } else {
+            self.words.fill(0, first, last + 1, by.into())
         }
     }
 
@@ -93,15 +94,17 @@ impl Written {
                 let by = self.words.get(0, source(word));
                 self.words.set(0, word, by);
             };
-            match from.address < to.address {
-                true => (start..=end).rev().for_each(&mut one),
-                false => (start..=end).for_each(&mut one),
+            if from.address < to.address {
+                (start..=end).rev().for_each(&mut one)
+            } else {
+                (start..=end).for_each(&mut one)
             }
         };
         let folders = first / together..=last / together;
-        match from.address < to.address {
-            true => folders.rev().for_each(&mut of_folder),
-            false => folders.for_each(&mut of_folder),
+        if from.address < to.address {
+            folders.rev().for_each(&mut of_folder)
+        } else {
+            folders.for_each(&mut of_folder)
         }
     }
 

@@ -56,9 +56,10 @@ pub(super) struct Sites {
 
 impl Sites {
     fn number(&mut self, function: FuncId, op: OpId, kind: SiteKind) -> u32 {
-        let list = match kind.is_branch() {
-            true => &mut self.branches,
-            false => &mut self.accesses,
+        let list = if kind.is_branch() {
+            &mut self.branches
+        } else {
+            &mut self.accesses
         };
         *self.numbers.entry((function, op)).or_insert_with(|| {
             list.push(Site {

@@ -251,9 +251,10 @@ impl StoredSimulation {
             }
             each(before, found.tally, &misses)
         })?;
-        match sum == expected {
-            true => Ok(()),
-            false => Err(inconsistent().into()),
+        if sum == expected {
+            Ok(())
+        } else {
+            Err(inconsistent().into())
         }
     }
 

@@ -84,9 +84,10 @@ where
                     slicer.prepare(*node, code);
                 }
                 slicer.pass(&followed.stretch);
-                match slicer.is_done() {
-                    true => Wanted::Enough,
-                    false => Wanted::More,
+                if slicer.is_done() {
+                    Wanted::Enough
+                } else {
+                    Wanted::More
                 }
             });
             slicer.finish()

@@ -65,9 +65,10 @@ impl From<Left> for Stop {
 
 impl From<HostReadsError> for Stop {
     fn from(error: HostReadsError) -> Self {
-        match error.is_outside() {
-            true => Self::Left,
-            false => Self::Error(error),
+        if error.is_outside() {
+            Self::Left
+        } else {
+            Self::Error(error)
         }
     }
 }
@@ -252,10 +253,7 @@ impl Near<'_, '_, '_> {
         if !self.follows.data || reach.is_none() {
             return Ok(());
         }
-        let first = match self.follows.addresses {
-            true => 0,
-            false => where_to,
-        };
+        let first = if self.follows.addresses { 0 } else { where_to };
         let is_taken = |number: usize, role: &str| number >= first && (takes || role != "argument");
         // Bytes that were read so far.
         let mut read = 0;

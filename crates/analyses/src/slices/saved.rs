@@ -405,9 +405,10 @@ impl TryFrom<Stored> for SavedSlice {
                     StoredAlgorithm::Edges => Algorithm::Edges,
                     StoredAlgorithm::Full => Algorithm::Full,
                 },
-                direction: match stored.forward {
-                    true => Direction::Forward,
-                    false => Direction::Backward,
+                direction: if stored.forward {
+                    Direction::Forward
+                } else {
+                    Direction::Backward
                 },
                 follows: Follows {
                     control,

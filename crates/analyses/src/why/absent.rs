@@ -189,9 +189,10 @@ impl<'v, 'a> Absence<'v, 'a> {
 
     /// How often a block was executed after the time, which the one that began then still was.
     fn executed(&self, place: Place) -> Result<u64, WhyError> {
-        match self.nodes.contains_key(&place) {
-            true => self.later(&self.runs(place)?),
-            false => Ok(0),
+        if self.nodes.contains_key(&place) {
+            self.later(&self.runs(place)?)
+        } else {
+            Ok(0)
         }
     }
 

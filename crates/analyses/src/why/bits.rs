@@ -46,9 +46,10 @@ impl Asked {
 
     fn of(instance: Instance, register: Register, bits: u64, all: u64) -> Self {
         let at = At::Register(instance, register);
-        match bits & all == all {
-            true => at.into(),
-            false => Self::bits(at, bits & all),
+        if bits & all == all {
+            at.into()
+        } else {
+            Self::bits(at, bits & all)
         }
     }
 
@@ -106,9 +107,10 @@ pub(super) fn read(load: Load, bits: u64) -> u64 {
     let all = low(8 * u64::from(load.bytes));
     // What stands above what was read repeats its highest bit.
     let is_sign = load.sign != 0 && bits & !all != 0;
-    match is_sign {
-        true => bits & all | all ^ (all >> 1),
-        false => bits & all,
+    if is_sign {
+        bits & all | all ^ (all >> 1)
+    } else {
+        bits & all
     }
 }
 
@@ -180,10 +182,7 @@ impl Walk<'_, '_> {
                 found.push((i, asked));
             }
         }
-        Ok(match found.is_empty() {
-            true => all(),
-            false => found,
-        })
+        Ok(if found.is_empty() { all() } else { found })
     }
 
     /// Of each operand which bits those asked about were computed from, and how many it has. Empty, if that is not known of such an operator.
@@ -225,9 +224,10 @@ impl Walk<'_, '_> {
                 }
                 let [a, b] = zeros;
                 // No bit of a sum is carried on if no two are added.
-                let bits = match name == "add" && up_to(wanted) & !(a | b) != 0 {
-                    true => up_to(wanted),
-                    false => wanted,
+                let bits = if name == "add" && up_to(wanted) & !(a | b) != 0 {
+                    up_to(wanted)
+                } else {
+                    wanted
                 };
                 let (a, b) = if name == "and" { (b, a) } else { (a, b) };
                 Ok(vec![(bits & !a, width), (bits & !b, width)])

@@ -185,15 +185,16 @@ impl<'v, 'a> Chain<'v, 'a> {
                         self.asked = address.map(|address| At::Register(instance, address).into());
                         break Link::Made(made);
                     }
-                    match moves.len() < TOLD {
-                        true => moves.push(Moved {
+                    if moves.len() < TOLD {
+                        moves.push(Moved {
                             how,
                             spot: self.walk.spot(instance, inst)?,
                             value: self.moved(how, instance, inst)?,
                             besides,
                             address_computed: self.walk.address_computed(how, read)?,
-                        }),
-                        false => more_moves += 1,
+                        })
+                    } else {
+                        more_moves += 1
                     }
                     asked = self.walk.before(asked, how, (instance, inst), next)?;
                 }

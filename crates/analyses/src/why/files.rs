@@ -77,9 +77,10 @@ impl<'p> Calls<'p> {
                     return Ok(Some(Call {
                         number: self.number,
                         import,
-                        name: match import.module == WASI {
-                            true => &import.name,
-                            false => "",
+                        name: if import.module == WASI {
+                            &import.name
+                        } else {
+                            ""
                         },
                         args,
                         writes,

@@ -123,9 +123,10 @@ impl Files {
                     let file = self.stream(host, fd)?;
                     return Ok(other(Some("how many bytes were read"), Some(file)));
                 }
-                let from = match positioned {
-                    true => Some(call.argument(3)),
-                    false => self.offset(fd),
+                let from = if positioned {
+                    Some(call.argument(3))
+                } else {
+                    self.offset(fd)
                 };
                 let found = call.writes.iter().rposition(inside);
                 let missing = WhyError::Damaged("bytes that the host did not write");
@@ -144,9 +145,10 @@ impl Files {
                 let strings = call.writes.iter().rev().find(|write| inside(write));
                 let strings = strings.filter(|write| write.address == call.argument(1));
                 let Some(strings) = strings else {
-                    let what = match arguments {
-                        true => "the address of an argument",
-                        false => "the address of an environment variable",
+                    let what = if arguments {
+                        "the address of an argument"
+                    } else {
+                        "the address of an environment variable"
                     };
                     return Ok(other(Some(what), None));
                 };
@@ -159,18 +161,19 @@ impl Files {
                 let text = strings.bytes[first..].split(|byte| *byte == 0).next();
                 let text = text.unwrap_or_default().into();
                 let (offset, bytes) = ((at - first) as u64, range.length);
-                Ok(match arguments {
-                    true => Given::Argument {
+                Ok(if arguments {
+                    Given::Argument {
                         number: before.iter().filter(|byte| **byte == 0).count() as u64,
                         text,
                         offset,
                         bytes,
-                    },
-                    false => Given::Variable {
+                    }
+                } else {
+                    Given::Variable {
                         text,
                         offset,
                         bytes,
-                    },
+                    }
                 })
             }
             name => {

@@ -31,20 +31,22 @@ impl Bytes {
     /// The same bytes in lane 0, where each lane is like it. All of it, if they are of several lanes.
     fn repeated(self, size: u64) -> Self {
         let first = self.first % size;
-        match first + self.length <= size {
-            true => Self { first, ..self },
-            false => Self::lane(size, 0),
+        if first + self.length <= size {
+            Self { first, ..self }
+        } else {
+            Self::lane(size, 0)
         }
     }
 
     /// Those of a value of so many bytes; all of them if none are: what stands above extends the sign.
     fn within(self, size: u64) -> Self {
-        match self.first < size {
-            true => Self {
+        if self.first < size {
+            Self {
                 length: self.length.min(size - self.first),
                 ..self
-            },
-            false => Self::lane(size, 0),
+            }
+        } else {
+            Self::lane(size, 0)
         }
     }
 

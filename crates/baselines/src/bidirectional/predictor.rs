@@ -94,9 +94,10 @@ impl Predictor {
 
     /// Puts in a value that stands beside its context, whose nearest value comes first.
     pub(super) fn put(&mut self, value: u64, context: &[u64]) -> Token {
-        let number = match self.method.is_differential() {
-            true => value.wrapping_sub(context[0]) & self.mask,
-            false => value,
+        let number = if self.method.is_differential() {
+            value.wrapping_sub(context[0]) & self.mask
+        } else {
+            value
         };
         let place = match self.method {
             Method::Fcm { .. } | Method::DifferentialFcm { .. } => {
@@ -134,9 +135,10 @@ impl Predictor {
         if let Token::Miss(evicted) = token {
             self.table[place] = evicted;
         }
-        match self.method.is_differential() {
-            true => number.wrapping_add(context[0]) & self.mask,
-            false => number,
+        if self.method.is_differential() {
+            number.wrapping_add(context[0]) & self.mask
+        } else {
+            number
         }
     }
 

@@ -105,9 +105,10 @@ impl Dependences {
         };
         if let Some(choice) = choice {
             let known = choice.shared && pieces().all(|part| part.shared);
-            let group = match known {
-                true => &mut self.shared,
-                false => &mut self.explicit,
+            let group = if known {
+                &mut self.shared
+            } else {
+                &mut self.explicit
             };
             pieces().for_each(|part| group.add(part));
             if !choice.shared {
@@ -121,9 +122,10 @@ impl Dependences {
             let group = if piece.origin == Origin::Initial {
                 &mut self.initial
             } else if part.bytes.len() > RULE {
-                match part.shared {
-                    true => &mut self.shared,
-                    false => &mut self.explicit,
+                if part.shared {
+                    &mut self.shared
+                } else {
+                    &mut self.explicit
                 }
             } else if part.role == Role::Ages && all_zero(part)? {
                 &mut self.same

@@ -102,9 +102,10 @@ fn control(
             left -= part;
             at = (at + part) % TIMES;
         }
-        visit = match forward {
-            true => cursor.next()?,
-            false => cursor.previous()?,
+        visit = if forward {
+            cursor.next()?
+        } else {
+            cursor.previous()?
         };
     }
     let seconds = start.elapsed().as_secs_f64();

@@ -141,9 +141,10 @@ pub(crate) fn measure(subject: &Subject, samples: &[Computed]) -> Result<Questio
         } else {
             ask(&values, executions, number, sample)?;
             let seconds = start.elapsed().as_secs_f64();
-            match is_known {
-                true => warm.push(seconds),
-                false => first.push(counted + seconds),
+            if is_known {
+                warm.push(seconds)
+            } else {
+                first.push(counted + seconds)
             }
         }
     }

@@ -59,9 +59,10 @@ pub(crate) struct Variables {
 impl Variables {
     pub(crate) fn enter(&mut self, by_host: bool, parameters: usize) {
         let base = self.frames.last().map_or(0, |f| f.base + f.variables);
-        let passed = match by_host {
-            true => Writer::HostArgument,
-            false => Writer::Argument,
+        let passed = if by_host {
+            Writer::HostArgument
+        } else {
+            Writer::Argument
         };
         self.frames.push(Frame {
             base,
@@ -123,9 +124,10 @@ impl Variables {
 
     /// A call gave these variables their values: of the host, or of the guest.
     pub(crate) fn give(&mut self, first: u32, count: u32, by_host: bool) {
-        let writer = match by_host {
-            true => Writer::HostResult,
-            false => Writer::Result,
+        let writer = if by_host {
+            Writer::HostResult
+        } else {
+            Writer::Result
         };
         (first..first + count).for_each(|variable| self.set(variable, writer));
     }

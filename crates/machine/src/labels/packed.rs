@@ -85,12 +85,11 @@ pub fn unpack(packed: &[u8], numbers: &mut [u64]) -> usize {
         let end = numbers.len().min(at + count);
         for k in at..end {
             let there = k.saturating_sub(back);
-            numbers[k] = match token < GO_ON {
-                true => {
-                    let difference = numbers[there].wrapping_sub(before(numbers, there));
-                    before(numbers, k).wrapping_add(difference)
-                }
-                false => gone_on(numbers[there], numbers[there.saturating_sub(back)]),
+            numbers[k] = if token < GO_ON {
+                let difference = numbers[there].wrapping_sub(before(numbers, there));
+                before(numbers, k).wrapping_add(difference)
+            } else {
+                gone_on(numbers[there], numbers[there.saturating_sub(back)])
             };
         }
         at = end;

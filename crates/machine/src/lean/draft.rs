@@ -179,16 +179,18 @@ impl<'a> Drafts<'a> {
             let Inst { a, b, .. } = self.code.insts[inst];
             if scalar == Scalar::I64Eqz {
                 self.part[inst] = true;
-                let action = match holds {
-                    true => Action::IfI64EqConst,
-                    false => Action::IfI64NeConst,
+                let action = if holds {
+                    Action::IfI64EqConst
+                } else {
+                    Action::IfI64NeConst
                 };
                 return Some(Draft::new(position, action, [a, 0, 0], 0));
             }
             if let Some(check) = op::check(scalar) {
-                let check = match holds {
-                    true => Some(check),
-                    false => op::check(check.not),
+                let check = if holds {
+                    Some(check)
+                } else {
+                    op::check(check.not)
                 };
                 if let Some(check) = check {
                     self.part[inst] = true;
@@ -196,9 +198,10 @@ impl<'a> Drafts<'a> {
                 }
             }
         }
-        let action = match holds {
-            true => Action::IfI32NeConst,
-            false => Action::IfI32EqConst,
+        let action = if holds {
+            Action::IfI32NeConst
+        } else {
+            Action::IfI32EqConst
         };
         Some(Draft::new(position, action, [a, 0, 0], 0))
     }

@@ -80,9 +80,10 @@ fn check(program: &Program, body: &Body<'_>, blocks: &[BlockId]) -> usize {
         };
         for local in 0..locals {
             // Only setting a local changes it, to what is on top of the operand stack.
-            let from = match set == Some(local) {
-                true => body.slots.of_slot(height - 1),
-                false => local,
+            let from = if set == Some(local) {
+                body.slots.of_slot(height - 1)
+            } else {
+                local
             };
             assert_eq!(meaning(&next, local), meaning(&code, from), "{op}");
         }

@@ -162,10 +162,7 @@ impl Looks {
         if lasts {
             self.entries[entry] = look;
         }
-        match lasts {
-            true => Kind::New,
-            false => Kind::Unknown,
-        }
+        if lasts { Kind::New } else { Kind::Unknown }
     }
 
     /// What some bits lead to, and whether that is all that can be told.

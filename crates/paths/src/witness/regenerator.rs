@@ -130,9 +130,10 @@ impl<'a> Regenerator<'a> {
             let function = self.host_calls.pop_front().ok_or(WitnessError::Late)?;
             return self.call_by_host(function, reader, sink);
         }
-        match self.go_within(reader, sink) {
-            true => Ok(Progress::Read),
-            false => self.end_of_vertex(reader, sink),
+        if self.go_within(reader, sink) {
+            Ok(Progress::Read)
+        } else {
+            self.end_of_vertex(reader, sink)
         }
     }
 
@@ -265,9 +266,10 @@ impl<'a> Regenerator<'a> {
     /// The next bits are no token, or there are none.
     #[cold]
     fn no_token<R: TokenReader>(&self, reader: &R) -> WitnessError {
-        match reader.is_empty() {
-            true => WitnessError::Early(self.innermost()),
-            false => self.no_way(),
+        if reader.is_empty() {
+            WitnessError::Early(self.innermost())
+        } else {
+            self.no_way()
         }
     }
 }

@@ -333,9 +333,10 @@ fn settle(function: &Function, own: &mut BTreeMap<OpId, Instruction>) {
             continue;
         };
         if same(here).all(|(_, (.., jump))| *jump) {
-            match same(here).all(|(op, _)| leads_back(*op, here)) {
-                true => *line = None,
-                false => *jump = false,
+            if same(here).all(|(op, _)| leads_back(*op, here)) {
+                *line = None
+            } else {
+                *jump = false
             }
         }
     }

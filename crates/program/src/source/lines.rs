@@ -163,9 +163,10 @@ impl<'s, 'a> LineReader<'s, 'a> {
             let done = ran.table(&tables[at], debug_line, sections);
             (ran, done)
         };
-        let all = match lines.is_some_and(|(data, _)| data.len() > SHORT) {
-            true => afterimage_parallel::map(tables.len(), each),
-            false => (0..tables.len()).map(each).collect(),
+        let all = if lines.is_some_and(|(data, _)| data.len() > SHORT) {
+            afterimage_parallel::map(tables.len(), each)
+        } else {
+            (0..tables.len()).map(each).collect()
         };
         let mut warnings = Vec::new();
         let mut ran = Ran::default();

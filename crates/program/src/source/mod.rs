@@ -195,9 +195,10 @@ impl<'a> SourceMap<'a> {
         let mut taken = Vec::new();
         for rows in short {
             let body = rows.first().map(|row| row.range.start);
-            match body.is_some_and(|body| self.subprograms().fit.is_exact(body)) {
-                true => taken.push(rows),
-                false => refused.extend(rows),
+            if body.is_some_and(|body| self.subprograms().fit.is_exact(body)) {
+                taken.push(rows)
+            } else {
+                refused.extend(rows)
             }
         }
         if !taken.is_empty() {

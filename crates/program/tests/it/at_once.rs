@@ -110,9 +110,10 @@ fn with_lines(padding: usize, cut: &[u32]) -> Vec<u8> {
         run.extend((body.start.0 - payload).to_le_bytes());
         // The first file, a line for the first two bytes, and the next one for the rest.
         run.extend([4, 0, 3, (function % 50) as u8, 1, 2, 2, 3, 1, 1]);
-        match cut.contains(&function) {
-            true => run.extend([0, 5, 2]),
-            false => run.extend([2, (body.end.0 - body.start.0 - 2) as u8, 0, 1, 1]),
+        if cut.contains(&function) {
+            run.extend([0, 5, 2])
+        } else {
+            run.extend([2, (body.end.0 - body.start.0 - 2) as u8, 0, 1, 1])
         }
         // A directory, and a file.
         let mut header = vec![1, 1, 1, 0xfb, 14, 13];

@@ -192,9 +192,10 @@ fn coded<R>(
         };
         let told: Box<Told<'_>> = Box::new(told);
         let grammar = GrammarSink::new(Limits::default(), told);
-        let sink = match filter.keeps_all() {
-            true => SegmentSink::All(Box::new(grammar)),
-            false => SegmentSink::Some(Box::new(FilterSink::new(filter.clone(), grammar))),
+        let sink = if filter.keeps_all() {
+            SegmentSink::All(Box::new(grammar))
+        } else {
+            SegmentSink::Some(Box::new(FilterSink::new(filter.clone(), grammar)))
         };
         let nodes = paths(sink).map(|(sink, result)| (sink.finish(), result));
         drop(segments);

@@ -516,9 +516,10 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     /// # Errors
     /// If the segment cannot be read.
     pub fn time(&self, number: u64) -> Result<Option<u64>, PathError<S::Error>> {
-        match number <= self.count {
-            true => self.times.select(number),
-            false => Ok(None),
+        if number <= self.count {
+            self.times.select(number)
+        } else {
+            Ok(None)
         }
     }
 
@@ -618,9 +619,10 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
                 before = Some(block);
                 let Some(steps) = places.steps.get(&block) else {
                     // A jump leads on.
-                    match places.first.contains_key(&block) {
-                        true => return Ok(found),
-                        false => continue,
+                    if places.first.contains_key(&block) {
+                        return Ok(found);
+                    } else {
+                        continue;
                     }
                 };
                 for &(op, is_own) in steps.iter().filter(|(op, _)| (time, *op) >= from) {

@@ -69,9 +69,10 @@ impl<'a, S: Segments> CallTree<'a, S> {
             path,
             window,
             limit,
-            order: match reverse {
-                false => Order::Forwards(path.calls(window.first, limit)?),
-                true => Order::Backwards(Beginnings::new(path, window.last)?),
+            order: if reverse {
+                Order::Backwards(Beginnings::new(path, window.last)?)
+            } else {
+                Order::Forwards(path.calls(window.first, limit)?)
             },
             cursor,
             around,

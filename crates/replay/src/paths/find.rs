@@ -366,12 +366,13 @@ fn check_return(
         let behind = calls.any(|(id, block)| {
             matches!(block.end, BlockEnd::Call(_)) && successors(function, id).contains(&first)
         });
-        return match behind {
-            true => Ok(()),
-            false => Err(PatternTextError::NotBehind {
+        return if behind {
+            Ok(())
+        } else {
+            Err(PatternTextError::NotBehind {
                 function: name(function.id),
                 block: first.as_u32(),
-            }),
+            })
         };
     };
     if caller.function != function.id {

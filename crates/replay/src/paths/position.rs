@@ -319,9 +319,10 @@ impl<'a, S: Segments> Positions<'a, S> {
         match place {
             Place::Function(function) => {
                 let time = self.call(function, which)?;
-                match within {
-                    true => Ok(self.prologue(function)?.behind(time)),
-                    false => Ok(At::block(time)),
+                if within {
+                    Ok(self.prologue(function)?.behind(time))
+                } else {
+                    Ok(At::block(time))
                 }
             }
             Place::Operator(function, op) => {

@@ -295,9 +295,10 @@ impl<'a, S: Segments> Timeline<'a, S> {
                 ..merged(why, from + what.lead, to - what.trail)
             });
         } else if symbol.as_node().is_some() {
-            let why = match in_deep {
-                true => Merging::Deeper,
-                false => Merging::LeftOut,
+            let why = if in_deep {
+                Merging::Deeper
+            } else {
+                Merging::LeftOut
             };
             self.merge(Merged {
                 left_out: to - from,

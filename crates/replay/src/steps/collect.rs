@@ -173,9 +173,10 @@ impl<'a> Collector<'a> {
     }
 
     fn by_host(&mut self, site: Site, what: What) {
-        self.told = match self.push(site.time, site.function, site.op, what) {
-            true => Told::Step,
-            false => Told::Unwanted,
+        self.told = if self.push(site.time, site.function, site.op, what) {
+            Told::Step
+        } else {
+            Told::Unwanted
         };
     }
 

@@ -243,9 +243,10 @@ where
     fn seek(&mut self, checkpoint: &Checkpoint) -> Result<(), StepsError<S::Error>> {
         let time = checkpoint.time();
         let visit = self.cursor.seek(time)?;
-        match visit.map(|visit| visit.last()) == (time > 0).then_some(time) {
-            true => Ok(()),
-            false => Err(CheckpointError::Damaged("a checkpoint inside a node").into()),
+        if visit.map(|visit| visit.last()) == (time > 0).then_some(time) {
+            Ok(())
+        } else {
+            Err(CheckpointError::Damaged("a checkpoint inside a node").into())
         }
     }
 

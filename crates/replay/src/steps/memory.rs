@@ -198,9 +198,12 @@ where
         };
         let mut first: Option<u64> = None;
         for reads in [true, false] {
-            let is_missing = |byte: &Byte| match reads {
-                true => byte.read_next.is_none(),
-                false => byte.written_next.is_none(),
+            let is_missing = |byte: &Byte| {
+                if reads {
+                    byte.read_next.is_none()
+                } else {
+                    byte.written_next.is_none()
+                }
             };
             let mut address = self.range.address;
             for some in self.bytes.chunk_by(|a, b| is_missing(a) == is_missing(b)) {

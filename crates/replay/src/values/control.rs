@@ -156,9 +156,10 @@ impl<'a> Controllers<'a> {
                 let length = path.nodes()[thrower.node].length();
                 thrown.push(thrower.time + length - 1);
             }
-            part = match controllers.is_empty() {
-                true => &[],
-                false => blocks(visit.node),
+            part = if controllers.is_empty() {
+                &[]
+            } else {
+                blocks(visit.node)
             };
             start = visit.start;
         }

@@ -151,9 +151,10 @@ impl Original {
 
     /// Bytes of all dependences, of which those on control are one per statement, or one per block.
     pub fn of_dependences(&self, by_block: bool) -> u64 {
-        let control = match by_block {
-            true => self.blocks,
-            false => self.statements,
+        let control = if by_block {
+            self.blocks
+        } else {
+            self.statements
         };
         self.data
             .saturating_add(control)

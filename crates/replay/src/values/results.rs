@@ -197,9 +197,10 @@ impl<'a> Types<'a> {
             let given = std::mem::take(&mut effect.values);
             effect.values = self.taken(values, execution, statement, op, &mut known)?;
             // What it gave is told from what it took.
-            let role = match effect.values.is_empty() {
-                true => "",
-                false => "returned",
+            let role = if effect.values.is_empty() {
+                ""
+            } else {
+                "returned"
             };
             let given = given.into_iter().map(|value| TypedValue { role, ..value });
             effect.values.extend(given);

@@ -229,9 +229,10 @@ impl Followed<'_> {
             && built.length == index.length
             && built.sizes == index.sizes
             && begins(&built) == begins(index);
-        match same {
-            true => Ok(()),
-            false => Err("ValuesIndex: it says other than what following the run gives".to_owned()),
+        if same {
+            Ok(())
+        } else {
+            Err("ValuesIndex: it says other than what following the run gives".to_owned())
         }
     }
 

@@ -280,12 +280,11 @@ impl Walk<'_> {
             };
         }
         if cfg.blocks[to].kind == BlockKind::Code {
-            let cuts = match self.options.regular {
-                true => {
-                    let mut edges = cfg.graph.in_edges(to).iter();
-                    edges.any(|&edge| cfg.edges[edge].back)
-                }
-                false => back || self.random.below(4) == 0,
+            let cuts = if self.options.regular {
+                let mut edges = cfg.graph.in_edges(to).iter();
+                edges.any(|&edge| cfg.edges[edge].back)
+            } else {
+                back || self.random.below(4) == 0
             };
             if cuts {
                 self.node(Some(to), false);

@@ -231,9 +231,10 @@ impl Tage {
                 let step = if alternative == taken { 1 } else { -1 };
                 self.distrust = (self.distrust + step).clamp(-8, 7);
             }
-            entry.useful = match own == taken {
-                true => (entry.useful + 1).min(3),
-                false => entry.useful.saturating_sub(1),
+            entry.useful = if own == taken {
+                (entry.useful + 1).min(3)
+            } else {
+                entry.useful.saturating_sub(1)
             };
         }
         let step = if taken { 1 } else { -1 };

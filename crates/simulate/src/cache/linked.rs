@@ -79,9 +79,10 @@ impl Linked {
             let old = *entry;
             (entry.line, entry.written) = (line, write);
             self.places.remove(&old.line);
-            let touch = match old.written {
-                true => Touch::WroteBack(old.line),
-                false => Touch::Filled,
+            let touch = if old.written {
+                Touch::WroteBack(old.line)
+            } else {
+                Touch::Filled
             };
             (set.oldest, touch)
         };

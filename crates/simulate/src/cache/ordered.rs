@@ -46,9 +46,10 @@ impl Ordered {
             return Touch::Hit;
         }
         set[0] = line << 1 | u64::from(write);
-        match old & 1 == 1 && old != EMPTY {
-            true => Touch::WroteBack(old >> 1),
-            false => Touch::Filled,
+        if old & 1 == 1 && old != EMPTY {
+            Touch::WroteBack(old >> 1)
+        } else {
+            Touch::Filled
         }
     }
 

@@ -78,9 +78,10 @@ impl FromStr for LevelSpec {
 impl fmt::Display for LevelSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { size, ways, line } = self;
-        match self.is_full() {
-            true => write!(f, "{size},full,{line}"),
-            false => write!(f, "{size},{ways},{line}"),
+        if self.is_full() {
+            write!(f, "{size},full,{line}")
+        } else {
+            write!(f, "{size},{ways},{line}")
         }
     }
 }

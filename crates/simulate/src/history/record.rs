@@ -134,9 +134,10 @@ impl Recorder {
             varint::put(&mut head, number as u64 - before);
             before = number as u64 + 1;
             varint::put(&mut head, site.executions - 1);
-            let levels = match self.two {
-                true => &[&site.first, &site.last][..],
-                false => &[&site.first][..],
+            let levels = if self.two {
+                &[&site.first, &site.last][..]
+            } else {
+                &[&site.first][..]
             };
             for level in levels {
                 varint::put(&mut head, level.gaps.len() as u64);

@@ -169,9 +169,10 @@ impl Summary {
             let kind = kind.ok_or(HistoryError::Malformed("a site of no kind"))?;
             let executions = varint::get(&mut rest)?;
             let missed = varint::get(&mut rest)?;
-            let last = match spec.is_two() {
-                true => varint::get(&mut rest)?,
-                false => 0,
+            let last = if spec.is_two() {
+                varint::get(&mut rest)?
+            } else {
+                0
             };
             if executions >= MOST {
                 return Err(HistoryError::Malformed("more executions than a run has"));

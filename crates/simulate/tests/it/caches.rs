@@ -69,9 +69,10 @@ impl NaiveLevel {
             return (true, None);
         }
         set.insert(0, (line, write));
-        let gone = match set.len() > self.ways {
-            true => set.pop(),
-            false => None,
+        let gone = if set.len() > self.ways {
+            set.pop()
+        } else {
+            None
         };
         (
             false,

@@ -87,9 +87,10 @@ impl NaiveTage {
                     self.distrust = (self.distrust + step).clamp(-8, 7);
                 }
                 let entry = self.entry(t, looks[t].0);
-                entry.useful = match own == taken {
-                    true => 3.min(entry.useful + 1),
-                    false => entry.useful.saturating_sub(1),
+                entry.useful = if own == taken {
+                    3.min(entry.useful + 1)
+                } else {
+                    entry.useful.saturating_sub(1)
                 };
             }
             let entry = self.entry(t, looks[t].0);

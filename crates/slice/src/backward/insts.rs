@@ -80,9 +80,10 @@ impl Backward<'_> {
             return;
         }
         let inst = plan.insts[i];
-        let skipped = match self.follows.addresses {
-            true => 0,
-            false => inst.kind.where_to(),
+        let skipped = if self.follows.addresses {
+            0
+        } else {
+            inst.kind.where_to()
         };
         for &operand in inst.operands().iter().skip(skipped) {
             self.want_register(operand, plan, wanted.next());

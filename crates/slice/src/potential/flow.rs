@@ -122,9 +122,10 @@ impl Executed<'_> {
             _ => 0,
         };
         for (number, &operand) in inst.operands().iter().enumerate() {
-            let why = match number < where_to {
-                true => Why::Address,
-                false => Why::Data,
+            let why = if number < where_to {
+                Why::Address
+            } else {
+                Why::Data
             };
             let taker = Taker::Operand(at as u32, number as u8);
             self.value(node, operand, (why, taker), found);

@@ -43,17 +43,19 @@ impl Format {
 
     fn value(self, number: u64, scale: f64) -> u64 {
         let float = varint::unzigzag(number) as i64 as f64 / scale;
-        match self.single {
-            true => (float as f32).to_bits().into(),
-            false => float.to_bits(),
+        if self.single {
+            (float as f32).to_bits().into()
+        } else {
+            float.to_bits()
         }
     }
 
     /// The number of which `value` are the bits, if there is one.
     fn number(self, value: u64, scale: f64) -> Option<u64> {
-        let float = match self.single {
-            true => f64::from(f32::from_bits(u32::try_from(value).ok()?)),
-            false => f64::from_bits(value),
+        let float = if self.single {
+            f64::from(f32::from_bits(u32::try_from(value).ok()?))
+        } else {
+            f64::from_bits(value)
         };
         let number = (float * scale).round();
         // What does not fit, or is no number, does not come back.

@@ -52,9 +52,10 @@ impl Recurrence {
         for &value in values {
             let difference = varint::zigzag(value.wrapping_sub(self.last));
             let least = bits::length(value.min(difference));
-            cost += match self.hit(value) {
-                true => HIT,
-                false => MISS + 8 * u64::from(least),
+            cost += if self.hit(value) {
+                HIT
+            } else {
+                MISS + 8 * u64::from(least)
             };
         }
         cost

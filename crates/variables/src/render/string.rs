@@ -35,9 +35,10 @@ pub(super) fn terminated(address: u64, most: usize, machine: &dyn Machine) -> St
         } else if machine.memory(at, &mut chunk[..1]) {
             1
         } else {
-            return match bytes.is_empty() {
-                true => "<outside the memory>".to_owned(),
-                false => format!("{}<outside the memory>", quoted(&bytes)),
+            return if bytes.is_empty() {
+                "<outside the memory>".to_owned()
+            } else {
+                format!("{}<outside the memory>", quoted(&bytes))
             };
         };
         match chunk[..size].iter().position(|byte| *byte == 0) {

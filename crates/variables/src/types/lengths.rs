@@ -68,9 +68,10 @@ impl Variables<'_> {
                 _ => break,
             };
         }
-        match lengths == Lengths::default() {
-            true => type_ref,
-            false => self.types.of_moment(type_ref, lengths),
+        if lengths == Lengths::default() {
+            type_ref
+        } else {
+            self.types.of_moment(type_ref, lengths)
         }
     }
 

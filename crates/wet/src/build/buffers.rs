@@ -206,9 +206,10 @@ impl Labels {
         let chunks = column.chunks.iter().enumerate();
         let words = chunks.flat_map(|(i, &start)| {
             let start = start as usize;
-            let end = match i == last {
-                true => column.end as usize,
-                false => start + Self::length(i),
+            let end = if i == last {
+                column.end as usize
+            } else {
+                start + Self::length(i)
             };
             &self.words[start..end]
         });

@@ -136,9 +136,10 @@ impl Action {
         Some(Self {
             mask,
             number: 0,
-            index: match of_global {
-                true => inst.immediate as u32,
-                false => inst.memory.into(),
+            index: if of_global {
+                inst.immediate as u32
+            } else {
+                inst.memory.into()
             },
             from: inst.immediate as u32,
             inst: position as u32,

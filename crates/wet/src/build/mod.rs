@@ -376,9 +376,10 @@ impl<'a> Builder<'a> {
                 if TOLD {
                     self.label(number, entry.def);
                 }
-                let cost = match entry.def.is_outside() {
-                    true => 1,
-                    false => u32::from(entry.cost) + 1,
+                let cost = if entry.def.is_outside() {
+                    1
+                } else {
+                    u32::from(entry.cost) + 1
                 };
                 if self.costs.put::<TOLD>(action.number as usize, cost) {
                     let high = node.wide.then_some(value.1);

@@ -390,9 +390,10 @@ impl FileCheckpoints {
         let found = group.state(within).and_then(Checkpoint::decode);
         let damaged = CheckpointError::Damaged("a checkpoint");
         let found = found.ok_or(damaged)?;
-        match found.time() == group.intervals[within].after {
-            true => Ok(Some(found)),
-            false => Err(CheckpointError::Damaged("a checkpoint of another time")),
+        if found.time() == group.intervals[within].after {
+            Ok(Some(found))
+        } else {
+            Err(CheckpointError::Damaged("a checkpoint of another time"))
         }
     }
 

@@ -137,14 +137,13 @@ impl<'c> Image<'c> {
     fn enter(&mut self, state: &mut State) -> Result<(), CheckpointError> {
         self.seen.get_mut().clear();
         (_, self.after) = self.checkpoints.times(self.interval)?;
-        match self.interval < self.until {
-            true => Ok(()),
-            false => {
-                // Who goes on will go on further, but may stop anywhere.
-                let end = self.interval + (2 * self.at_once).clamp(1, MOST);
-                let end = end.min(self.checkpoints.intervals());
-                self.bring(self.interval..end, state)
-            }
+        if self.interval < self.until {
+            Ok(())
+        } else {
+            // Who goes on will go on further, but may stop anywhere.
+            let end = self.interval + (2 * self.at_once).clamp(1, MOST);
+            let end = end.min(self.checkpoints.intervals());
+            self.bring(self.interval..end, state)
         }
     }
 
@@ -405,9 +404,10 @@ impl FileCheckpoints {
         if let Some(checkpoint) = self.checkpoint(interval)? {
             log.go(checkpoint.log())?;
         }
-        let end = match interval + 1 < self.intervals() {
-            true => self.checkpoint(interval + 1)?,
-            false => None,
+        let end = if interval + 1 < self.intervals() {
+            self.checkpoint(interval + 1)?
+        } else {
+            None
         };
         let end = end.map_or(u64::MAX, |checkpoint| checkpoint.log().events);
         let mut all = Vec::new();

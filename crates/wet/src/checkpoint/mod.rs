@@ -68,9 +68,10 @@ pub(crate) fn spans(memory: u32, address: u64, length: u64) -> Set {
         let line = at / LINE;
         // Lines that are whole are one span.
         let whole = (end / LINE).saturating_sub(line);
-        let (count, next) = match at.is_multiple_of(LINE) && whole > 0 {
-            true => (whole, (line + whole) * LINE),
-            false => (1, end.min((line + 1) * LINE)),
+        let (count, next) = if at.is_multiple_of(LINE) && whole > 0 {
+            (whole, (line + whole) * LINE)
+        } else {
+            (1, end.min((line + 1) * LINE))
         };
         let mask = words(at, (next - 1).min(line * LINE + LINE - 1));
         set.push(Span {

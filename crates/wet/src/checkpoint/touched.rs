@@ -226,9 +226,10 @@ impl Each {
             self.write_word(word, now, site, writers);
         }
         self.written[line] |= mask;
-        self.by_host[line] = match by_host && whole {
-            true => self.by_host[line] | mask,
-            false => self.by_host[line] & !mask,
+        self.by_host[line] = if by_host && whole {
+            self.by_host[line] | mask
+        } else {
+            self.by_host[line] & !mask
         };
     }
 }
@@ -502,9 +503,10 @@ impl Each {
                 let times = self.times_of(line * LINE as usize + word * WORD as usize);
                 times.iter().any(|time| *time != times[0])
             };
-            let mixed = match self.times.is_some() {
-                true => bits(written).filter(is_mixed).map(|word| 1 << word).sum(),
-                false => 0,
+            let mixed = if self.times.is_some() {
+                bits(written).filter(is_mixed).map(|word| 1 << word).sum()
+            } else {
+                0
             };
             all.push(Lines {
                 first: first + line as u64,

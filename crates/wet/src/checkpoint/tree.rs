@@ -70,9 +70,10 @@ fn below<T: Tree>(
         let mut children = tree.children(level, number);
         level -= 1;
         number = loop {
-            let child = match last {
-                true => children.next_back(),
-                false => children.next(),
+            let child = if last {
+                children.next_back()
+            } else {
+                children.next()
             };
             let child = child.ok_or(DAMAGED)?;
             if has(tree, what, words, level, child)? {
@@ -127,9 +128,10 @@ pub(crate) fn first_from<T: Tree>(
     let (mut level, mut at) = (0, from);
     loop {
         // What comes before has been looked at, so the siblings from here on are what is left below the parent.
-        let parent = match at < tree.count(level) {
-            true => tree.parent(level + 1, at),
-            false => return Ok(None),
+        let parent = if at < tree.count(level) {
+            tree.parent(level + 1, at)
+        } else {
+            return Ok(None);
         };
         let end = match parent {
             Some(parent) => tree.children(level + 1, parent).end,

@@ -277,9 +277,10 @@ impl Executions<'_> {
     fn get(&self, index: u64, blocks: &Blocks) -> Result<Execution, EpochError> {
         let value = self.stream.get(index, blocks)?;
         let value = value.ok_or(damaged("an execution that is not there"))?;
-        Ok(match self.ages {
-            true => Execution::Ago(value),
-            false => Execution::Number(value),
+        Ok(if self.ages {
+            Execution::Ago(value)
+        } else {
+            Execution::Number(value)
         })
     }
 }
@@ -476,9 +477,10 @@ impl<'a> Cuts<'a> {
         let count = reader.number()?;
         let at = reader.stream(count)?;
         let low = reader.stream(count)?;
-        let high = match vectors {
-            true => Some(reader.stream(count)?),
-            false => None,
+        let high = if vectors {
+            Some(reader.stream(count)?)
+        } else {
+            None
         };
         Ok(Self { at, low, high })
     }

@@ -200,9 +200,10 @@ impl HostCalls {
         let (mut low, mut high) = (0, self.by_itself.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.by_itself[middle] - 1 - (middle as u64) < of_guest {
-                true => low = middle + 1,
-                false => high = middle,
+            if self.by_itself[middle] - 1 - (middle as u64) < of_guest {
+                low = middle + 1
+            } else {
+                high = middle
             }
         }
         of_guest + low as u64

@@ -54,9 +54,10 @@ where
         }
         let whole = readings.len() == 1;
         for reading in readings {
-            let part = match whole {
-                true => length,
-                false => reading.length as usize,
+            let part = if whole {
+                length
+            } else {
+                reading.length as usize
             };
             let bytes = bytes
                 .get_mut(filled..filled + part)

@@ -370,9 +370,10 @@ where
             return Ok(());
         };
         let node = self.path.nodes().get(instance.node);
-        match node.is_some_and(|node| left_out.has(node.function)) {
-            true => Err(self.outside(instance.time, Some(left_out.words.clone()))),
-            false => Ok(()),
+        if node.is_some_and(|node| left_out.has(node.function)) {
+            Err(self.outside(instance.time, Some(left_out.words.clone())))
+        } else {
+            Ok(())
         }
     }
 

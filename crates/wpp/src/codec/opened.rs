@@ -95,13 +95,19 @@ pub fn decode_opened(bytes: &[u8], limits: &Limits) -> Result<Segment, CodecErro
     let length = varint::get(input)?;
     let nodes = u64::from(limits.nodes.min(Symbol::LIMIT));
     let functions = u64::from(limits.functions);
-    let function = |number: u64| match number < functions {
-        true => Ok(FuncId::from_u32(number as u32)),
-        false => Err(CodecError::TooLarge("functions")),
+    let function = |number: u64| {
+        if number < functions {
+            Ok(FuncId::from_u32(number as u32))
+        } else {
+            Err(CodecError::TooLarge("functions"))
+        }
     };
-    let node = |number: u64| match number < nodes {
-        true => Ok(Symbol::node(NodeId::from_u32(number as u32))),
-        false => Err(CodecError::TooLarge("nodes")),
+    let node = |number: u64| {
+        if number < nodes {
+            Ok(Symbol::node(NodeId::from_u32(number as u32)))
+        } else {
+            Err(CodecError::TooLarge("nodes"))
+        }
     };
     let open = (0..count(input, limits.open, "open activations")?)
         .map(|_| function(varint::get(input)?))
@@ -184,8 +190,9 @@ fn grammar(
 /// How long a list is: no longer than allowed, nor than the bytes that are left.
 fn count(input: &mut &[u8], limit: usize, what: &'static str) -> Result<usize, CodecError> {
     let count = varint::get_below(input, limit as u64 + 1, what)? as usize;
-    match count <= input.len() {
-        true => Ok(count),
-        false => Err(CodecError::Truncated),
+    if count <= input.len() {
+        Ok(count)
+    } else {
+        Err(CodecError::Truncated)
     }
 }

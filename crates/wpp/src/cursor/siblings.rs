@@ -78,9 +78,10 @@ impl Place {
             }
             if self.frames.is_empty() && !self.skip_items(depth) {
                 let before = (self.measured.depths[self.item] as usize) < depth;
-                return match before {
-                    true => Before::Nothing,
-                    false => Before::Segment,
+                return if before {
+                    Before::Nothing
+                } else {
+                    Before::Segment
                 };
             }
             // What is an activation itself is stepped over, what only contains some is looked into.

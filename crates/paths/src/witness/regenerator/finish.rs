@@ -105,11 +105,11 @@ impl Regenerator<'_> {
                 self.leave(false, sink);
                 // The stack may have had no room for the callee.
                 let in_vain = matches!(finish, Finish::Open(_)) && self.is_end(frames);
-                return match in_vain {
-                    true => Ok(()),
-                    false => self
-                        .follow_tail_call(target, id, &mut Nothing, sink)
-                        .map(|_| ()),
+                return if in_vain {
+                    Ok(())
+                } else {
+                    self.follow_tail_call(target, id, &mut Nothing, sink)
+                        .map(|_| ())
                 };
             }
             Step::Stop => return Err(WitnessError::Elsewhere),

@@ -146,9 +146,10 @@ impl<'a> Altered<'a> {
 
     /// What stands for an exception.
     fn as_thrown(&mut self) -> Value {
-        match self.thrown_differs {
-            true => self.arbitrary(0),
-            false => Value::Recorded,
+        if self.thrown_differs {
+            self.arbitrary(0)
+        } else {
+            Value::Recorded
         }
     }
 
@@ -278,12 +279,11 @@ impl Altered<'_> {
         }
         for (i, inst) in code.insts[..count].iter().enumerate() {
             let recorded = registers.recorded(code.first_result() + i as u32);
-            let value = match self.keeps(code, Asked::Inst(i)) {
-                true => self.kept(&registers, i, inst, recorded),
-                false => {
-                    self.replaced(i, inst);
-                    self.arbitrary(recorded)
-                }
+            let value = if self.keeps(code, Asked::Inst(i)) {
+                self.kept(&registers, i, inst, recorded)
+            } else {
+                self.replaced(i, inst);
+                self.arbitrary(recorded)
             };
             registers.again.push(match value {
                 Value::Bits(bits) => bits,
@@ -416,9 +416,10 @@ impl Altered<'_> {
                 if range.length < 16 && cells.iter().any(Option::is_none) {
                     let differs = cells.iter().flatten().any(|byte| byte.differs);
                     let into = load.keeps() && !registers.same_vector(inst.b);
-                    return match differs || into {
-                        true => self.arbitrary(recorded),
-                        false => Value::Recorded,
+                    return if differs || into {
+                        self.arbitrary(recorded)
+                    } else {
+                        Value::Recorded
                     };
                 }
                 let bytes = self.loaded(range, recorded);
@@ -454,9 +455,10 @@ impl Altered<'_> {
                 if !is_same(1) {
                     self.sizes.insert(memory);
                 }
-                match self.sizes.contains(&memory) {
-                    true => self.arbitrary(recorded),
-                    false => Value::Recorded,
+                if self.sizes.contains(&memory) {
+                    self.arbitrary(recorded)
+                } else {
+                    Value::Recorded
                 }
             }
             Code::MemoryFill => {
@@ -476,9 +478,10 @@ impl Altered<'_> {
             }
             Code::MemoryInit => {
                 let range = self.writes.remove(&i).expect("a write");
-                match is_same(3) {
-                    true => self.as_recorded(range),
-                    false => self.write_bytes(range, None),
+                if is_same(3) {
+                    self.as_recorded(range)
+                } else {
+                    self.write_bytes(range, None)
                 }
                 Value::Recorded
             }
@@ -499,9 +502,10 @@ impl Altered<'_> {
                 Value::Recorded
             }
             Code::TableGet | Code::TableSize => {
-                match is_same(inst.code.operands()) && !self.tables.contains(&number) {
-                    true => Value::Recorded,
-                    false => self.arbitrary(recorded),
+                if is_same(inst.code.operands()) && !self.tables.contains(&number) {
+                    Value::Recorded
+                } else {
+                    self.arbitrary(recorded)
                 }
             }
             Code::TableSet
@@ -514,9 +518,10 @@ impl Altered<'_> {
                 if copied || !is_same(inst.code.operands()) {
                     self.tables.insert(number);
                 }
-                match self.tables.contains(&number) {
-                    true => self.arbitrary(recorded),
-                    false => Value::Recorded,
+                if self.tables.contains(&number) {
+                    self.arbitrary(recorded)
+                } else {
+                    Value::Recorded
                 }
             }
             Code::DataDrop
@@ -676,16 +681,20 @@ impl Observer for Altered<'_> {
     }
 
     fn host_write(&mut self, range: Range) {
-        match self.host_differs {
-            true => self.write_bytes(range, None),
-            false => self.as_recorded(range),
+        if self.host_differs {
+            self.write_bytes(range, None)
+        } else {
+            self.as_recorded(range)
         }
     }
 
     fn host_returned(&mut self, first: u32, count: u32) {
-        let results = (0..count).map(|_| match self.host_differs {
-            true => self.arbitrary(0),
-            false => Value::Recorded,
+        let results = (0..count).map(|_| {
+            if self.host_differs {
+                self.arbitrary(0)
+            } else {
+                Value::Recorded
+            }
         });
         let results = Vec::from_iter(results);
         if !self.frames.is_empty() {

@@ -45,9 +45,10 @@ pub fn agree(recording: &Recording, stored: &Stored) {
 /// The same of a real program, from few criteria.
 pub fn agree_on_few(recording: &Recording, stored: &Stored) {
     let length = stored.path.length();
-    match length <= MOST_OF_CORPUS {
-        true => agree_on(recording, stored, CRITERIA_OF_CORPUS),
-        false => println!("  LEFT OUT: {length} blocks are too many"),
+    if length <= MOST_OF_CORPUS {
+        agree_on(recording, stored, CRITERIA_OF_CORPUS)
+    } else {
+        println!("  LEFT OUT: {length} blocks are too many")
     }
 }
 

@@ -490,9 +490,10 @@ impl<'a> Naive<'a> {
         }
         let dispatches = is_dispatch(block);
         let vertex = self.vertex(None, on);
-        self.graph[vertex].block = Some(match dispatches {
-            true => Block::Dispatch,
-            false => Block::Executed,
+        self.graph[vertex].block = Some(if dispatches {
+            Block::Dispatch
+        } else {
+            Block::Executed
         });
         self.frame().passed.push(Passed {
             block,
@@ -616,9 +617,10 @@ fn tells_where(code: Code, operand: usize) -> Why {
         Code::MemoryCopy => 3,
         _ => 0,
     };
-    match operand < tell_where {
-        true => Why::Address,
-        false => Why::Data,
+    if operand < tell_where {
+        Why::Address
+    } else {
+        Why::Data
     }
 }
 

@@ -56,9 +56,10 @@ impl Canvas {
         let end = other.address.saturating_add(other.length);
         let end = end.min(own.address.saturating_add(own.length));
         let first = other.address.max(own.address);
-        match first < end {
-            true => (first - own.address) as usize..(end - own.address) as usize,
-            false => 0..0,
+        if first < end {
+            (first - own.address) as usize..(end - own.address) as usize
+        } else {
+            0..0
         }
     }
 

@@ -102,12 +102,13 @@ impl<'v, 'a> HostReads<'v, 'a> {
                 length: read.length,
             };
             self.written(range, moment, None, |part| {
-                match (parts.len() as u64) < limit {
-                    true => parts.push(HostPart {
+                if (parts.len() as u64) < limit {
+                    parts.push(HostPart {
                         range: part.range,
                         origin: self.origin(part.wrote)?,
-                    }),
-                    false => more += 1,
+                    })
+                } else {
+                    more += 1
                 }
                 Ok(())
             })?;

@@ -53,9 +53,10 @@ impl<'a> CallTimes<'a> {
             }
             _ => false,
         };
-        match all {
-            true => Ok(Self::Counted(counted)),
-            false => of.follow_calls().map(Self::Followed),
+        if all {
+            Ok(Self::Counted(counted))
+        } else {
+            of.follow_calls().map(Self::Followed)
         }
     }
 

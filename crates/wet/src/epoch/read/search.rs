@@ -42,9 +42,10 @@ impl Sought {
         if !ages || self.target == Target::Host {
             return value == self.number;
         }
-        match self.itself {
-            true => execution.checked_sub(value) == Some(self.number),
-            false => (self.ages.0..=self.ages.1).contains(&value),
+        if self.itself {
+            execution.checked_sub(value) == Some(self.number)
+        } else {
+            (self.ages.0..=self.ages.1).contains(&value)
         }
     }
 

@@ -203,9 +203,10 @@ where
             NodeEnd::Rethrow { .. } | NodeEnd::Next | NodeEnd::Trap => Vec::new(),
         };
         let touched = !registers.is_empty() || !both_outputs(&frame.held, code).is_empty();
-        let held = match touched {
-            true => after(&frame.held, code, holds),
-            false => frame.held.clone(),
+        let held = if touched {
+            after(&frame.held, code, holds)
+        } else {
+            frame.held.clone()
         };
         frame.hold(held);
         frame.idle = if touched {

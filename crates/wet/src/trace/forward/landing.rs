@@ -116,9 +116,10 @@ where
                 let instance = self.trace.numbered(visit.node, visit.start)?;
                 let replaced = self.trace.replaced(instance)?;
                 self.frames.pop();
-                match replaced {
-                    true => self.enter(depth, passed),
-                    false => self.give_to_caller(depth, Given::These(Vec::new())),
+                if replaced {
+                    self.enter(depth, passed)
+                } else {
+                    self.give_to_caller(depth, Given::These(Vec::new()))
                 }
             }
             NodeEnd::Return(_) => {

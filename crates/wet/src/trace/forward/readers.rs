@@ -232,9 +232,10 @@ where
         let Some(places) = mentions.get(&target) else {
             return Ok(found);
         };
-        let executed = match stretch.last - stretch.first < WALKED {
-            true => Some(self.executed(stretch, places)?),
-            false => None,
+        let executed = if stretch.last - stretch.first < WALKED {
+            Some(self.executed(stretch, places)?)
+        } else {
+            None
         };
         let epoch = trace.epochs.lend(stretch.span.position);
         let epoch = epoch.map_err(TraceError::Epoch)?;
