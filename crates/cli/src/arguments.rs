@@ -13,6 +13,20 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::output::Color;
 
+/// Says which formats of reports those of a command's `Format` are.
+macro_rules! formats {
+    ($($name:ident),+) => {
+        impl From<Format> for afterimage_present::Format {
+            fn from(format: Format) -> Self {
+                match format {
+                    $(Format::$name => Self::$name),+
+                }
+            }
+        }
+    };
+}
+pub(crate) use formats;
+
 /// Which call of a function, as `--call` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {

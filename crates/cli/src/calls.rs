@@ -3,14 +3,12 @@
 use afterimage::Session;
 use afterimage::path::numbering;
 use afterimage_ids::FuncId;
-use afterimage_present::{
-    CallReport, Scene, call_json, call_text, calls_json, calls_text, function_calls_text,
-};
+use afterimage_present::{CallReport, CallView, Scene, render};
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::paths::{Places, kth_call};
 use anyhow::{Context, Result, anyhow};
 
-use crate::arguments::{ReportArguments, Which};
+use crate::arguments::{ReportArguments, Which, formats};
 use crate::exit::Exit;
 use crate::lens::{self, traced, which_call};
 use crate::output::{SourceFiles, write};
@@ -49,6 +47,8 @@ enum Format {
     Json,
 }
 
+formats!(Text, Json);
+
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let traced = traced(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
@@ -81,18 +81,13 @@ fn graph(
         length: traced.path()?.length(),
         names,
         left_out: &traced.path()?.segments().directory().left_out,
+        only: function,
+        top: arguments.top,
     };
     let out = arguments.report.output.as_deref();
     let style = arguments.report.style();
     write(out, false, |out| {
-        match (arguments.format, function) {
-            (Format::Json, only) => calls_json(out, &report, only)?,
-            (Format::Text, None) => calls_text(out, &report, arguments.top, style)?,
-            (Format::Text, Some(function)) => {
-                function_calls_text(out, &report, function, arguments.top, style)?;
-            }
-        }
-        Ok(())
+        Ok(render(out, &report, arguments.format, style)?)
     })
 }
 
@@ -119,11 +114,13 @@ fn call(
         left_out: &traced.path()?.segments().directory().left_out,
         style: arguments.report.style(),
     };
+    let style = scene.style;
+    let view = CallView {
+        scene,
+        calls,
+        number,
+    };
     write(out, false, |out| {
-        match arguments.format {
-            Format::Text => call_text(out, &scene, &calls, number)?,
-            Format::Json => call_json(out, &scene, &calls, number)?,
-        }
-        Ok(())
+        Ok(render(out, &view, arguments.format, style)?)
     })
 }

@@ -4,14 +4,12 @@ use std::path::PathBuf;
 
 use afterimage::path::numbering;
 use afterimage_placement::{Mode, PlanOptions, Probe, Site, plan};
-use afterimage_present::{
-    CfgCounter, Whole, cfg_json, dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text,
-};
+use afterimage_present::{CfgCounter, DynamicCfgView, Whole, cfg_json, render};
 use afterimage_program::{Function, dump};
 use afterimage_replay::paths::{DynamicGraph, GraphNodes, Whose};
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::arguments::Which;
+use crate::arguments::{Which, formats};
 use crate::exit::Exit;
 use crate::input::{self, Kind};
 use crate::lens::{session, which_call};
@@ -72,6 +70,8 @@ enum Format {
     Dot,
     Json,
 }
+
+formats!(Text, Dot, Json);
 
 /// The nodes of a dynamic graph.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -217,15 +217,14 @@ fn dynamic(arguments: &Arguments, function: &Function, name: &str) -> Result<()>
         true => Whole::All,
         false => Whole::Beginning,
     };
+    let view = DynamicCfgView {
+        graph,
+        function,
+        name,
+        whole,
+    };
+    let style = Color::default().style(None);
     write(None, false, |out| {
-        match arguments.format {
-            Format::Text => {
-                let style = Color::default().style(None);
-                dynamic_cfg_text(out, &graph, function, name, whole, style)?;
-            }
-            Format::Dot => dynamic_cfg_dot(out, &graph, function, name)?,
-            Format::Json => dynamic_cfg_json(out, &graph, function, name)?,
-        }
-        Ok(())
+        Ok(render(out, &view, arguments.format, style)?)
     })
 }

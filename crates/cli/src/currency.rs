@@ -11,14 +11,14 @@ use afterimage::given::say_if_given_otherwise;
 use afterimage::places::{number, times};
 use afterimage_analyses::currency::{Comparison, Refusal, Settled, Symbols, compare};
 use afterimage_present::{
-    CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict, currencies_json, currencies_text,
-    currency_json, currency_text, grouped,
+    CurrenciesView, CurrencyCause, CurrencyReport, CurrencyRow, CurrencyView, Untold, Verdict,
+    grouped, render,
 };
 use afterimage_profile::location::split_occurrence;
 use afterimage_replay::state::{Path, PathError};
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::arguments::{ReportArguments, entries};
+use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::input;
 use crate::lens::explain;
@@ -73,6 +73,8 @@ enum Format {
     Text,
     Json,
 }
+
+formats!(Text, Json);
 
 /// So many stops are looked at if nothing else is asked for.
 const STOPS: u64 = 10_000;
@@ -184,13 +186,13 @@ fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> 
     let reports = question.reports(variables, arguments.var.is_some())?;
     let report = &reports[0];
     write(arguments.report.output.as_deref(), false, |out| {
-        match (arguments.format, arguments.var.is_some()) {
-            (Format::Text, true) => currency_text(out, report, arguments.all)?,
-            (Format::Json, true) => currency_json(out, report)?,
-            (Format::Text, false) => {
-                currencies_text(out, &reports, arguments.report.style())?;
+        let (format, style) = (arguments.format, arguments.report.style());
+        match arguments.var {
+            Some(_) => {
+                let all = arguments.all;
+                render(out, &CurrencyView { report, all }, format, style)?;
             }
-            (Format::Json, false) => currencies_json(out, &reports)?,
+            None => render(out, &CurrenciesView(&reports), format, style)?,
         }
         Ok(())
     })

@@ -7,15 +7,13 @@ use afterimage_analyses::dataflow::{
     EventPlace, Fact, FactError, FactInstance, Facts, Instances, LastStep, RunCalls,
 };
 use afterimage_ids::{FuncId, OpId};
-use afterimage_present::{
-    FactRow, FactScene, StepScene, dataflow_csv, dataflow_json, dataflow_text, grouped,
-};
+use afterimage_present::{DataflowView, FactRow, FactScene, StepScene, grouped, render};
 use afterimage_profile::Resolver;
 use afterimage_profile::location::{Occurrence, Place};
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{ReportArguments, entries};
+use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::input;
 use crate::lens::traced_whole;
@@ -78,6 +76,8 @@ enum Format {
     /// A row for each operator and what decided
     Csv,
 }
+
+formats!(Text, Json, Csv);
 
 /// A fact as it was written.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -254,13 +254,10 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Session) -> Res
         fact: &fact,
         first: &first,
     };
+    let style = scene.steps.style;
+    let view = DataflowView { scene, rows };
     write(arguments.report.output.as_deref(), false, |out| {
-        match arguments.format {
-            Format::Text => dataflow_text(out, &scene, &rows)?,
-            Format::Json => dataflow_json(out, &scene, &rows)?,
-            Format::Csv => dataflow_csv(out, &scene, &rows)?,
-        }
-        Ok(())
+        Ok(render(out, &view, arguments.format, style)?)
     })
 }
 

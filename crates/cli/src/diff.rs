@@ -12,7 +12,7 @@ use afterimage_analyses::diff::alike;
 use afterimage_present::shell_name;
 use anyhow::{Result, bail};
 
-use crate::arguments::rows;
+use crate::arguments::{formats, rows};
 use crate::exit::Exit;
 use crate::lens::traced;
 use crate::output::{Color, say};
@@ -88,6 +88,8 @@ enum Format {
     /// The ranked lines
     Csv,
 }
+
+formats!(Text, Json, Csv);
 
 /// So many lines of a slice are shown if nothing else is asked for.
 const LINES: usize = 20;

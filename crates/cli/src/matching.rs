@@ -9,11 +9,11 @@ use afterimage::steps::{follow, follow_telling};
 use afterimage_analyses::matching::{
     Sketched, TruthSide, accuracy, divergences, match_runs, same_names, version,
 };
-use afterimage_present::{MatchReport, MatchSide, match_csv, match_json, match_text};
+use afterimage_present::{MatchReport, MatchSide, render};
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::rows;
+use crate::arguments::{formats, rows};
 use crate::exit::Exit;
 use crate::lens::traced_whole;
 use crate::output::{Color, say, write};
@@ -70,6 +70,8 @@ enum Format {
     Json,
     Csv,
 }
+
+formats!(Text, Json, Csv);
 
 /// Follows two runs at the same time and sketches their statements.
 pub(crate) fn sketched(
@@ -167,20 +169,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         accuracy,
         names_used: !arguments.no_names,
         top: arguments.top,
+        all: arguments.all,
     };
     let out = arguments.output.as_deref();
+    let style = arguments.color.style(out);
     write(out, false, |out| {
-        match arguments.format {
-            Format::Text => match_text(
-                out,
-                &report,
-                arguments.all,
-                arguments.color.style(arguments.output.as_deref()),
-            )?,
-            Format::Json => match_json(out, &report)?,
-            Format::Csv => match_csv(out, &report)?,
-        }
-        Ok(())
+        Ok(render(out, &report, arguments.format, style)?)
     })?;
     Ok(Exit::Success)
 }

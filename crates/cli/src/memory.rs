@@ -6,7 +6,7 @@ use afterimage::Session;
 use afterimage::steps::follow;
 use afterimage_ids::OrigOffset;
 use afterimage_present::{
-    MemoryPlace, PresentError, StepScene, Stretch, grouped, memory_json, memory_text, steps_json,
+    MemoryPlace, MemoryView, PresentError, StepScene, Stretch, grouped, render, steps_json,
     steps_text,
 };
 use afterimage_replay::paths::{At as Moment, Window};
@@ -15,7 +15,7 @@ use afterimage_replay::steps::{
 };
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{ReportArguments, entries};
+use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens::{self, traced_whole};
 use crate::output::write;
@@ -70,6 +70,8 @@ enum Format {
     /// One object, or with --all one a line
     Json,
 }
+
+formats!(Text, Json);
 
 /// Bytes that one address stands for.
 const WORD: u64 = 8;
@@ -180,12 +182,14 @@ fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
     if let (Some(shown), Some(found)) = (&mut place.variable, &variable) {
         shown.value = Some(found.value(&answer.bytes));
     }
+    let style = scene.style;
+    let view = MemoryView {
+        scene,
+        place,
+        answer,
+    };
     write(arguments.report.output.as_deref(), false, |out| {
-        match arguments.format {
-            Format::Text => memory_text(out, &scene, &place, &answer)?,
-            Format::Json => memory_json(out, &scene, &place, &answer)?,
-        }
-        Ok(())
+        Ok(render(out, &view, arguments.format, style)?)
     })
 }
 

@@ -5,13 +5,12 @@ use afterimage::steps::follow;
 use afterimage_analyses::dataflow::{path_expressions, path_redundancy};
 use afterimage_analyses::redundancy::{expression_redundancy, load_redundancy};
 use afterimage_present::{
-    RedundancyOf, RedundancyReport, RedundancyScene, StepScene, redundancy_csv, redundancy_json,
-    redundancy_text,
+    RedundancyOf, RedundancyReport, RedundancyScene, RedundancyView, StepScene, render,
 };
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{ReportArguments, entries};
+use crate::arguments::{ReportArguments, entries, formats};
 use crate::build::Lens;
 use crate::dataflow::run_calls;
 use crate::early;
@@ -71,6 +70,8 @@ enum Format {
     /// A row for each
     Csv,
 }
+
+formats!(Text, Json, Csv);
 
 /// So many text has on standard output if nothing else is asked for.
 const SHOWN: u64 = 20;
@@ -146,12 +147,9 @@ fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
             }
         }
     }
+    let style = scene.steps.style;
+    let view = RedundancyView { scene, report };
     write(out, false, |out| {
-        match arguments.format {
-            Format::Text => redundancy_text(out, &scene, &report)?,
-            Format::Json => redundancy_json(out, &scene, &report)?,
-            Format::Csv => redundancy_csv(out, &scene, &report)?,
-        }
-        Ok(())
+        Ok(render(out, &view, arguments.format, style)?)
     })
 }

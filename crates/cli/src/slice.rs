@@ -16,10 +16,7 @@ use afterimage_analyses::slices::{
     Slice, SliceReport, by_statements, exercised_of,
 };
 use afterimage_ids::OrigOffset;
-use afterimage_present::{
-    SliceScene, grouped, slice_annotated, slice_csv, slice_dot, slice_html, slice_json,
-    slice_lines, slice_statements,
-};
+use afterimage_present::{SliceRows, SliceScene, SliceView, grouped, render};
 use afterimage_profile::Line;
 use afterimage_profile::operator_texts;
 use afterimage_program::{Names, SourceMap};
@@ -29,7 +26,7 @@ use afterimage_replay::values::{HostReads, RecordedValues};
 use anyhow::{Context, Result, bail};
 use clap::{Args, FromArgMatches};
 
-use crate::arguments::{ReportArguments, entries};
+use crate::arguments::{ReportArguments, entries, formats};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
@@ -146,6 +143,8 @@ enum Format {
     /// A graph for Graphviz: which lines of the slice depended on which
     Dot,
 }
+
+formats!(Text, Json, Csv, Html, Dot);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Algorithm {
@@ -307,17 +306,19 @@ fn answer(
             grouped(edges.len() as u64)
         ));
     }
+    let view = SliceView {
+        report: &report,
+        scene,
+        rows: match (arguments.annotate, by_line) {
+            (true, _) => SliceRows::Annotated,
+            (false, true) => SliceRows::Lines,
+            (false, false) => SliceRows::Statements,
+        },
+        edges,
+    };
     let style = arguments.report.style();
     let told = writing(&mut |out| {
-        match arguments.format {
-            Format::Text if arguments.annotate => slice_annotated(out, &report, &scene, style)?,
-            Format::Text if by_line => slice_lines(out, &report, &scene, style)?,
-            Format::Text => slice_statements(out, &report, &scene, style)?,
-            Format::Json => slice_json(out, &report, &scene)?,
-            Format::Csv => slice_csv(out, &report, &scene, by_line)?,
-            Format::Html => slice_html(out, &report, &scene)?,
-            Format::Dot => slice_dot(out, &report, &scene, &edges, by_line)?,
-        }
+        render(out, &view, arguments.format, style)?;
         match arguments.chain {
             true => chain(arguments, traced, out),
             false => Ok(()),

@@ -4,7 +4,7 @@ use afterimage::Session;
 use afterimage::ended::{self, results, stood};
 use afterimage::steps::follow;
 use afterimage_ids::FuncId;
-use afterimage_present::{state_json, state_text};
+use afterimage_present::{StateView, render};
 use afterimage_program::{Names, Program, SourceMap, demangle};
 use afterimage_replay::paths::At;
 use afterimage_replay::state::{
@@ -17,7 +17,7 @@ use afterimage_replay::values::RecordedValues;
 use afterimage_trace::Ending;
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::ReportArguments;
+use crate::arguments::{ReportArguments, formats};
 use crate::exit::Exit;
 use crate::input;
 use crate::lens::{self, traced_whole};
@@ -71,6 +71,8 @@ enum Format {
     Text,
     Json,
 }
+
+formats!(Text, Json);
 
 fn depth(text: &str) -> Result<usize, String> {
     match text.parse() {
@@ -131,18 +133,16 @@ fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
         "end" => results(traced.file())?,
         _ => None,
     };
+    let report = &report;
+    let view = StateView { report, results };
     write(arguments.report.output.as_deref(), false, |out| {
-        match arguments.format {
-            Format::Text => {
-                state_text(out, &report)?;
-                if let Some(results) = results.filter(|results| !results.is_empty()) {
-                    let ending = ended::ending(&Ending::Returned, Some(&results));
-                    writeln!(out, "the run then {ending}")?;
-                }
-            }
-            Format::Json => {
-                state_json(out, &report, results)?;
-            }
+        render(out, &view, arguments.format, arguments.report.style())?;
+        let results = view.results.as_deref();
+        if let Some(results) = results.filter(|results| !results.is_empty())
+            && arguments.format == Format::Text
+        {
+            let ending = ended::ending(&Ending::Returned, Some(results));
+            writeln!(out, "the run then {ending}")?;
         }
         Ok(())
     })

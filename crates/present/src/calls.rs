@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped, percent};
+use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::trace::{CallRow, Scene, called_at};
 use crate::{PresentError, Style};
@@ -29,6 +30,10 @@ pub struct CallReport<'a> {
     pub names: &'a Names,
     /// What the path lacks, in words; empty for nothing.
     pub left_out: &'a str,
+    /// The only function that is shown, with its callers and callees.
+    pub only: Option<FuncId>,
+    /// So many rows text shows at most.
+    pub top: usize,
 }
 
 /// What callers that are no function of the module are called.
@@ -365,4 +370,41 @@ pub fn call_json<S: afterimage_wpp::Segments>(
         stack: stack.collect::<Result<_, _>>()?,
     };
     begin(out, &document)
+}
+
+impl Render for CallReport<'_> {
+    const NAME: &'static str = "a call graph";
+
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        match self.only {
+            None => calls_text(out, self, self.top, style),
+            Some(function) => function_calls_text(out, self, function, self.top, style),
+        }
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        calls_json(out, self, self.only)
+    }
+}
+
+/// One call.
+pub struct CallView<'r, S> {
+    /// The path.
+    pub scene: Scene<'r, S>,
+    /// The call, and before it those that it is in, the outermost first.
+    pub calls: Vec<CallEntry>,
+    /// Which call of its function it is.
+    pub number: u64,
+}
+
+impl<S: afterimage_wpp::Segments> Render for CallView<'_, S> {
+    const NAME: &'static str = "a call";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        call_text(out, &self.scene, &self.calls, self.number)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        call_json(out, &self.scene, &self.calls, self.number)
+    }
 }

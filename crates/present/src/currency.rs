@@ -9,7 +9,11 @@ pub use self::several::{CurrenciesDocument, currencies_json, currencies_text};
 pub use self::text::currency_text;
 use afterimage_replay::steps::Value;
 
+use std::io::Write;
+
+use crate::render::Render;
 use crate::why::WhyPlace;
+use crate::{PresentError, Style};
 
 /// What was found about a variable at the stops of an optimised run at a line.
 #[derive(Clone, Debug)]
@@ -193,5 +197,40 @@ impl Cause {
             Self::NotExecuted => "not executed",
             Self::Unknown { .. } => "unknown",
         }
+    }
+}
+
+/// A variable at the stops of a line.
+pub struct CurrencyView<'r> {
+    /// What was found.
+    pub report: &'r CurrencyReport,
+    /// Text shows all stops.
+    pub all: bool,
+}
+
+impl Render for CurrencyView<'_> {
+    const NAME: &'static str = "a report of what is current";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        currency_text(out, self.report, self.all)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        currency_json(out, self.report)
+    }
+}
+
+/// All variables at a line.
+pub struct CurrenciesView<'r>(pub &'r [CurrencyReport]);
+
+impl Render for CurrenciesView<'_> {
+    const NAME: &'static str = "a report of what is current";
+
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        currencies_text(out, self.0, style)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        currencies_json(out, self.0)
     }
 }

@@ -11,11 +11,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::PresentError;
+use crate::Style;
 use crate::addresses::Shown;
 use crate::csv::{Csv, known};
 use crate::document::objects::{InFunction, Instruction};
 use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped, percent};
+use crate::render::Render;
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
@@ -572,4 +574,28 @@ pub fn dataflow_csv(
         }
     }
     table.finish()
+}
+
+/// Answers about a fact, and the program.
+pub struct DataflowView<'r> {
+    /// The program and the fact.
+    pub scene: FactScene<'r>,
+    /// The answers.
+    pub rows: Vec<FactRow>,
+}
+
+impl Render for DataflowView<'_> {
+    const NAME: &'static str = "an answer about a fact";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        dataflow_text(out, &self.scene, &self.rows)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        dataflow_json(out, &self.scene, &self.rows)
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        dataflow_csv(out, &self.scene, &self.rows)
+    }
 }

@@ -18,9 +18,11 @@ use afterimage_replay::steps::{Step, What};
 pub(crate) use self::json::DiffEndings;
 pub use self::json::{DiffDocument, diff_json};
 pub use self::text::diff_text;
-pub use self::versions::{VersionsDocument, versions_json, versions_questions, versions_text};
+pub use self::versions::{VersionsDocument, VersionsView};
 use crate::PresentError;
+use crate::Sources;
 use crate::name::without_parameters;
+use crate::render::Render;
 use crate::shell::shell_name;
 use crate::steps::StepScene;
 use crate::table::{Paint, Style, plain};
@@ -312,5 +314,37 @@ impl DiffReport<'_> {
             asked_of_output(self.names, &output.difference).for_each(&mut ask);
         }
         Ok(questions)
+    }
+}
+
+/// Two executions compared, and their programs.
+pub struct DiffView<'r> {
+    /// The programs.
+    pub scenes: [StepScene<'r>; 2],
+    /// What differs.
+    pub report: DiffReport<'r>,
+    /// Source text.
+    pub sources: &'r dyn Sources,
+}
+
+impl DiffView<'_> {
+    /// Commands to continue with.
+    ///
+    /// # Errors
+    /// If a module cannot be read.
+    pub fn questions(&self) -> Result<Vec<String>, PresentError> {
+        self.report.questions(&self.scenes)
+    }
+}
+
+impl Render for DiffView<'_> {
+    const NAME: &'static str = "a comparison of two recordings";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        diff_text(out, &self.scenes, &self.report, self.sources)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        diff_json(out, &self.scenes, &self.report)
     }
 }

@@ -14,6 +14,7 @@ use crate::document::{Document, NoRows, begin};
 use crate::dot::quoted;
 use crate::number::{counted, grouped};
 use crate::paths::{Whole, entries, series};
+use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Style};
 
@@ -341,4 +342,38 @@ fn dots(blocks: &[BlockId]) -> String {
 fn wrapped(blocks: &[BlockId]) -> String {
     let lines: Vec<_> = blocks.chunks(12).map(dots).collect();
     lines.join(".\n")
+}
+
+/// The graph of a call, or of a path trace.
+pub struct DynamicCfgView<'r> {
+    /// The graph.
+    pub graph: DynamicGraph,
+    /// The function.
+    pub function: &'r Function,
+    /// Its name.
+    pub name: &'r str,
+    /// How much of a long list text shows.
+    pub whole: Whole,
+}
+
+impl Render for DynamicCfgView<'_> {
+    const NAME: &'static str = "a graph";
+
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        let Self {
+            graph,
+            function,
+            name,
+            whole,
+        } = self;
+        dynamic_cfg_text(out, graph, function, name, *whole, style)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        dynamic_cfg_json(out, &self.graph, self.function, self.name)
+    }
+
+    fn dot(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        dynamic_cfg_dot(out, &self.graph, self.function, self.name)
+    }
 }

@@ -6,6 +6,8 @@ use afterimage_profile::ProfileError;
 use afterimage_program::NoDebug;
 use thiserror::Error;
 
+use crate::render::Format;
+
 /// Why a report cannot be written in the form asked for.
 #[derive(Debug, Error)]
 pub enum PresentError {
@@ -18,6 +20,14 @@ pub enum PresentError {
     /// The format is about source lines, and none is known.
     #[error("this format is about source lines: {0}, or choose another format")]
     NoSource(NoDebug),
+    /// The report does not have this format.
+    #[error("{report} has no {format}: choose --format text or json")]
+    NoFormat {
+        /// What is shown.
+        report: &'static str,
+        /// What was asked for.
+        format: Format,
+    },
     /// The path cannot be read.
     #[error(transparent)]
     Path(Box<dyn std::error::Error + Send + Sync>),

@@ -168,12 +168,12 @@ pub struct NamedFunction {
 /// A line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileLine {
-    /// Which.
-    pub source: Position,
     /// How often it was arrived at, summed over all copies of it.
     pub count: u64,
     /// How many instructions were executed that come from it.
     pub instructions: u64,
+    /// Which.
+    pub source: Position,
 }
 
 /// Writes a report as one JSON document, a row at a time. `note`: what a reader must know

@@ -28,6 +28,7 @@ mod paths;
 mod plain;
 mod rank;
 mod redundancy;
+mod render;
 mod shell;
 mod simulate;
 mod slice;
@@ -45,53 +46,45 @@ pub use addresses::{
     NextAccess, address_stats_json, address_stats_text, addresses_json, addresses_text,
 };
 pub use annotate::{Annotation, annotate};
-pub use calls::{
-    CallReport, absent, call_json, call_text, calls_json, calls_text, function_calls_text,
-};
+pub use calls::{CallReport, CallView, absent};
 pub use cfg::{CfgCounter, InstrumentDocument, cfg_json};
 pub use context_dot::context_dot;
 pub use csv::csv;
 pub use currency::{
-    Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict, currencies_json,
-    currencies_text, currency_json, currency_text,
+    Assigned, Cause, CurrenciesView, CurrencyCause, CurrencyReport, CurrencyRow, CurrencyView,
+    Untold, Verdict,
 };
-pub use dataflow::{FactRow, FactScene, dataflow_csv, dataflow_json, dataflow_text};
+pub use dataflow::{DataflowView, FactRow, FactScene};
 pub use diff::{
-    AlikeReport, DiffEnding, DiffReport, FirstDifference, LineDifference, OutputPlaces,
-    PartingDifference, ReplacedReport, diff_json, diff_text, versions_json, versions_questions,
-    versions_text,
+    AlikeReport, DiffEnding, DiffReport, DiffView, FirstDifference, LineDifference, OutputPlaces,
+    PartingDifference, ReplacedReport, VersionsView,
 };
 pub use dot::{calls_dot, cfg_dot, cfg_text};
-pub use dynamic_cfg::{dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
+pub use dynamic_cfg::DynamicCfgView;
 pub use error::PresentError;
 pub use json::json;
 pub use loads::{
     NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
 };
-pub use matching::{MatchReport, MatchSide, match_csv, match_json, match_text};
-pub use memory::{MemoryPlace, MemoryVariable, VariableCall, memory_json, memory_text};
+pub use matching::{MatchReport, MatchSide};
+pub use memory::{MemoryPlace, MemoryVariable, MemoryView, VariableCall};
 pub use number::grouped;
 pub use paths::{
     PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
     traces_text,
 };
 pub use plain::{is_hidden, plain};
-pub use rank::{RankReport, RankedValues, rank_csv, rank_json, rank_text};
-pub use redundancy::{
-    RedundancyOf, RedundancyReport, RedundancyScene, redundancy_csv, redundancy_json,
-    redundancy_text,
-};
+pub use rank::{RankReport, RankedValues};
+pub use redundancy::{RedundancyOf, RedundancyReport, RedundancyScene, RedundancyView};
+pub use render::{Format, Render, render};
 pub use shell::{shell_name, shell_word};
 pub use simulate::{
     MissReport, SiteHistory, WorstSite, history_csv, history_json, history_text, misses_csv,
     misses_json, misses_text, outcome_text, worst_json, worst_text,
 };
-pub use slice::{
-    SliceScene, slice_annotated, slice_csv, slice_dot, slice_html, slice_json, slice_lines,
-    slice_statements,
-};
+pub use slice::{SliceRows, SliceScene, SliceView};
 pub use sources::{NoSources, Sources};
-pub use state::{ResultValue, WrittenSince, state_json, state_text, written_text};
+pub use state::{ResultValue, StateView, WrittenSince, written_text};
 pub use steps::{
     NextStep, StepRow, StepScene, StepTried, StepWhat, range_text, steps_binary, steps_json,
     steps_text,

@@ -17,6 +17,7 @@ use crate::diff::{DiffEnding, DiffEndings};
 use crate::document::{Document, NoRows, begin};
 use crate::name::without_parameters;
 use crate::number::{counted, grouped, percent};
+use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 
 /// A version.
@@ -53,6 +54,8 @@ pub struct MatchReport<'a> {
     pub names_used: bool,
     /// So many rows of a list text shows at most, if not as many as usual.
     pub top: Option<usize>,
+    /// Text shows all statements, and not only those that differ.
+    pub all: bool,
 }
 
 /// A statement, told.
@@ -770,4 +773,20 @@ pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), Pr
         table.row(&Vec::from_iter(row.iter().map(|cell| cell as _)))?;
     }
     table.finish()
+}
+
+impl Render for MatchReport<'_> {
+    const NAME: &'static str = "a matching";
+
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        match_text(out, self, self.all, style)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        match_json(out, self)
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        match_csv(out, self)
+    }
 }

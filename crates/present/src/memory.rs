@@ -9,9 +9,11 @@ use afterimage_replay::steps::{At, MemoryAnswer, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::Style;
 use crate::document::objects::digits;
 use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
+use crate::render::Render;
 use crate::state::{WrittenSince, written_text};
 use crate::steps::{StepScene, entry, step_text};
 use crate::table::Paint;
@@ -318,4 +320,26 @@ fn text_of(bytes: &[u8]) -> String {
         _ => '.',
     };
     bytes.iter().map(shown).collect()
+}
+
+/// What memory held, and the program.
+pub struct MemoryView<'r> {
+    /// The program.
+    pub scene: StepScene<'r>,
+    /// Which bytes, and when.
+    pub place: MemoryPlace,
+    /// What they held.
+    pub answer: MemoryAnswer,
+}
+
+impl Render for MemoryView<'_> {
+    const NAME: &'static str = "what memory held";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        memory_text(out, &self.scene, &self.place, &self.answer)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        memory_json(out, &self.scene, &self.place, &self.answer)
+    }
 }

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::csv::Csv;
 use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
+use crate::render::Render;
 use crate::sources::Cache;
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 use crate::{PresentError, Sources};
@@ -30,6 +31,8 @@ pub struct RankReport<'r> {
     pub available: usize,
     /// The source files.
     pub source: &'r dyn Source,
+    /// Source text.
+    pub sources: &'r dyn Sources,
     /// Values that tell them apart, if they were looked for.
     pub values: Option<RankedValues<'r>>,
 }
@@ -417,4 +420,20 @@ pub fn rank_csv(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), Pres
         ])?;
     }
     table.finish()
+}
+
+impl Render for RankReport<'_> {
+    const NAME: &'static str = "a ranking";
+
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        rank_text(out, self, self.sources, style)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        rank_json(out, self)
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        rank_csv(out, self)
+    }
 }

@@ -16,7 +16,11 @@ use afterimage_wpp::Node;
 pub use self::csv::redundancy_csv;
 pub use self::json::{RedundancyDocument, redundancy_json};
 pub use self::text::redundancy_text;
+use std::io::Write;
+
+use crate::render::Render;
 use crate::steps::StepScene;
+use crate::{PresentError, Style};
 
 /// What was asked about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,5 +100,29 @@ impl RedundancyReport {
             .by_path
             .binary_search_by_key(&operator.site, |p| p.site);
         found.ok().map(|found| &self.by_path[found])
+    }
+}
+
+/// Redundant operators, and the program.
+pub struct RedundancyView<'r> {
+    /// The program.
+    pub scene: RedundancyScene<'r>,
+    /// What was found.
+    pub report: RedundancyReport,
+}
+
+impl Render for RedundancyView<'_> {
+    const NAME: &'static str = "a report of what is redundant";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        redundancy_text(out, &self.scene, &self.report)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        redundancy_json(out, &self.scene, &self.report)
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        redundancy_csv(out, &self.scene, &self.report)
     }
 }

@@ -4,9 +4,10 @@ mod dot;
 mod html;
 mod json;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
-use afterimage_analyses::slices::{SliceReport, SlicedLine, SlicedOperator};
+use afterimage_analyses::slices::{Edge, SliceReport, SlicedLine, SlicedOperator};
 use afterimage_ids::FuncId;
 use afterimage_profile::{Line, Source};
 use afterimage_program::Names;
@@ -18,6 +19,7 @@ pub use json::{SliceDocument, slice_csv, slice_json};
 
 use crate::PresentError;
 use crate::number::{counted, grouped};
+use crate::render::Render;
 use crate::sources::{Cache, Sources};
 use crate::table::{Align, Paint, Style, Table, plain, width};
 
@@ -350,4 +352,62 @@ pub fn slice_annotated(
         }
     }
     elsewhere(out, report, scene, style)
+}
+
+/// A slice, and how it is shown.
+pub struct SliceView<'s> {
+    /// The slice.
+    pub report: &'s SliceReport,
+    /// What it is shown with.
+    pub scene: SliceScene<'s>,
+    /// What has a row.
+    pub rows: SliceRows,
+    /// Which of its operators depended on which, for a graph.
+    pub edges: BTreeSet<Edge>,
+}
+
+/// What has a row of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SliceRows {
+    /// A line.
+    Lines,
+    /// A statement.
+    Statements,
+    /// A line, and all others of its file.
+    Annotated,
+}
+
+impl Render for SliceView<'_> {
+    const NAME: &'static str = "a slice";
+
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        let (report, scene) = (self.report, &self.scene);
+        match self.rows {
+            SliceRows::Lines => slice_lines(out, report, scene, style),
+            SliceRows::Statements => slice_statements(out, report, scene, style),
+            SliceRows::Annotated => slice_annotated(out, report, scene, style),
+        }
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        slice_json(out, self.report, &self.scene)
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        slice_csv(
+            out,
+            self.report,
+            &self.scene,
+            self.rows != SliceRows::Statements,
+        )
+    }
+
+    fn dot(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        let by_line = self.rows != SliceRows::Statements;
+        slice_dot(out, self.report, &self.scene, &self.edges, by_line)
+    }
+
+    fn html(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        slice_html(out, self.report, &self.scene)
+    }
 }

@@ -6,9 +6,11 @@ use afterimage_replay::state::{Frame, Local, Shown, StateReport, Writer, Written
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::Style;
 use crate::document::{Document, NoRows, begin};
 use crate::name::without_parameters;
 use crate::plain::plain;
+use crate::render::Render;
 use crate::{PresentError, bits_text, grouped, type_text, value_text};
 
 /// The state as text: a line for each activation, and its variables below.
@@ -396,5 +398,25 @@ impl From<&Local> for StateLocal {
             bits: local.value.map(|bits| bits_text(local.ty, bits)),
             text: local.value.map(|_| value_of(local)),
         }
+    }
+}
+
+/// The state at a moment.
+pub struct StateView<'r> {
+    /// The state.
+    pub report: &'r StateReport,
+    /// What the function returned that was invoked, if it is the state at the end: for programs.
+    pub results: Option<Vec<ResultValue>>,
+}
+
+impl Render for StateView<'_> {
+    const NAME: &'static str = "a state";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        state_text(out, self.report)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        state_json(out, self.report, self.results.clone())
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use afterimage::steps::follow;
 use afterimage_analyses::diff::{ranges, rank_lines, rank_values};
-use afterimage_present::{RankReport, RankedValues, rank_csv, rank_json, rank_text};
+use afterimage_present::{RankReport, RankedValues, render};
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 
@@ -83,6 +83,7 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
         rows: &rows[..rows.len().min(most)],
         available: rows.len(),
         source: &source,
+        sources: &SourceFiles,
         values: looked_for.then_some(RankedValues {
             rows: &found,
             most,
@@ -91,17 +92,8 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
         }),
     };
     let out = arguments.output.as_deref();
+    let style = arguments.color.style(out);
     write(out, false, |out| {
-        match arguments.format {
-            Format::Text => rank_text(
-                out,
-                &report,
-                &SourceFiles,
-                arguments.color.style(arguments.output.as_deref()),
-            )?,
-            Format::Json => rank_json(out, &report)?,
-            Format::Csv => rank_csv(out, &report)?,
-        }
-        Ok(())
+        Ok(render(out, &report, arguments.format, style)?)
     })
 }

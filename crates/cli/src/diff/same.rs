@@ -11,8 +11,8 @@ use afterimage_analyses::diff::{
 };
 use afterimage_ids::OpId;
 use afterimage_present::{
-    AlikeReport, DiffReport, FirstDifference, OutputPlaces, PartingDifference, ReplacedReport,
-    StepScene, diff_json, diff_text,
+    AlikeReport, DiffReport, DiffView, FirstDifference, OutputPlaces, PartingDifference,
+    ReplacedReport, StepScene, render,
 };
 use afterimage_profile::{operator_texts, readable};
 use afterimage_replay::paths::{FileSegments, Window};
@@ -138,22 +138,25 @@ pub(super) fn compare(
         top: arguments.top,
     };
     let out = arguments.output.as_deref();
+    let style = arguments.color.style(out);
     let scenes = [0, 1].map(|side| StepScene {
         names: &names[side],
         operators: &operators[side],
         source: &sources[side],
         memories: a.program().memories,
-        style: arguments.color.style(out),
+        style,
     });
+    let view = DiffView {
+        scenes,
+        report,
+        sources: &SourceFiles,
+    };
     write(out, false, |out| {
+        render(out, &view, arguments.format, style)?;
         match arguments.format {
-            Format::Text => {
-                diff_text(out, &scenes, &report, &SourceFiles)?;
-                arguments.slices(out, places, &report.questions(&scenes)?)?;
-            }
-            Format::Json | Format::Csv => diff_json(out, &scenes, &report)?,
+            Format::Text => arguments.slices(out, places, &view.questions()?),
+            _ => Ok(()),
         }
-        Ok(())
     })
 }
 

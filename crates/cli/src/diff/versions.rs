@@ -7,9 +7,7 @@ use afterimage::given::{endings, say_if_given_otherwise};
 use afterimage::steps::follow;
 use afterimage_analyses::diff::{Side, output_differences};
 use afterimage_analyses::matching::{divergences, match_runs, same_names, suspects};
-use afterimage_present::{
-    MatchReport, MatchSide, versions_json, versions_questions, versions_text,
-};
+use afterimage_present::{MatchReport, MatchSide, VersionsView, render};
 use afterimage_replay::steps::Operators;
 use anyhow::Result;
 
@@ -75,21 +73,20 @@ pub(super) fn compare(
         accuracy: None,
         names_used: true,
         top: arguments.top,
+        all: false,
     };
     let out = arguments.output.as_deref();
     let style = arguments.color.style(out);
+    let view = VersionsView {
+        report,
+        suspects,
+        outputs,
+    };
     write(out, false, |out| {
+        render(out, &view, arguments.format, style)?;
         match arguments.format {
-            Format::Text => {
-                versions_text(out, &report, &suspects, &outputs, style)?;
-                let outputs = &outputs.differences;
-                let questions = versions_questions(&report, &suspects, outputs)?;
-                arguments.slices(out, places, &questions)?;
-            }
-            Format::Json | Format::Csv => {
-                versions_json(out, &report, &suspects, &outputs.differences)?
-            }
+            Format::Text => arguments.slices(out, places, &view.questions()?),
+            _ => Ok(()),
         }
-        Ok(())
     })
 }

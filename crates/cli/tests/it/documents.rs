@@ -68,6 +68,7 @@ fn documents_are_what_their_schemas_say() {
     sandbox.write("b.wat", PROGRAM.replace("const 20", "const 21"));
     sandbox.ok("record --lens full a.wat");
     sandbox.ok("record --lens full b.wat");
+    sandbox.ok("record -o c.aft a.wat");
     let instructions = sandbox.ok("profile --by instruction --format json a.aft");
     let instructions: Value = serde_json::from_str(&instructions.stdout).unwrap();
     let at = |text: &str| {
@@ -118,7 +119,7 @@ fn documents_are_what_their_schemas_say() {
         "diff a.aft b.aft".to_owned(),
         "diff a.aft a.aft".to_owned(),
         "match a.aft b.aft".to_owned(),
-        "diff --pass a.aft --fail b.aft".to_owned(),
+        "diff --pass a.aft --fail c.aft".to_owned(),
         "instrument a.wat -o c.wasm".to_owned(),
     ] {
         let name = format!("{}.json", files.len());

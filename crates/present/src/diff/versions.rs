@@ -16,6 +16,7 @@ use crate::matching::{
     MatchDivergence, MatchReport, MatchStatement, ROWS, Told, divergences, diverging, more, unlike,
 };
 use crate::number::{counted, grouped};
+use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 
 /// Writes how two versions differ, for a person.
@@ -290,4 +291,37 @@ pub fn versions_json(
         questions,
     };
     begin(out, &document)
+}
+
+/// Two versions of a program compared.
+pub struct VersionsView<'r> {
+    /// What corresponds.
+    pub report: MatchReport<'r>,
+    /// What may be to blame.
+    pub suspects: Vec<Suspect>,
+    /// What they put out.
+    pub outputs: Outputs,
+}
+
+impl VersionsView<'_> {
+    /// Commands to continue with.
+    ///
+    /// # Errors
+    /// If a module cannot be read.
+    pub fn questions(&self) -> Result<Vec<String>, PresentError> {
+        versions_questions(&self.report, &self.suspects, &self.outputs.differences)
+    }
+}
+
+impl Render for VersionsView<'_> {
+    const NAME: &'static str = "a comparison of two recordings";
+
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        versions_text(out, &self.report, &self.suspects, &self.outputs, style)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        let outputs = &self.outputs.differences;
+        versions_json(out, &self.report, &self.suspects, outputs)
+    }
 }

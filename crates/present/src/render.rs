@@ -1,0 +1,133 @@
+//! One way to show a report: what it is, a format, and where to.
+
+use std::fmt;
+use std::io::Write;
+
+use crate::{PresentError, Style};
+
+/// A format of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For a person.
+    Text,
+    /// For programs: a document that docs/JSON.md describes.
+    Json,
+    /// For tables.
+    Csv,
+    /// For Graphviz.
+    Dot,
+    /// A page.
+    Html,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Text => "text",
+            Format::Json => "json",
+            Format::Csv => "csv",
+            Format::Dot => "dot",
+            Format::Html => "html",
+        })
+    }
+}
+
+/// A report, in the formats that it has: all have text and JSON.
+pub trait Render {
+    /// What it is called where a format is refused: "a slice".
+    const NAME: &'static str;
+
+    /// Writes it for a person.
+    ///
+    /// # Errors
+    /// If `out` fails, or something to be shown cannot be read.
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError>;
+
+    /// Writes it as a JSON document.
+    ///
+    /// # Errors
+    /// If `out` fails, or something to be shown cannot be read.
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError>;
+
+    /// Writes it as comma-separated values.
+    ///
+    /// # Errors
+    /// If it has no such form, `out` fails, or something to be shown cannot be read.
+    fn csv(&self, _: &mut dyn Write) -> Result<(), PresentError> {
+        Err(self.refuse(Format::Csv))
+    }
+
+    /// Writes it as a graph.
+    ///
+    /// # Errors
+    /// If it has no such form, `out` fails, or something to be shown cannot be read.
+    fn dot(&self, _: &mut dyn Write) -> Result<(), PresentError> {
+        Err(self.refuse(Format::Dot))
+    }
+
+    /// Writes it as a page.
+    ///
+    /// # Errors
+    /// If it has no such form, `out` fails, or something to be shown cannot be read.
+    fn html(&self, _: &mut dyn Write) -> Result<(), PresentError> {
+        Err(self.refuse(Format::Html))
+    }
+
+    /// That it does not have a format.
+    fn refuse(&self, format: Format) -> PresentError {
+        PresentError::NoFormat {
+            report: Self::NAME,
+            format,
+        }
+    }
+}
+
+/// Writes a report in a format.
+///
+/// # Errors
+/// If the report does not have the format, `out` fails, or something to be shown cannot be read.
+pub fn render(
+    out: &mut dyn Write,
+    report: &impl Render,
+    format: impl Into<Format>,
+    style: Style,
+) -> Result<(), PresentError> {
+    match format.into() {
+        Format::Text => report.text(out, style),
+        Format::Json => report.json(out),
+        Format::Csv => report.csv(out),
+        Format::Dot => report.dot(out),
+        Format::Html => report.html(out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Number(u32);
+
+    impl Render for Number {
+        const NAME: &'static str = "a number";
+
+        fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+            Ok(write!(out, "{}", self.0)?)
+        }
+
+        fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+            self.text(out, Style::default())
+        }
+    }
+
+    #[test]
+    fn a_format_that_a_report_lacks_is_refused_by_name() {
+        let mut out = Vec::new();
+        for format in [Format::Csv, Format::Dot, Format::Html] {
+            let error = render(&mut out, &Number(7), format, Style::default()).unwrap_err();
+            let expected = format!("a number has no {format}: choose --format text or json");
+            assert_eq!(error.to_string(), expected);
+        }
+        render(&mut out, &Number(7), Format::Text, Style::default()).unwrap();
+        assert_eq!(out, b"7");
+    }
+}
