@@ -40,7 +40,7 @@
 ;; ! afterimage: values of 3 executed statements in 26 bytes (8.6667 a statement)
 ;; ! afterimage: entries.wat returned; 0 host calls recorded in tail.aft (N)
 ;; $ afterimage state --at end --format json tail.aft
-;; | {"before":"block","frames":[{"entered":7,"function":"use","index":4,"inlined":[],"line":"","locals":[{"bits":"0x8","index":0,"parameter":true,"text":"8","type":"i32"}],"number":0,"offset":106,"time":7,"why":"the module has no debug information; compile it with -g"}],"length":N,"open":1,"results":[{"bits":"0x7","text":"7","type":"i32"}],"schema":"afterimage/state/1","time":7}
+;; | {"schema":"afterimage/state/1","time":7,"length":N,"before":"block","open":1,"frames":[{"number":0,"index":4,"function":"use","entered":7,"time":7,"offset":106,"line":"","inlined":[],"why":"the module has no debug information; compile it with -g","locals":[{"index":0,"type":"i32","parameter":true,"bits":"0x8","text":"8"}]}],"results":[{"type":"i32","bits":"0x7","text":"7"}]}
 ;; $ afterimage record -o crash.aft --lens full --invoke crash FILE 8
 ;; ! afterimage: path of 8 executed blocks in 19 bytes
 ;; ! afterimage: values of 4 executed statements in 37 bytes (9.2500 a statement)

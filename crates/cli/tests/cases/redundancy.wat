@@ -59,7 +59,7 @@
 ;; | function,name,offset,operator,file,line,executions,redundant,same_call,by_path,source_function,source_offset,source_operator,source_times
 ;; | 2,main,121,i64.load,,,1,0,0,0,,,,
 ;; $ afterimage redundancy run.aft --top 1 --format json
-;; | {"entries":[{"by_path":{"queries":3,"redundant":99,"sources":[{"function":0,"name":"loop","offset":69,"operator":"i32.load","source":null,"times":60},{"function":0,"name":"loop","offset":78,"operator":"i32.store","source":null,"times":39}]},"executions":100,"function":0,"name":"loop","offset":56,"operator":"i32.load","redundant":99,"same_call":99,"source":null,"sources":[{"function":0,"name":"loop","offset":69,"operator":"i32.load","source":null,"store":false,"times":60},{"function":0,"name":"loop","offset":78,"operator":"i32.store","source":null,"store":true,"times":39}]}],"executions":163,"instructions":705,"loads":5,"redundant":160,"same_call":159,"schema":"afterimage/redundancy/1"}
+;; | {"schema":"afterimage/redundancy/1","loads":5,"executions":163,"redundant":160,"same_call":159,"instructions":705,"entries":[{"function":0,"name":"loop","operator":"i32.load","offset":56,"source":null,"executions":100,"redundant":99,"same_call":99,"by_path":{"redundant":99,"queries":3,"sources":[{"function":0,"name":"loop","operator":"i32.load","offset":69,"source":null,"times":60},{"function":0,"name":"loop","operator":"i32.store","offset":78,"source":null,"times":39}]},"sources":[{"function":0,"name":"loop","operator":"i32.load","offset":69,"source":null,"store":false,"times":60},{"function":0,"name":"loop","operator":"i32.store","offset":78,"source":null,"store":true,"times":39}]}]}
 ;; $ afterimage redundancy run.aft --function nothing
 ;; ! afterimage: run.aft: no function is called "nothing"
 ;; = 125

@@ -103,14 +103,14 @@
 ;; ! afterimage: --branch-predictor bimodal:bits=12,targets=9: history of 321 executions in 154 bytes (3.8380 bits each)
 ;; ! afterimage: --branch-predictor gshare:bits=8,history=6,targets=9: history of 321 executions in 177 bytes (4.4112 bits each)
 ;; $ afterimage simulate run.aft --cache 128,2,16 --branch-predictor tage --no-save --format json
-;; | {"blocks":392,"executions":193,"instructions":2957,"lines":{"first_read":48,"first_written_back":24,"touched":208},"missed":41,"schema":"afterimage/simulate/1","simulation":"--cache 128,2,16"}
-;; | {"executions":128,"function":1,"missed":24,"name":"sum"}
-;; | {"executions":64,"function":0,"missed":16,"name":"fill"}
-;; | {"executions":1,"function":2,"missed":1,"name":"main"}
-;; | {"blocks":392,"executions":321,"instructions":2957,"missed":13,"schema":"afterimage/simulate/1","simulation":"--branch-predictor tage:base=13,bits=10,tables=7,tag=11,min=5,max=130,targets=9"}
-;; | {"executions":256,"function":1,"missed":10,"name":"sum"}
-;; | {"executions":64,"function":0,"missed":2,"name":"fill"}
-;; | {"executions":1,"function":2,"missed":1,"name":"main"}
+;; | {"schema":"afterimage/simulate/1","simulation":"--cache 128,2,16","blocks":392,"instructions":2957,"executions":193,"missed":41,"lines":{"touched":208,"first_read":48,"first_written_back":24}}
+;; | {"function":1,"name":"sum","executions":128,"missed":24}
+;; | {"function":0,"name":"fill","executions":64,"missed":16}
+;; | {"function":2,"name":"main","executions":1,"missed":1}
+;; | {"schema":"afterimage/simulate/1","simulation":"--branch-predictor tage:base=13,bits=10,tables=7,tag=11,min=5,max=130,targets=9","blocks":392,"instructions":2957,"executions":321,"missed":13}
+;; | {"function":1,"name":"sum","executions":256,"missed":10}
+;; | {"function":0,"name":"fill","executions":64,"missed":2}
+;; | {"function":2,"name":"main","executions":1,"missed":1}
 ;; $ afterimage simulate run.aft --cache 1k,full,64 --cache2 1m,16,64 --no-save --by instruction --format csv
 ;; | simulation,function,name,kind,operator,offset,file,line,executions,missed,missed_second
 ;; | "'--cache 1024,full,64 --cache2 1048576,16,64",0,fill,store,i32.store,87,,,64,4,4
@@ -141,10 +141,10 @@
 ;; |             #1  mispredicted 7, predicted 56
 ;; |            #64  mispredicted 1
 ;; $ afterimage simulate run.aft --at fill --branch-predictor gshare:bits=8,history=6 --format json
-;; | {"executions":64,"function":0,"kind":"branch","missed":8,"name":"fill","offset":101,"operator":"br_if","schema":"afterimage/simulate-history/1","simulation":"--branch-predictor gshare:bits=8,history=6,targets=9","source":null}
-;; | {"executions":7,"first":1,"outcome":"missed"}
-;; | {"executions":56,"first":8,"outcome":"hit"}
-;; | {"executions":1,"first":64,"outcome":"missed"}
+;; | {"schema":"afterimage/simulate-history/1","simulation":"--branch-predictor gshare:bits=8,history=6,targets=9","function":0,"name":"fill","operator":"br_if","offset":101,"source":null,"kind":"branch","executions":64,"missed":8}
+;; | {"first":1,"executions":7,"outcome":"missed"}
+;; | {"first":8,"executions":56,"outcome":"hit"}
+;; | {"first":64,"executions":1,"outcome":"missed"}
 ;; $ afterimage simulate run.aft --at fill --branch-predictor gshare:bits=8,history=6 --format csv
 ;; | simulation,offset,first,executions,outcome
 ;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,1,7,missed
@@ -211,8 +211,8 @@
 ;; |   decided by @0x73 i32.sub    in sum
 ;; |   afterimage slice run.aft --at @0x91#128 --operand 1
 ;; $ afterimage simulate run.aft --worst --cache 128,2,16 --format json
-;; | {"executions":193,"missed":41,"schema":"afterimage/simulate-worst/1","simulation":"--cache 128,2,16"}
-;; | {"command":"afterimage slice run.aft --at @0x7b#125 --operand 1","executions":128,"function":1,"missed":24,"name":"sum","offset":123,"operator":"i32.load","producers":[{"from":"operator","function":1,"misses":16,"name":"sum","offset":122,"operator":"i32.shl","source":null}],"sample":[33,37,45,49,57,61,69,73,81,85,93,97,105,109,117,125],"source":null}
+;; | {"schema":"afterimage/simulate-worst/1","simulation":"--cache 128,2,16","executions":193,"missed":41}
+;; | {"function":1,"name":"sum","operator":"i32.load","offset":123,"source":null,"executions":128,"missed":24,"sample":[33,37,45,49,57,61,69,73,81,85,93,97,105,109,117,125],"producers":[{"from":"operator","function":1,"name":"sum","operator":"i32.shl","offset":122,"source":null,"misses":16}],"command":"afterimage slice run.aft --at @0x7b#125 --operand 1"}
 ;; $ afterimage slice run.aft --at @0x7b#125 --operand 1 --by statement
 ;; | what operand 1 of @0x7b#125, `i32.load` at t=382, depends on: 4 statements, 123 executions of them
 ;; |

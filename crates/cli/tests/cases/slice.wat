@@ -370,7 +370,7 @@
 ;; |     1   1  @0xb9         i32.load
 ;; |     1   1  @0xbe         i32.store
 ;; $ afterimage slice run.aft --at end --address 52..55 --thin --format json
-;; | {"executed_lines":0,"executions":3,"initial_bytes":4,"lines":[],"schema":"afterimage/slice/1","statements":[{"executed":1,"file":null,"function":3,"line":null,"name":"start","offset":147,"op":1,"sliced":1},{"executed":1,"file":null,"function":3,"line":null,"name":"start","offset":152,"op":3,"sliced":1},{"executed":1,"file":null,"function":3,"line":null,"name":"start","offset":223,"op":36,"sliced":1}],"title":"what 0x34..0x37 at the end depends on"}
+;; | {"schema":"afterimage/slice/1","title":"what 0x34..0x37 at the end depends on","executions":3,"executed_lines":0,"initial_bytes":4,"lines":[],"statements":[{"function":3,"name":"start","op":1,"offset":147,"file":null,"line":null,"sliced":1,"executed":1},{"function":3,"name":"start","op":3,"offset":152,"file":null,"line":null,"sliced":1,"executed":1},{"function":3,"name":"start","op":36,"offset":223,"file":null,"line":null,"sliced":1,"executed":1}]}
 ;; $ afterimage slice run.aft --at double --thin --format dot --by statement
 ;; | digraph slice {
 ;; |   label="what double#1, `i32.add` at t=9, depends on";

@@ -170,28 +170,28 @@
 ;; |     13  _start                    @0x10a     host read         0x10, 3 bytes by fd_write: "hi\n"
 ;; | … and more: see them with --limit N, or --limit all
 ;; $ afterimage trace run.aft --level memory --reverse --from 13 --format json
-;; | {"first":13,"function":null,"last":14,"length":N,"level":"memory","reverse":true,"schema":"afterimage/trace/1"}
-;; | {"access":{"address":512,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":281,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x0","text":"0","type":"i32"}}
-;; | {"access":{"address":260,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":272,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x3","text":"3","type":"i32"}}
-;; | {"access":{"address":260,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","contents":"03000000","function":2,"kind":"host write","name":"_start","offset":266,"operator":"call","source":null,"t":13}
-;; | {"access":{"address":16,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","contents":"68690a","function":2,"kind":"host read","name":"_start","offset":266,"operator":"call","source":null,"t":13}
-;; | {"access":{"address":32,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","contents":"1000000003000000","function":2,"kind":"host read","name":"_start","offset":266,"operator":"call","source":null,"t":13}
-;; | {"access":{"address":32,"bytes":N,"memory":0},"function":2,"kind":"store","name":"_start","offset":254,"operator":"i64.store","source":null,"t":13,"value":{"bits":"0x300000010","text":"12884901904 (0x300000010)","type":"i64"}}
-;; | {"access":{"address":264,"bytes":N,"memory":0},"contents":"636465","function":2,"kind":"init","name":"_start","offset":237,"offset_in_segment":2,"operator":"memory.init","segment":1,"source":null,"t":13}
-;; | {"access":{"address":260,"bytes":N,"memory":0},"byte":255,"function":2,"kind":"fill","name":"_start","offset":227,"operator":"memory.fill","source":null,"t":13}
-;; | {"access":{"address":256,"bytes":N,"memory":0},"contents":"00000000010000000400000009000000","from":{"address":64,"bytes":N,"memory":0},"function":2,"kind":"copy","name":"_start","offset":215,"operator":"memory.copy","source":null,"t":13}
-;; | {"access":{"address":129,"bytes":N,"memory":0},"function":2,"kind":"store","name":"_start","offset":204,"operator":"i32.store8","source":null,"t":13,"value":{"bits":"0xff","text":"255","type":"i32"}}
-;; | {"access":{"address":128,"bytes":N,"memory":0},"function":2,"kind":"store","name":"_start","offset":195,"operator":"f64.store","source":null,"t":13,"value":{"bits":"0x3ff8000000000000","text":"1.5","type":"f64"}}
+;; | {"schema":"afterimage/trace/1","level":"memory","first":13,"last":14,"length":N,"reverse":true,"function":null}
+;; | {"t":14,"function":2,"name":"_start","operator":"i32.load","offset":281,"source":null,"kind":"load","access":{"memory":0,"address":512,"bytes":N},"value":{"type":"i32","bits":"0x0","text":"0"}}
+;; | {"t":14,"function":2,"name":"_start","operator":"i32.load","offset":272,"source":null,"kind":"load","access":{"memory":0,"address":260,"bytes":N},"value":{"type":"i32","bits":"0x3","text":"3"}}
+;; | {"t":13,"function":2,"name":"_start","operator":"call","offset":266,"source":null,"contents":"03000000","kind":"host write","callee":0,"callee_name":"fd_write","access":{"memory":0,"address":260,"bytes":N}}
+;; | {"t":13,"function":2,"name":"_start","operator":"call","offset":266,"source":null,"contents":"68690a","kind":"host read","callee":0,"callee_name":"fd_write","access":{"memory":0,"address":16,"bytes":N}}
+;; | {"t":13,"function":2,"name":"_start","operator":"call","offset":266,"source":null,"contents":"1000000003000000","kind":"host read","callee":0,"callee_name":"fd_write","access":{"memory":0,"address":32,"bytes":N}}
+;; | {"t":13,"function":2,"name":"_start","operator":"i64.store","offset":254,"source":null,"kind":"store","access":{"memory":0,"address":32,"bytes":N},"value":{"type":"i64","bits":"0x300000010","text":"12884901904 (0x300000010)"}}
+;; | {"t":13,"function":2,"name":"_start","operator":"memory.init","offset":237,"source":null,"contents":"636465","kind":"init","access":{"memory":0,"address":264,"bytes":N},"segment":1,"offset_in_segment":2}
+;; | {"t":13,"function":2,"name":"_start","operator":"memory.fill","offset":227,"source":null,"kind":"fill","access":{"memory":0,"address":260,"bytes":N},"byte":255}
+;; | {"t":13,"function":2,"name":"_start","operator":"memory.copy","offset":215,"source":null,"contents":"00000000010000000400000009000000","kind":"copy","access":{"memory":0,"address":256,"bytes":N},"from":{"memory":0,"address":64,"bytes":N}}
+;; | {"t":13,"function":2,"name":"_start","operator":"i32.store8","offset":204,"source":null,"kind":"store","access":{"memory":0,"address":129,"bytes":N},"value":{"type":"i32","bits":"0xff","text":"255"}}
+;; | {"t":13,"function":2,"name":"_start","operator":"f64.store","offset":195,"source":null,"kind":"store","access":{"memory":0,"address":128,"bytes":N},"value":{"type":"f64","bits":"0x3ff8000000000000","text":"1.5"}}
 ;; $ afterimage trace run.aft --level statement --last 2 --format json
-;; | {"first":1,"function":null,"last":14,"length":N,"level":"statement","reverse":false,"schema":"afterimage/trace/1"}
-;; | {"access":{"address":512,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":281,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x0","text":"0","type":"i32"}}
-;; | {"function":2,"kind":"trap","name":"_start","offset":284,"operator":"i32.div_u","source":null,"t":14,"trap":"integer division by zero"}
+;; | {"schema":"afterimage/trace/1","level":"statement","first":1,"last":14,"length":N,"reverse":false,"function":null}
+;; | {"t":14,"function":2,"name":"_start","operator":"i32.load","offset":281,"source":null,"kind":"load","access":{"memory":0,"address":512,"bytes":N},"value":{"type":"i32","bits":"0x0","text":"0"}}
+;; | {"t":14,"function":2,"name":"_start","operator":"i32.div_u","offset":284,"source":null,"kind":"trap","trap":"integer division by zero"}
 ;; $ afterimage trace run.aft --level memory --last 4 --format json
-;; | {"first":1,"function":null,"last":14,"length":N,"level":"memory","reverse":false,"schema":"afterimage/trace/1"}
-;; | {"access":{"address":16,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","contents":"68690a","function":2,"kind":"host read","name":"_start","offset":266,"operator":"call","source":null,"t":13}
-;; | {"access":{"address":260,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","contents":"03000000","function":2,"kind":"host write","name":"_start","offset":266,"operator":"call","source":null,"t":13}
-;; | {"access":{"address":260,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":272,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x3","text":"3","type":"i32"}}
-;; | {"access":{"address":512,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":281,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x0","text":"0","type":"i32"}}
+;; | {"schema":"afterimage/trace/1","level":"memory","first":1,"last":14,"length":N,"reverse":false,"function":null}
+;; | {"t":13,"function":2,"name":"_start","operator":"call","offset":266,"source":null,"contents":"68690a","kind":"host read","callee":0,"callee_name":"fd_write","access":{"memory":0,"address":16,"bytes":N}}
+;; | {"t":13,"function":2,"name":"_start","operator":"call","offset":266,"source":null,"contents":"03000000","kind":"host write","callee":0,"callee_name":"fd_write","access":{"memory":0,"address":260,"bytes":N}}
+;; | {"t":14,"function":2,"name":"_start","operator":"i32.load","offset":272,"source":null,"kind":"load","access":{"memory":0,"address":260,"bytes":N},"value":{"type":"i32","bits":"0x3","text":"3"}}
+;; | {"t":14,"function":2,"name":"_start","operator":"i32.load","offset":281,"source":null,"kind":"load","access":{"memory":0,"address":512,"bytes":N},"value":{"type":"i32","bits":"0x0","text":"0"}}
 ;; $ afterimage memory run.aft --address 0x100..0x10f
 ;; | memory 0 at the end of the run: 131,072 bytes in all
 ;; | 0x00000100  00 00 00 00 03 00 00 00 63 64 65 00 09 00 00 00  ........cde.....
@@ -261,7 +261,7 @@
 ;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
 ;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
 ;; $ afterimage memory run.aft --address 0x104..0x107 --at 10 --format json
-;; | {"address":260,"at":10,"contents":"00000000","memory":0,"parts":[{"address":260,"bytes":N,"next_read":{"access":{"address":260,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":272,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x3","text":"3","type":"i32"}},"next_written":{"access":{"address":256,"bytes":N,"memory":0},"contents":"00000000010000000400000009000000","from":{"address":64,"bytes":N,"memory":0},"function":2,"kind":"copy","name":"_start","offset":215,"operator":"memory.copy","source":null,"t":13},"written":null}],"schema":"afterimage/memory/1","size":65536}
+;; | {"schema":"afterimage/memory/1","memory":0,"address":260,"size":65536,"at":10,"contents":"00000000","parts":[{"address":260,"bytes":N,"written":null,"next_read":{"t":14,"function":2,"name":"_start","operator":"i32.load","offset":272,"source":null,"kind":"load","access":{"memory":0,"address":260,"bytes":N},"value":{"type":"i32","bits":"0x3","text":"3"}},"next_written":{"t":13,"function":2,"name":"_start","operator":"memory.copy","offset":215,"source":null,"contents":"00000000010000000400000009000000","kind":"copy","access":{"memory":0,"address":256,"bytes":N},"from":{"memory":0,"address":64,"bytes":N}}}]}
 ;; $ afterimage memory run.aft --address 0x1ffff..0x20000
 ;; ! afterimage: run.aft: memory 0 has 131072 bytes at that time, from 0x0 to 0x1ffff: there is nothing at 0x20000
 ;; = 125
@@ -317,17 +317,17 @@
 ;; | @0x82 i32.load    in sum
 ;; |           #1  t=8               0x4c -4 x 4
 ;; $ afterimage addresses run.aft --at @0x82#2 --format json
-;; | {"instructions":[{"function":1,"name":"sum","offset":130,"operator":"i32.load","source":null}],"schema":"afterimage/addresses/1"}
-;; | {"address":72,"bytes":N,"instruction":0,"memory":0,"number":2,"t":9}
+;; | {"schema":"afterimage/addresses/1","instructions":[{"function":1,"name":"sum","operator":"i32.load","offset":130,"source":null}]}
+;; | {"instruction":0,"number":2,"t":9,"memory":0,"address":72,"bytes":N}
 ;; $ afterimage addresses run.aft --all --format json
-;; | {"bound":4096,"schema":"afterimage/address-stats/1"}
-;; | {"accesses":4,"addresses":4,"bytes":N,"function":1,"largest":76,"memory":0,"name":"sum","offset":130,"operator":"i32.load","smallest":64,"source":null,"stride":-4,"stride_times":3,"strides":1}
-;; | {"accesses":4,"addresses":4,"bytes":N,"function":2,"largest":76,"memory":0,"name":"_start","offset":161,"operator":"i32.store","smallest":64,"source":null,"stride":4,"stride_times":3,"strides":1}
-;; | {"accesses":1,"addresses":1,"bytes":N,"function":2,"largest":128,"memory":0,"name":"_start","offset":195,"operator":"f64.store","smallest":128,"source":null,"stride":null,"stride_times":null,"strides":0}
-;; | {"accesses":1,"addresses":1,"bytes":N,"function":2,"largest":129,"memory":0,"name":"_start","offset":204,"operator":"i32.store8","smallest":129,"source":null,"stride":null,"stride_times":null,"strides":0}
-;; | {"accesses":1,"addresses":1,"bytes":N,"function":2,"largest":32,"memory":0,"name":"_start","offset":254,"operator":"i64.store","smallest":32,"source":null,"stride":null,"stride_times":null,"strides":0}
-;; | {"accesses":1,"addresses":1,"bytes":N,"function":2,"largest":260,"memory":0,"name":"_start","offset":272,"operator":"i32.load","smallest":260,"source":null,"stride":null,"stride_times":null,"strides":0}
-;; | {"accesses":1,"addresses":1,"bytes":N,"function":2,"largest":512,"memory":0,"name":"_start","offset":281,"operator":"i32.load","smallest":512,"source":null,"stride":null,"stride_times":null,"strides":0}
+;; | {"schema":"afterimage/address-stats/1","bound":4096}
+;; | {"function":1,"name":"sum","operator":"i32.load","offset":130,"source":null,"accesses":4,"memory":0,"bytes":N,"addresses":4,"smallest":64,"largest":76,"strides":1,"stride":-4,"stride_times":3}
+;; | {"function":2,"name":"_start","operator":"i32.store","offset":161,"source":null,"accesses":4,"memory":0,"bytes":N,"addresses":4,"smallest":64,"largest":76,"strides":1,"stride":4,"stride_times":3}
+;; | {"function":2,"name":"_start","operator":"f64.store","offset":195,"source":null,"accesses":1,"memory":0,"bytes":N,"addresses":1,"smallest":128,"largest":128,"strides":0,"stride":null,"stride_times":null}
+;; | {"function":2,"name":"_start","operator":"i32.store8","offset":204,"source":null,"accesses":1,"memory":0,"bytes":N,"addresses":1,"smallest":129,"largest":129,"strides":0,"stride":null,"stride_times":null}
+;; | {"function":2,"name":"_start","operator":"i64.store","offset":254,"source":null,"accesses":1,"memory":0,"bytes":N,"addresses":1,"smallest":32,"largest":32,"strides":0,"stride":null,"stride_times":null}
+;; | {"function":2,"name":"_start","operator":"i32.load","offset":272,"source":null,"accesses":1,"memory":0,"bytes":N,"addresses":1,"smallest":260,"largest":260,"strides":0,"stride":null,"stride_times":null}
+;; | {"function":2,"name":"_start","operator":"i32.load","offset":281,"source":null,"accesses":1,"memory":0,"bytes":N,"addresses":1,"smallest":512,"largest":512,"strides":0,"stride":null,"stride_times":null}
 ;; $ afterimage build --lens paths --again --exclude sum run.aft
 ;; ! afterimage: path of 14 executed blocks in 13 bytes, without sum
 ;; $ afterimage trace run.aft --level statement

@@ -65,5 +65,5 @@
 ;; |      8  _start                    @0x90      memory.copy       traps: memory access out of bounds: 0xfffa, 8 bytes <- 0x10, 8 bytes
 ;; | the run trapped: memory access out of bounds
 ;; $ afterimage trace run.aft --level memory --last 1 --format json
-;; | {"first":1,"function":null,"last":8,"length":N,"level":"memory","reverse":false,"schema":"afterimage/trace/1"}
-;; | {"function":3,"kind":"trap","name":"_start","offset":144,"operator":"memory.copy","source":null,"t":8,"trap":"memory access out of bounds","tried":{"access":{"address":65530,"bytes":N,"memory":0},"from":{"address":16,"bytes":N,"memory":0},"kind":"copy"}}
+;; | {"schema":"afterimage/trace/1","level":"memory","first":1,"last":8,"length":N,"reverse":false,"function":null}
+;; | {"t":8,"function":3,"name":"_start","operator":"memory.copy","offset":144,"source":null,"kind":"trap","trap":"memory access out of bounds","tried":{"kind":"copy","access":{"memory":0,"address":65530,"bytes":N},"from":{"memory":0,"address":16,"bytes":N}}}

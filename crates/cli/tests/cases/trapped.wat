@@ -49,8 +49,8 @@
 ;; ! afterimage: run.aft: what is at put was executed 3 times, so there is no execution 4; the last is 3
 ;; = 125
 ;; $ afterimage addresses run.aft --at put --instances last --format json
-;; | {"instructions":[{"function":0,"name":"put","offset":60,"operator":"i32.store16","source":null}],"schema":"afterimage/addresses/1"}
-;; | {"address":65535,"bytes":N,"instruction":0,"memory":0,"number":3,"t":6,"trapped":"memory access out of bounds"}
+;; | {"schema":"afterimage/addresses/1","instructions":[{"function":0,"name":"put","operator":"i32.store16","offset":60,"source":null}]}
+;; | {"instruction":0,"number":3,"t":6,"memory":0,"address":65535,"bytes":N,"trapped":"memory access out of bounds"}
 ;; $ afterimage addresses run.aft --at put --instances t=4
 ;; | @0x3c i32.store16    in put
 ;; |           #2  t=4               0xfffe
@@ -61,8 +61,8 @@
 ;; | 1 instruction, 2 accesses
 ;; | not among them: i32.store16 at @0x3c in put trapped (memory access out of bounds): 0xffff, 2 bytes
 ;; $ afterimage addresses run.aft --all --format json
-;; | {"bound":4096,"schema":"afterimage/address-stats/1","trapped":{"access":{"address":65535,"bytes":N,"memory":0},"function":0,"name":"put","offset":60,"operator":"i32.store16","source":null,"why":"memory access out of bounds"}}
-;; | {"accesses":2,"addresses":2,"bytes":N,"function":0,"largest":65534,"memory":0,"name":"put","offset":60,"operator":"i32.store16","smallest":100,"source":null,"stride":65434,"stride_times":1,"strides":1}
+;; | {"schema":"afterimage/address-stats/1","bound":4096,"trapped":{"function":0,"name":"put","operator":"i32.store16","offset":60,"source":null,"access":{"memory":0,"address":65535,"bytes":N},"why":"memory access out of bounds"}}
+;; | {"function":0,"name":"put","operator":"i32.store16","offset":60,"source":null,"accesses":2,"memory":0,"bytes":N,"addresses":2,"smallest":100,"largest":65534,"strides":1,"stride":65434,"stride_times":1}
 ;; $ afterimage trace run.aft --level statement --last 3
 ;; |      t  function                  place      operator          effect
 ;; |      4  put                       @0x3f      end               returns
@@ -76,8 +76,8 @@
 ;; |      6  put                       @0x3c      i32.store16       traps: memory access out of bounds: 0xffff, 2 bytes <- 9029 (0x2345)
 ;; | the run trapped: memory access out of bounds
 ;; $ afterimage trace run.aft --level memory --last 1 --format json
-;; | {"first":1,"function":null,"last":6,"length":N,"level":"memory","reverse":false,"schema":"afterimage/trace/1"}
-;; | {"function":0,"kind":"trap","name":"put","offset":60,"operator":"i32.store16","source":null,"t":6,"trap":"memory access out of bounds","tried":{"access":{"address":65535,"bytes":N,"memory":0},"kind":"store","value":{"bits":"0x2345","text":"9029 (0x2345)","type":"i32"}}}
+;; | {"schema":"afterimage/trace/1","level":"memory","first":1,"last":6,"length":N,"reverse":false,"function":null}
+;; | {"t":6,"function":0,"name":"put","operator":"i32.store16","offset":60,"source":null,"kind":"trap","trap":"memory access out of bounds","tried":{"kind":"store","access":{"memory":0,"address":65535,"bytes":N},"value":{"type":"i32","bits":"0x2345","text":"9029 (0x2345)"}}}
 ;; $ afterimage memory run.aft --address 0xfffe..0xffff --all
 ;; |      t  function                  place      operator          effect
 ;; |      4  put                       @0x3c      i32.store16       0xfffe, 2 bytes <- 9029 (0x2345)

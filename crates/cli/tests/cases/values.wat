@@ -429,18 +429,18 @@
 ;; | 3 instructions, 3 loads
 ;; | … and more: see them with --limit N, or -o FILE
 ;; $ afterimage values run.aft --loads --format json
-;; | {"bound":4096,"schema":"afterimage/load-values/1"}
-;; | {"function":3,"largest":{"bits":"0x7","text":"7"},"loads":1,"most":{"bits":"0x7","text":"7"},"most_times":1,"name":"start","offset":173,"operator":"i32.load","smallest":{"bits":"0x7","text":"7"},"source":null,"type":"i32","values":1}
-;; | {"function":3,"largest":{"bits":"0x11c","text":"284"},"loads":1,"most":{"bits":"0x11c","text":"284"},"most_times":1,"name":"start","offset":201,"operator":"i32.load","smallest":{"bits":"0x11c","text":"284"},"source":null,"type":"i32","values":1}
-;; | {"function":3,"largest":{"bits":"0x0","text":"0"},"loads":1,"most":{"bits":"0x0","text":"0"},"most_times":1,"name":"start","offset":245,"operator":"i32.load","smallest":{"bits":"0x0","text":"0"},"source":null,"type":"i32","values":1}
+;; | {"schema":"afterimage/load-values/1","bound":4096}
+;; | {"function":3,"name":"start","operator":"i32.load","offset":173,"source":null,"loads":1,"values":1,"type":"i32","smallest":{"bits":"0x7","text":"7"},"largest":{"bits":"0x7","text":"7"},"most":{"bits":"0x7","text":"7"},"most_times":1}
+;; | {"function":3,"name":"start","operator":"i32.load","offset":201,"source":null,"loads":1,"values":1,"type":"i32","smallest":{"bits":"0x11c","text":"284"},"largest":{"bits":"0x11c","text":"284"},"most":{"bits":"0x11c","text":"284"},"most_times":1}
+;; | {"function":3,"name":"start","operator":"i32.load","offset":245,"source":null,"loads":1,"values":1,"type":"i32","smallest":{"bits":"0x0","text":"0"},"largest":{"bits":"0x0","text":"0"},"most":{"bits":"0x0","text":"0"},"most_times":1}
 ;; $ afterimage values run.aft --loads --each
 ;; | @0xad i32.load #1: 7
 ;; | @0xc9 i32.load #1: 284
 ;; | @0xf5 i32.load #1: 0
 ;; $ afterimage values run.aft --loads --each --format json --limit 2
 ;; | {"schema":"afterimage/loaded/1"}
-;; | {"first":1,"function":3,"offset":173,"type":"i32","values":["0x7"]}
-;; | {"first":1,"function":3,"offset":201,"type":"i32","values":["0x11c"]}
+;; | {"function":3,"offset":173,"type":"i32","first":1,"values":["0x7"]}
+;; | {"function":3,"offset":201,"type":"i32","first":1,"values":["0x11c"]}
 ;; $ afterimage values run.aft --loads --format bin
 ;; ! afterimage: run.aft: --format bin is for --loads --each
 ;; = 125

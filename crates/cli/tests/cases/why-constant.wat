@@ -31,10 +31,10 @@
 ;; | comes from the constant 3 at @0x55#1
 ;; |   the constant 3                      @0x55#1 in _start  t=9
 ;; $ afterimage why run.aft --at @0x55 --format json
-;; | {"about":"9 at @0x55#1 in _start","place":"@0x55#1","schema":"afterimage/why/1","value":"9"}
-;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"3"},{"constant":true,"followed":false,"role":"right","value":"3"}],"place":{"around":null,"at":"@0x55#1","function":"_start","line":null,"operator":"i32.mul","source":null,"time":9},"step":"computed","value":"9"}
-;; | {"operands":[{"constant":true,"followed":true,"role":"left","value":"1"},{"constant":true,"followed":false,"role":"right","value":"2"}],"place":{"around":null,"at":"@0x4e#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":9},"step":"computed","value":"3"}
-;; | {"bytes":Nnull,"file":null,"kind":"constant","led":{"place":{"around":null,"at":"@0x31#1","function":"grade","line":null,"operator":"if","source":null,"time":2},"value":"1"},"offset":null,"place":{"around":null,"at":"@0x33#1","function":"grade","line":null,"operator":"i32.const","source":null,"time":3},"read":null,"remark":null,"step":"end","what":"the constant 1"}
+;; | {"schema":"afterimage/why/1","about":"9 at @0x55#1 in _start","value":"9","place":"@0x55#1"}
+;; | {"step":"computed","value":"9","operands":[{"role":"left","value":"3","constant":false,"followed":true},{"role":"right","value":"3","constant":true,"followed":false}],"place":{"function":"_start","line":null,"around":null,"source":null,"operator":"i32.mul","at":"@0x55#1","time":9}}
+;; | {"step":"computed","value":"3","operands":[{"role":"left","value":"1","constant":true,"followed":true},{"role":"right","value":"2","constant":true,"followed":false}],"place":{"function":"_start","line":null,"around":null,"source":null,"operator":"i32.add","at":"@0x4e#1","time":9}}
+;; | {"step":"end","kind":"constant","what":"the constant 1","file":null,"offset":null,"bytes":Nnull,"place":{"function":"grade","line":null,"around":null,"source":null,"operator":"i32.const","at":"@0x33#1","time":3},"read":null,"led":{"place":{"function":"grade","line":null,"around":null,"source":null,"operator":"if","at":"@0x31#1","time":2},"value":"1"},"remark":null}
 ;; $ afterimage why run.aft --at @0x55 --format dot
 ;; | digraph why {
 ;; |   node [shape=box, fontname="monospace"];

@@ -39,9 +39,9 @@
 ;; |   the constant -4                     @0x57#1 in status  t=3
 ;; |       led there by if at @0x4f#1 in status, on 1: afterimage why run.aft --at @0x4f#1
 ;; $ afterimage why run.aft --at @0x8e --format json
-;; | {"about":"-4, stored at @0x8e#1 in _start","place":"@0x8e#1","schema":"afterimage/why/1","value":"-4"}
-;; | {"more":0,"moves":[{"besides":0,"how":"stored","place":{"around":null,"at":"@0x8e#1","function":"_start","line":null,"operator":"i32.store","source":null,"time":4},"value":"-4","what":"memory 0x8..0xb"}],"step":"moved"}
-;; | {"bytes":Nnull,"file":null,"kind":"constant","led":{"place":{"around":null,"at":"@0x4f#1","function":"status","line":null,"operator":"if","source":null,"time":2},"value":"1"},"offset":null,"place":{"around":null,"at":"@0x57#1","function":"status","line":null,"operator":"i32.const","source":null,"time":3},"read":null,"remark":null,"step":"end","what":"the constant -4"}
+;; | {"schema":"afterimage/why/1","about":"-4, stored at @0x8e#1 in _start","value":"-4","place":"@0x8e#1"}
+;; | {"step":"moved","moves":[{"how":"stored","what":"memory 0x8..0xb","value":"-4","place":{"function":"_start","line":null,"around":null,"source":null,"operator":"i32.store","at":"@0x8e#1","time":4},"besides":0}],"more":0}
+;; | {"step":"end","kind":"constant","what":"the constant -4","file":null,"offset":null,"bytes":Nnull,"place":{"function":"status","line":null,"around":null,"source":null,"operator":"i32.const","at":"@0x57#1","time":3},"read":null,"led":{"place":{"function":"status","line":null,"around":null,"source":null,"operator":"if","at":"@0x4f#1","time":2},"value":"1"},"remark":null}
 ;; $ afterimage why run.aft --at put
 ;; | 12, stored at @0x64#1 in put,
 ;; | comes from the constant 12 at @0x93#1, one step back

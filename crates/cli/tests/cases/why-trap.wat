@@ -61,5 +61,5 @@
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage why plain.aft --trap --format json
-;; | {"about":"the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value","place":"@0xa0#1","schema":"afterimage/why/1","value":""}
-;; | {"frames":[{"branch":null,"own":false,"place":{"around":null,"at":"@0xa0#1","function":"plain","line":null,"operator":"unreachable","source":null,"time":1}}],"more":0,"step":"led"}
+;; | {"schema":"afterimage/why/1","about":"the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value","value":"","place":"@0xa0#1"}
+;; | {"step":"led","frames":[{"place":{"function":"plain","line":null,"around":null,"source":null,"operator":"unreachable","at":"@0xa0#1","time":1},"branch":null,"own":false}],"more":0}
