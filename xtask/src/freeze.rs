@@ -1,4 +1,4 @@
-//! `cargo xtask freeze`: some two thousand questions about a dozen small recordings, answered now and compared with the answers that are kept.
+//! `cargo xtask freeze`: nearly four thousand questions about a dozen small recordings, answered now and compared with the answers that are kept.
 //!
 //! The sources of the recorded programs are in `xtask/freeze`, the answers in `xtask/freeze/answers`, a file for each recording: the
 //! digest of its module, then each command and what it printed. A recording whose module another compiler makes differently is

@@ -4,7 +4,8 @@
 //! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
 //! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
 //! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask suites` runs other people's test suites;
-//! `cargo xtask forge` forges recordings, and `cargo xtask freeze` compares many answers with those that are kept.
+//! `cargo xtask forge` forges recordings, `cargo xtask freeze` compares many answers with those that are kept,
+//! and `cargo xtask papers` measures again what the papers show.
 
 mod architecture;
 mod build;
@@ -17,6 +18,7 @@ mod inputs;
 mod inspect;
 mod manifest;
 mod mutants;
+mod papers;
 mod planted;
 mod programs;
 mod shipped;
@@ -79,7 +81,9 @@ enum Task {
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
-    /// Ask two thousand questions, and compare the answers with those that are kept: minutes
+    /// Measure again what the tables and figures of the papers show: hours, with --quick minutes
+    Papers(PapersArguments),
+    /// Ask four thousand questions, and compare the answers with those that are kept: minutes
     Freeze(FreezeArguments),
     /// Check the rules between the crates and the files that the documents name
     Architecture,
@@ -144,6 +148,17 @@ struct MutantsArguments {
     seed: u64,
 }
 
+/// What to measure again.
+#[derive(clap::Args)]
+struct PapersArguments {
+    /// Tiny inputs, one run each, and of the corpus only bzip2
+    #[arg(long)]
+    quick: bool,
+    /// Only these programs, names separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+}
+
 /// Which answers to compare, or to keep.
 #[derive(clap::Args)]
 struct FreezeArguments {
@@ -172,6 +187,7 @@ fn main() -> ExitCode {
         Task::Suites { folder } => suites::run(folder.as_deref()),
         Task::Forge { count, seeds, seed } => forge::run(count, seeds, seed),
         Task::Freeze(arguments) => freeze::run(&arguments),
+        Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),
     };
     match outcome {
