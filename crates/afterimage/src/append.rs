@@ -56,9 +56,10 @@ pub(crate) fn append(
         Err(error) => {
             let unwritable = matches!(&error, TraceError::Io { source, .. }
                 if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem));
-            Err(failed(match unwritable {
-                true => Unwritable(error).into(),
-                false => error.into(),
+            Err(failed(if unwritable {
+                Unwritable(error).into()
+            } else {
+                error.into()
             }))
         }
     }

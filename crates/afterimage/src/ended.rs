@@ -113,9 +113,10 @@ pub fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
         return Vec::new();
     };
     let mut held = vec![0; piece.bytes as usize];
-    match machine.memory(address, &mut held) {
-        true => held,
-        false => Vec::new(),
+    if machine.memory(address, &mut held) {
+        held
+    } else {
+        Vec::new()
     }
 }
 

@@ -240,11 +240,10 @@ fn given_otherwise(runs: [&Session; 2]) -> Result<Option<String>> {
         }
         let is_followed = of.iter().flatten().any(|of| otherwise.contains(of));
         if !is_followed && !a.gave_the_same(&b) {
-            let remedy = match a.name == RANDOM {
-                true => {
-                    " (record both with the same --seed, and their random numbers are the same)"
-                }
-                false => "",
+            let remedy = if a.name == RANDOM {
+                " (record both with the same --seed, and their random numbers are the same)"
+            } else {
+                ""
             };
             return Ok(Some(format!(
                 "call {} of the host, {}{remedy}",

@@ -141,12 +141,13 @@ impl Note {
                 grouped(*blocks)
             ),
             Self::PathLacks { left_out, counts } => {
-                let all = match counts {
-                    true => format!(
+                let all = if *counts {
+                    format!(
                         "; exact counts of all: afterimage profile {}",
                         shell_name(&file.to_string())
-                    ),
-                    false => String::new(),
+                    )
+                } else {
+                    String::new()
                 };
                 format!(
                     "the path in {file} lacks {left_out}: what follows counts only what is there, and numbers calls as in the whole run{all}"
@@ -194,8 +195,9 @@ impl Note {
 }
 
 fn without(left_out: &str) -> String {
-    match left_out.is_empty() {
-        true => String::new(),
-        false => format!(", without {left_out}"),
+    if left_out.is_empty() {
+        String::new()
+    } else {
+        format!(", without {left_out}")
     }
 }

@@ -70,9 +70,10 @@ impl Chosen<'_> {
             Which::Number(number) => number,
             Which::At(time) => all.by(time)?,
         };
-        Ok(match number <= count {
-            true => all.get(values, number)?,
-            false => None,
+        Ok(if number <= count {
+            all.get(values, number)?
+        } else {
+            None
         })
     }
 }
@@ -131,9 +132,10 @@ pub fn nameless_statements<'a>(
         let ops = all.map(|statement| statement.op).filter(|op| keep(*op));
         ops.map(|op| (function, op)).collect()
     };
-    let counts = match counts_whole(&resolved.place, text) {
-        true => Counts::Whole,
-        false => Counts::Each,
+    let counts = if counts_whole(&resolved.place, text) {
+        Counts::Whole
+    } else {
+        Counts::Each
     };
     let found: Vec<(FuncId, OpId)> = match resolved.place {
         Place::Operator(function, op) => {
@@ -377,9 +379,10 @@ pub fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
         let error = error.downcast_ref::<PositionError<PathFileError>>();
         matches!(error, Some(PositionError::Never { .. }))
     };
-    match error.chain().any(is_it) {
-        true => anyhow!("{error:#}; see: {}", why_not(file, at)),
-        false => error,
+    if error.chain().any(is_it) {
+        anyhow!("{error:#}; see: {}", why_not(file, at))
+    } else {
+        error
     }
 }
 

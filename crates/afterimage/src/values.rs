@@ -114,9 +114,10 @@ pub(crate) fn add_values(
     // What is damaged is written again.
     let known = FilePrinted::open(&file).ok().flatten();
     let known = known.map_or(0, |printed| printed.length());
-    let mut printed = match anew || known < last.min(length) {
-        true => Some(PrintedWriter::new(&out)?),
-        false => None,
+    let mut printed = if anew || known < last.min(length) {
+        Some(PrintedWriter::new(&out)?)
+    } else {
+        None
     };
     let progress = monitor.begin(Work::Values, Some(last.min(length)));
     let index = run
@@ -174,13 +175,15 @@ pub(crate) fn add_values(
     };
     monitor.note(at, &note);
     if cancelled {
-        let window = match first == 1 && last >= length {
-            true => String::new(),
-            false => format!(" --window {first}..{last}"),
+        let window = if first == 1 && last >= length {
+            String::new()
+        } else {
+            format!(" --window {first}..{last}")
         };
-        let filters = match left_out.is_nothing() {
-            true => "",
-            false => ", and the same functions",
+        let filters = if left_out.is_nothing() {
+            ""
+        } else {
+            ", and the same functions"
         };
         let how = format!(
             "at t={}: questions before that are answered, and it goes on from there with: afterimage build --lens full{window} {}{filters}",

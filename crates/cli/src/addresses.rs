@@ -437,9 +437,10 @@ fn span(traced: &Session, site: &AccessSite, which: Option<&Which>) -> Result<Sp
     let by = |time| Ok(all.rank(time)?);
     let count = reached(traced, (site.function, site.op), all.count(), by)?;
     let time = |number| -> Result<Option<u64>> {
-        let found = match number <= count {
-            true => all.select(number)?,
-            false => None,
+        let found = if number <= count {
+            all.select(number)?
+        } else {
+            None
         };
         Ok(found.map(|found| found.time))
     };

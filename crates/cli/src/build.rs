@@ -98,9 +98,10 @@ fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
         None => {
             // As far as their index tells.
             let known = recorded_epochs(&recording.newest(), recording.path()?);
-            let adds = match matches!(known, Ok(Some(_))) {
-                true => Adds::Instead,
-                false => Adds::First,
+            let adds = if matches!(known, Ok(Some(_))) {
+                Adds::Instead
+            } else {
+                Adds::First
             };
             (kept, adds)
         }
@@ -115,9 +116,12 @@ fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
                 return Ok(Exit::Success);
             }
             if left_out.iter().any(|there| **there != kept.left_out) {
-                let lacks = |left_out: &LeftOut| match left_out.is_nothing() {
-                    true => "of all functions".to_owned(),
-                    false => format!("without {}", left_out.words),
+                let lacks = |left_out: &LeftOut| {
+                    if left_out.is_nothing() {
+                        "of all functions".to_owned()
+                    } else {
+                        format!("without {}", left_out.words)
+                    }
                 };
                 bail!(
                     "{}: the recording has values {} already, and these would be {}; all windows have the same functions: build the values anew with --again",
@@ -171,9 +175,10 @@ pub(crate) fn follow(at: &Path, filters: &FilterArguments) -> Result<()> {
     match kept_values(&session, filters, Beyond::Cut) {
         Ok(kept) => {
             // If somebody asked about the run as soon as it had ended, they may be there.
-            match stoppable(|stop| session.add_values(&kept, Adds::First, stop))? {
-                true => Ok(()),
-                false => stoppable(|stop| session.ensure_values(stop)),
+            if stoppable(|stop| session.add_values(&kept, Adds::First, stop))? {
+                Ok(())
+            } else {
+                stoppable(|stop| session.ensure_values(stop))
             }
         }
         Err(why) => {

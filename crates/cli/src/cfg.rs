@@ -213,9 +213,10 @@ fn dynamic(arguments: &Arguments, function: &Function, name: &str) -> Result<()>
         }
     };
     let graph = graph.with_context(|| format!("{}: {name}", at.display()))?;
-    let whole = match arguments.whole {
-        true => Whole::All,
-        false => Whole::Beginning,
+    let whole = if arguments.whole {
+        Whole::All
+    } else {
+        Whole::Beginning
     };
     let view = DynamicCfgView {
         graph,

@@ -252,9 +252,10 @@ fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
                     writeln!(out, "{}", section.head)?;
                     match &section.found {
                         found if found.is_empty() => {
-                            let nothing = match section.trapped && arguments.forward {
-                                true => "nothing depends on it: it trapped, and gave nothing",
-                                false => nothing(arguments),
+                            let nothing = if section.trapped && arguments.forward {
+                                "nothing depends on it: it trapped, and gave nothing"
+                            } else {
+                                nothing(arguments)
                             };
                             writeln!(out, "  {nothing}")?;
                         }
@@ -612,9 +613,10 @@ impl<'a> Scene<'a> {
     /// A stretch of the code of a function.
     fn stretch(&self, function: FuncId, first: OrigOffset, last: OrigOffset, what: &str) -> String {
         let line = line_of(self.source, first);
-        let line = match line.is_empty() {
-            true => String::new(),
-            false => format!("  {}", harmless(&line)),
+        let line = if line.is_empty() {
+            String::new()
+        } else {
+            format!("  {}", harmless(&line))
         };
         let name = harmless(self.names.function(function));
         format!("@{first}..@{last}, {what}{line}  in {name}")
@@ -622,9 +624,10 @@ impl<'a> Scene<'a> {
 
     fn operator(&self, function: FuncId, offset: OrigOffset, text: &str) -> String {
         let line = line_of(self.source, offset);
-        let line = match line.is_empty() {
-            true => String::new(),
-            false => format!("  {}", harmless(&line)),
+        let line = if line.is_empty() {
+            String::new()
+        } else {
+            format!("  {}", harmless(&line))
         };
         let name = harmless(self.names.function(function));
         format!("@{offset} {}{line}  in {name}", harmless(text))

@@ -516,17 +516,19 @@ fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
         None if d.running => writeln!(
             out,
             "ending    none yet: the program is still being recorded; {}",
-            match d.path_words {
-                true => "its path can be followed up to now: afterimage trace",
-                false => "ask again when it has ended",
+            if d.path_words {
+                "its path can be followed up to now: afterimage trace"
+            } else {
+                "ask again when it has ended"
             }
         )?,
         None => writeln!(
             out,
             "ending    unknown: the recording was cut off; {}",
-            match d.path_words {
-                true => "its path can be followed up to there: afterimage trace",
-                false => "record the program again to profile it",
+            if d.path_words {
+                "its path can be followed up to there: afterimage trace"
+            } else {
+                "record the program again to profile it"
             }
         )?,
     }
@@ -609,9 +611,10 @@ fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
     }
     writeln!(out, "size      {}", bytes(d.length))?;
     if d.ignored_bytes > 0 {
-        let (name, what) = match d.interrupted {
-            true => ("leftover", LEFT_OVER),
-            false => ("damage", "behind the last complete state are ignored"),
+        let (name, what) = if d.interrupted {
+            ("leftover", LEFT_OVER)
+        } else {
+            ("damage", "behind the last complete state are ignored")
         };
         writeln!(out, "{name:<8}  {} {what}", bytes(d.ignored_bytes))?;
     }
@@ -619,9 +622,10 @@ fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
         if let Some(streams) = &d.streams {
             streams.text(out)?;
         }
-        let ignored = match d.interrupted {
-            true => "left by an interrupted addition",
-            false => "damaged",
+        let ignored = if d.interrupted {
+            "left by an interrupted addition"
+        } else {
+            "damaged"
         };
         sizes::sections(out, &d.sections, d.length, (ignored, d.ignored_bytes))?;
     }

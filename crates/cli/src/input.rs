@@ -134,9 +134,10 @@ pub(crate) fn recording(path: &Path) -> Result<TraceFile> {
     TraceFile::open(path).map_err(|error| match error {
         TraceError::NotATrace => {
             let is_module = path.extension().is_some_and(|e| e == "wasm" || e == "wat");
-            let module = match is_module {
-                true => pasted(path),
-                false => "MODULE.wasm".into(),
+            let module = if is_module {
+                pasted(path)
+            } else {
+                "MODULE.wasm".into()
             };
             anyhow!(
                 "{} is not a recording; make one with: afterimage record {module}",

@@ -122,9 +122,10 @@ pub(crate) fn unbuilt(
         found.with_context(|| at.display().to_string())
     };
     let session = session(at)?;
-    match session.use_stretch(wanted)? {
-        true => with_stops(session).map(Some),
-        false => Ok(None),
+    if session.use_stretch(wanted)? {
+        with_stops(session).map(Some)
+    } else {
+        Ok(None)
     }
 }
 

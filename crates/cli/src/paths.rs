@@ -145,16 +145,22 @@ fn answer(arguments: &Arguments, session: &Session) -> Result<()> {
     if let Some(pattern) = wanted {
         let most = top.unwrap_or(JSON_OCCURRENCES);
         let found = occurrences(path, pattern, most, &numbering(path), &names)?;
-        return output(&|out| match text {
-            true => found_text(out, &found, shown, style),
-            false => paths_json(out, PathsJson::Found(&found), shown),
+        return output(&|out| {
+            if text {
+                found_text(out, &found, shown, style)
+            } else {
+                paths_json(out, PathsJson::Found(&found), shown)
+            }
         });
     }
     if arguments.hot {
         let hot = hot(recording, &source, path, function, top)?;
-        return output(&|out| match text {
-            true => hot_text(out, &hot, shown, style),
-            false => paths_json(out, PathsJson::Hot(&hot), shown),
+        return output(&|out| {
+            if text {
+                hot_text(out, &hot, shown, style)
+            } else {
+                paths_json(out, PathsJson::Hot(&hot), shown)
+            }
         });
     }
     if let Some(function) = function {
@@ -164,13 +170,17 @@ fn answer(arguments: &Arguments, session: &Session) -> Result<()> {
             Some(Form::Dbb) => TraceForm::Dynamic,
             Some(Form::Twpp) => TraceForm::Timestamped,
         };
-        let whole = match arguments.whole {
-            true => Whole::All,
-            false => Whole::Beginning,
+        let whole = if arguments.whole {
+            Whole::All
+        } else {
+            Whole::Beginning
         };
-        return output(&|out| match text {
-            true => traces_text(out, &traces, shown, form, whole, top, style),
-            false => paths_json(out, PathsJson::Traces(&traces, top), shown),
+        return output(&|out| {
+            if text {
+                traces_text(out, &traces, shown, form, whole, top, style)
+            } else {
+                paths_json(out, PathsJson::Traces(&traces, top), shown)
+            }
         });
     }
     let order = match arguments.sort {
@@ -180,9 +190,12 @@ fn answer(arguments: &Arguments, session: &Session) -> Result<()> {
         Some(Order::Program) => CountOrder::Program,
     };
     let counts = TraceCounts::of(path, order, top)?;
-    output(&|out| match text {
-        true => trace_counts_text(out, &counts, shown, style),
-        false => paths_json(out, PathsJson::Counts(&counts), shown),
+    output(&|out| {
+        if text {
+            trace_counts_text(out, &counts, shown, style)
+        } else {
+            paths_json(out, PathsJson::Counts(&counts), shown)
+        }
     })
 }
 

@@ -109,9 +109,10 @@ fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
     let function = arguments.function.as_deref();
     let function = function.map(|text| lens::function(traced, &names, text));
     let function = function.transpose()?;
-    let of = match arguments.expressions {
-        true => RedundancyOf::Expressions,
-        false => RedundancyOf::Loads,
+    let of = if arguments.expressions {
+        RedundancyOf::Expressions
+    } else {
+        RedundancyOf::Loads
     };
     let mut redundancy = follow(traced, |run, log| {
         Ok(match of {

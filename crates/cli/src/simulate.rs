@@ -150,9 +150,10 @@ fn answer(arguments: &Arguments, traced: &Session, specs: &[Spec]) -> Result<()>
         );
     }
     if arguments.no_save || is_live {
-        let default = match specs.is_empty() {
-            true => Arguments::default_specs()?,
-            false => Vec::new(),
+        let default = if specs.is_empty() {
+            Arguments::default_specs()?
+        } else {
+            Vec::new()
         };
         let specs = if specs.is_empty() { &default } else { specs };
         let summaries = follow(traced, |run, log| {

@@ -256,9 +256,10 @@ fn answer(
         None => Some(lens::values(traced)?),
         Some(_) => None,
     };
-    let checkpoints = match arguments.is_near() {
-        true => traced.checkpoints()?,
-        false => None,
+    let checkpoints = if arguments.is_near() {
+        traced.checkpoints()?
+    } else {
+        None
     };
     let source = traced.source_map();
     let names = loaded.names(&source);
@@ -319,9 +320,10 @@ fn answer(
     let style = arguments.report.style();
     let told = writing(&mut |out| {
         render(out, &view, arguments.format, style)?;
-        match arguments.chain {
-            true => chain(arguments, traced, out),
-            false => Ok(()),
+        if arguments.chain {
+            chain(arguments, traced, out)
+        } else {
+            Ok(())
         }
     });
     // What cannot be kept has been shown, and what nobody reads to its end is kept.
@@ -351,10 +353,11 @@ fn asked<'a>(
 ) -> Result<(SavedSlice, Option<Written>)> {
     let file = &arguments.report.file;
     let at = arguments.at.as_deref().unwrap_or_default();
-    let to = match arguments.trap {
-        true => question::of_trap(traced, values, scene, arguments.thin)?,
-        false => Asked::read(traced, values, scene, at, &arguments.subject())
-            .map_err(|error| and_why_not(error, file, at))?,
+    let to = if arguments.trap {
+        question::of_trap(traced, values, scene, arguments.thin)?
+    } else {
+        Asked::read(traced, values, scene, at, &arguments.subject())
+            .map_err(|error| and_why_not(error, file, at))?
     };
     let from = arguments.chop.as_ref().map(|at| {
         Asked::read(traced, values, scene, at, &Subject::Statement)
@@ -370,9 +373,10 @@ fn asked<'a>(
             Algorithm::Edges => Exactness::Edges,
             Algorithm::Nodes => Exactness::Nodes,
         },
-        direction: match arguments.forward {
-            true => Direction::Forward,
-            false => Direction::Backward,
+        direction: if arguments.forward {
+            Direction::Forward
+        } else {
+            Direction::Backward
         },
         follows: arguments.follows(),
         operators: to.operators.clone(),
@@ -490,9 +494,10 @@ impl Arguments {
         let (mut criteria, mut taken) = (to.criteria, to.taken);
         if let Some(depth) = self.depth {
             let of_statements = matches!(self.subject(), Subject::Statement);
-            let left = match of_statements || self.forward {
-                true => depth,
-                false => depth - 1,
+            let left = if of_statements || self.forward {
+                depth
+            } else {
+                depth - 1
             };
             let reach = |left| Reach::of_depth(left).unwrap_or(Reach::ALL);
             criteria.iter_mut().for_each(|one| one.reach = reach(left));

@@ -180,9 +180,10 @@ fn stretch_of_words(arguments: &Arguments) -> Result<Option<Session>> {
             (None, Some(limit)) => {
                 let blocks_of = if blocks { 1 } else { longest };
                 let enough = limit.saturating_add(1).saturating_mul(blocks_of);
-                match arguments.reverse {
-                    true => (first.max(last.saturating_sub(enough)), last),
-                    false => (first, last.min(first.saturating_add(enough))),
+                if arguments.reverse {
+                    (first.max(last.saturating_sub(enough)), last)
+                } else {
+                    (first, last.min(first.saturating_add(enough)))
                 }
             }
             (None, None) => (first, last),
@@ -333,9 +334,10 @@ fn statements(
         let mut next: Box<dyn FnMut() -> Result<Option<Step>, PresentError>>;
         if let Some(last) = arguments.last {
             kept = last_steps(run, log, wanted, last as usize)?;
-            next = match arguments.reverse {
-                false => Box::new(|| Ok(kept.pop_front())),
-                true => Box::new(|| Ok(kept.pop_back())),
+            next = if arguments.reverse {
+                Box::new(|| Ok(kept.pop_back()))
+            } else {
+                Box::new(|| Ok(kept.pop_front()))
             };
         } else if arguments.reverse {
             let log = || {

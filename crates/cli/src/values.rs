@@ -693,9 +693,10 @@ fn text(out: &mut dyn Write, scene: &Shown, reports: &[Report<'_>]) -> Result<()
         if i > 0 {
             writeln!(out)?;
         }
-        let place = match report.line.is_empty() {
-            true => String::new(),
-            false => format!("  {}", harmless(&report.line)),
+        let place = if report.line.is_empty() {
+            String::new()
+        } else {
+            format!("  {}", harmless(&report.line))
         };
         writeln!(
             out,

@@ -37,10 +37,7 @@ impl<W: Write> Visible<W> {
         Self {
             to,
             colored,
-            form: match binary {
-                true => Form::Binary,
-                false => Form::Unknown,
-            },
+            form: if binary { Form::Binary } else { Form::Unknown },
             begun: Vec::new(),
         }
     }

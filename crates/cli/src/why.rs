@@ -147,9 +147,10 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
         let mut begun = start.prelude.clone();
         match arguments.format {
             Format::Text => {
-                let rest = match arguments.all {
-                    true => Rest::Shown,
-                    false => Rest::Hidden("--all shows them"),
+                let rest = if arguments.all {
+                    Rest::Shown
+                } else {
+                    Rest::Hidden("--all shows them")
                 };
                 text(out, file, scene, &start, (query.steps, rest))?;
             }

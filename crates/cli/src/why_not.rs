@@ -117,9 +117,10 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     if after >= length && length > 0 {
         bail!("{never}: the run ended at t={}", grouped(length));
     }
-    let causes = match places.is_empty() {
-        true => Vec::new(),
-        false => absence.of(&places)?,
+    let causes = if places.is_empty() {
+        Vec::new()
+    } else {
+        absence.of(&places)?
     };
     let mut all = causes.iter();
     let Some(first) = all.next() else {
@@ -333,9 +334,10 @@ fn refuse_executed(
         Some(arrived) => arrived,
         None => {
             let runs = absence.runs(place)?;
-            let first = match asked.behind == Some(place) {
-                true => after,
-                false => runs.next_after(after)?.map_or(0, |first| first.time),
+            let first = if asked.behind == Some(place) {
+                after
+            } else {
+                runs.next_after(after)?.map_or(0, |first| first.time)
             };
             let all = asked.executed(place, runs.count());
             let last = runs.select(all)?.map_or(0, |last| last.time);
@@ -358,13 +360,15 @@ fn refuse_executed(
         let own = runs.select(asked.executed(place, runs.count()))?;
         end = own.map_or(0, |own| own.time).max(end);
     }
-    let later = match end > last {
-        true => format!(", and executed up to t={}", grouped(end)),
-        false => String::new(),
+    let later = if end > last {
+        format!(", and executed up to t={}", grouped(end))
+    } else {
+        String::new()
     };
-    let hint = match end < scene.values.path().length() {
-        true => format!("; for why not again: --after {end}"),
-        false => String::new(),
+    let hint = if end < scene.values.path().length() {
+        format!("; for why not again: --after {end}")
+    } else {
+        String::new()
     };
     bail!(
         "{at} was {how} {}{after}, {when}{later}{hint}",

@@ -163,9 +163,10 @@ pub(crate) fn known(field: Option<impl Display>) -> String {
 fn harmless(field: &str) -> std::borrow::Cow<'_, str> {
     let text = escaped(field);
     let is_formula = text.starts_with(['=', '+', '-', '@', '\'']);
-    match is_formula && field.parse::<f64>().is_err() {
-        true => format!("'{text}").into(),
-        false => text,
+    if is_formula && field.parse::<f64>().is_err() {
+        format!("'{text}").into()
+    } else {
+        text
     }
 }
 

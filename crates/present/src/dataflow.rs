@@ -159,21 +159,20 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
         times(answer.executions),
         counted(answer.calls, "call")
     );
-    let sentence = match scene.is_reaching() {
-        true => {
-            let definitions = counted(answer.decided.len() as u64, "definition");
-            let verb = if answer.decided.len() == 1 {
-                "reaches"
-            } else {
-                "reach"
-            };
-            format!("{place}: {definitions} {verb} it; {how_often}")
-        }
-        false => format!(
+    let sentence = if scene.is_reaching() {
+        let definitions = counted(answer.decided.len() as u64, "definition");
+        let verb = if answer.decided.len() == 1 {
+            "reaches"
+        } else {
+            "reach"
+        };
+        format!("{place}: {definitions} {verb} it; {how_often}")
+    } else {
+        format!(
             "{place}: {}: {}; {how_often}",
             scene.holds(),
             verdict(answer)
-        ),
+        )
     };
     writeln!(out, "{}", scene.steps.style.paint(Paint::Bold, &sentence))?;
     let mut table = Table::new(&[
@@ -262,9 +261,12 @@ fn of_one(
 
 /// Executions by their numbers: `#3-#9, every 2nd from #12 to #40`.
 fn numbers(runs: &[InstanceRun], all: bool) -> String {
-    let stretch = |first: u64, last: u64| match first == last {
-        true => format!("#{}", grouped(first)),
-        false => format!("#{}-#{}", grouped(first), grouped(last)),
+    let stretch = |first: u64, last: u64| {
+        if first == last {
+            format!("#{}", grouped(first))
+        } else {
+            format!("#{}-#{}", grouped(first), grouped(last))
+        }
     };
     let mut texts: Vec<String> = Vec::new();
     for run in runs {

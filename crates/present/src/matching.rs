@@ -213,9 +213,10 @@ pub fn match_text(
     let (a, b) = (plain(report.a.name), plain(report.b.name));
     let found = &report.matching.of_b;
     let matched = found.iter().flatten().count() as u64;
-    let hint = match report.names_used {
-        true => "names of functions were a hint",
-        false => "names were not used",
+    let hint = if report.names_used {
+        "names of functions were a hint"
+    } else {
+        "names were not used"
     };
     let head = format!(
         "of {} that {b} executed, {} ({}) correspond to one of {a}; {hint}",
@@ -393,9 +394,12 @@ pub(crate) fn divergence_sentence(
             "{what} at t={time}: {text}: argument {in_b} of execution {number} was {of_b}, and in {other} argument {in_a} of execution {number_a} of {place} was {of_a}{likely}"
         ),
         (None, Some(decided)) => {
-            let [of_a, of_b] = decided.map(|other| match other {
-                true => "otherwise than the first one",
-                false => "as the first one",
+            let [of_a, of_b] = decided.map(|other| {
+                if other {
+                    "otherwise than the first one"
+                } else {
+                    "as the first one"
+                }
             });
             format!(
                 "{what} at t={time}: {text}: execution {number} was decided {of_b}, and in {other} execution {number_a} of {place} {of_a}{likely}"
@@ -424,9 +428,12 @@ fn gave(found: &Divergence) -> [String; 2] {
             let (argument, value) = (arguments[side], value(found.values[side]));
             format!("argument {argument}: {value}")
         }),
-        (None, Some(decided)) => decided.map(|other| match other {
-            true => "not as first".to_owned(),
-            false => "as first".to_owned(),
+        (None, Some(decided)) => decided.map(|other| {
+            if other {
+                "not as first".to_owned()
+            } else {
+                "as first".to_owned()
+            }
         }),
         (None, None) => found.values.map(value),
     }

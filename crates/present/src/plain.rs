@@ -27,9 +27,10 @@ fn visible(text: &str) -> Cow<'_, str> {
     }
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
-        match is_escaped(c) {
-            true => safe.extend(c.escape_default()),
-            false => safe.push(c),
+        if is_escaped(c) {
+            safe.extend(c.escape_default())
+        } else {
+            safe.push(c)
         }
     }
     safe.into()

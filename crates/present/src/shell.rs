@@ -13,9 +13,10 @@ pub fn shell_word(word: &str) -> String {
 
 /// The name of a file as a shell takes it, which no command takes for an option.
 pub fn shell_name(file: &str) -> String {
-    match file.starts_with('-') {
-        true => shell_word(&format!("./{file}")),
-        false => shell_word(file),
+    if file.starts_with('-') {
+        shell_word(&format!("./{file}"))
+    } else {
+        shell_word(file)
     }
 }
 

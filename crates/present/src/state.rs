@@ -73,9 +73,10 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
             Vec::from_iter(own.map(value_of)).join(", ")
         }
     };
-    let place = match frame.line.is_empty() {
-        true => String::new(),
-        false => format!(" at {}", plain(&frame.line)),
+    let place = if frame.line.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}", plain(&frame.line))
     };
     writeln!(
         out,
@@ -109,9 +110,10 @@ fn shown_text<'s>(
             let function = plain(function);
             format!("  in {function}, inlined")
         });
-        let shadowed = match variable.shadowed {
-            true => "  (hidden by one further inside)",
-            false => "",
+        let shadowed = if variable.shadowed {
+            "  (hidden by one further inside)"
+        } else {
+            ""
         };
         writeln!(
             out,

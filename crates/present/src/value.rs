@@ -13,16 +13,18 @@ pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
         ValType::I64 => whole(low as i64, low),
         ValType::F32 => {
             let value = f32::from_bits(low as u32);
-            match value.is_nan() {
-                true => format!("NaN (0x{low:08x})"),
-                false => format!("{value:?}"),
+            if value.is_nan() {
+                format!("NaN (0x{low:08x})")
+            } else {
+                format!("{value:?}")
             }
         }
         ValType::F64 => {
             let value = f64::from_bits(low);
-            match value.is_nan() {
-                true => format!("NaN (0x{low:016x})"),
-                false => format!("{value:?}"),
+            if value.is_nan() {
+                format!("NaN (0x{low:016x})")
+            } else {
+                format!("{value:?}")
             }
         }
         ValType::V128 => format!("0x{high:016x}{low:016x}"),

@@ -56,9 +56,10 @@ impl WhyPlace {
 
     /// [`source`](Self::source), or the operator where the line is not known.
     pub fn source_or_at(&self) -> String {
-        match self.line.is_empty() {
-            true => self.at.clone(),
-            false => self.source(),
+        if self.line.is_empty() {
+            self.at.clone()
+        } else {
+            self.source()
         }
     }
 
@@ -345,12 +346,11 @@ impl WhyText<'_> {
             branch.told(),
             on(decided)
         );
-        match followed {
-            true => writeln!(self.out, "{on}, which is gone back from below")?,
-            false => {
-                let (file, at) = (&self.file, &branch.at);
-                writeln!(self.out, "{on}: afterimage why {file} --at {at}")?;
-            }
+        if *followed {
+            writeln!(self.out, "{on}, which is gone back from below")?
+        } else {
+            let (file, at) = (&self.file, &branch.at);
+            writeln!(self.out, "{on}: afterimage why {file} --at {at}")?;
         }
         Ok(())
     }
@@ -379,9 +379,10 @@ impl WhyText<'_> {
         let mut function = None;
         for one in moves {
             let place = &one.place;
-            let at = match function == Some(&place.function) {
-                true => place.source_or_at(),
-                false => place.told(),
+            let at = if function == Some(&place.function) {
+                place.source_or_at()
+            } else {
+                place.told()
             };
             function = Some(&place.function);
             told.push(format!("{} at {at}", one.how));
@@ -447,8 +448,9 @@ impl WhyText<'_> {
 
 /// What decided a branch, if that was kept.
 fn on(decided: &str) -> String {
-    match decided.is_empty() {
-        true => String::new(),
-        false => format!(", on {decided}"),
+    if decided.is_empty() {
+        String::new()
+    } else {
+        format!(", on {decided}")
     }
 }

@@ -254,9 +254,10 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
 
 /// The expression for a part of what was asked about; the whole, if that cannot be written.
 fn part_of(name: &str, part: &str) -> Result<Path> {
-    let text = match name.starts_with(['*', '&']) {
-        true => format!("({name}){part}"),
-        false => format!("{name}{part}"),
+    let text = if name.starts_with(['*', '&']) {
+        format!("({name}){part}")
+    } else {
+        format!("{name}{part}")
     };
     Ok(text.parse().or_else(|_| name.parse())?)
 }

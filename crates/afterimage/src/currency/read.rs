@@ -195,11 +195,12 @@ fn look(
         let mut all = whole.memory();
         all.any(|all| all.start <= part.start && part.end <= all.end)
     });
-    let text = match rendered.children.is_empty() && rendered.text.len() <= SHORT {
-        true => rendered.to_string(),
-        false => variables
+    let text = if rendered.children.is_empty() && rendered.text.len() <= SHORT {
+        rendered.to_string()
+    } else {
+        variables
             .render(&object, &Limits::default(), moment)
-            .to_string(),
+            .to_string()
     };
     Ok(Seen {
         rendered,

@@ -117,13 +117,14 @@ fn of_statements<'a>(
                 let all = all.unwrap_or_default();
                 let Some(index) = places::operand(&all, operand) else {
                     let roles = Vec::from_iter(all.iter().map(|one| one.role));
-                    match roles.is_empty() {
-                        true => bail!("`{}` takes no values", site.text),
-                        false => bail!(
+                    if roles.is_empty() {
+                        bail!("`{}` takes no values", site.text)
+                    } else {
+                        bail!(
                             "`{}` has no operand {operand}; it has: {}",
                             site.text,
                             roles.join(", ")
-                        ),
+                        )
                     }
                 };
                 criteria::of_operand(&execution, &compiled.code, index)

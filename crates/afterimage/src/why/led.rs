@@ -34,9 +34,10 @@ pub fn value(
 
 /// A value that says where something is, or how long. It has no sign: one that seems to have one is told by its digits.
 pub fn of_place(value: Value, bits: u64) -> Value {
-    let text = match value.text.starts_with('-') {
-        true => format!("0x{bits:x}"),
-        false => value.text,
+    let text = if value.text.starts_with('-') {
+        format!("0x{bits:x}")
+    } else {
+        value.text
     };
     Value { text, ..value }
 }

@@ -136,9 +136,10 @@ pub fn origin(begun: &[WhyEntry], links: u64) -> String {
             format!("comes from {}{at}{back}", end.what)
         }
         Some(WhyEntry::Made(made)) if made.followed().is_none() => {
-            let of = match made.operands.is_empty() {
-                true => made.place.operator.clone(),
-                false => format!("constants, {}", expression(made)),
+            let of = if made.operands.is_empty() {
+                made.place.operator.clone()
+            } else {
+                format!("constants, {}", expression(made))
             };
             let at = made.place.source_or_at();
             // The last one of the steps is this one.

@@ -48,9 +48,10 @@ pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: Byte)
     while let Some(put) = printed.next(stream)? {
         all = put.before.saturating_add(put.bytes);
     }
-    match byte < all {
-        true => Ok(()),
-        false => Err(beyond(stream, byte, all)),
+    if byte < all {
+        Ok(())
+    } else {
+        Err(beyond(stream, byte, all))
     }
 }
 
@@ -163,9 +164,10 @@ fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<
         other => format!("0x{other:02x}"),
     };
     let what = format!("byte {} of {}, {shown}", grouped(byte), name(stream));
-    let what = match line.trim_ascii().is_empty() {
-        true => what,
-        false => format!("{what} in {}", quoted(line)),
+    let what = if line.trim_ascii().is_empty() {
+        what
+    } else {
+        format!("{what} in {}", quoted(line))
     };
     Ok(Start {
         from: Some(Held::Put { put: held, range }),

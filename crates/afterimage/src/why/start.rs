@@ -101,9 +101,10 @@ fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
         )
     });
     let file = pasted(file);
-    let see = match killed {
-        true => format!("afterimage why {file} --trap"),
-        false => format!("afterimage state {file} --at end"),
+    let see = if killed {
+        format!("afterimage why {file} --trap")
+    } else {
+        format!("afterimage state {file} --at end")
     };
     Ok(format!(
         "the run ended at {at}, in what was asked about, which gave nothing; see: {see}"
@@ -127,15 +128,14 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
             .sites
             .iter()
             .map(|site| executions(scene.traced, scene.values, site));
-        match counts
+        if counts
             .into_iter()
             .all(|found| found.is_ok_and(|(_, count)| count == 0))
         {
-            true => {
-                let see = why_not(file, at);
-                anyhow!("no statement at {at} was ever executed; see: {see}")
-            }
-            false => error,
+            let see = why_not(file, at);
+            anyhow!("no statement at {at} was ever executed; see: {see}")
+        } else {
+            error
         }
     })?;
     // Of a line, the last statement tells what it was about: what was stored, returned, decided.
@@ -203,13 +203,14 @@ fn of_execution(
         let found = places::operand(&all, wanted);
         let Some((one, number)) = found.map(|found| (&all[found], found)) else {
             let known = Vec::from_iter(all.iter().map(|one| one.role));
-            return Ok(match known.is_empty() {
-                true => Asked::Valueless,
-                false => Asked::Lacks(format!(
+            return Ok(if known.is_empty() {
+                Asked::Valueless
+            } else {
+                Asked::Lacks(format!(
                     "{} has no operand {wanted}; it has: {}",
                     place.operator,
                     known.join(", ")
-                )),
+                ))
             });
         };
         let ty = operands.get(number).copied();

@@ -161,9 +161,10 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
         }
         (self.last, self.spot) = (Some(made.spot), Some(made.spot));
         Ok(WhyMade {
-            step: match made.lookup {
-                true => WhyHow::LookedUp,
-                false => WhyHow::Computed,
+            step: if made.lookup {
+                WhyHow::LookedUp
+            } else {
+                WhyHow::Computed
             },
             value,
             operands,

@@ -63,12 +63,11 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     };
     let (mut stack, open) = calls(scene.values, time, LOOKED_AT)?;
     // Compilers keep a stack of their own in memory, too. A program that exhausts that one traps at an address below 0, or anywhere.
-    let repeated = match overflowed || open >= DEEP {
-        true => {
-            (stack, _) = calls(scene.values, time, usize::MAX)?;
-            repeated(&sites(scene, &stack, op)?)
-        }
-        false => None,
+    let repeated = if overflowed || open >= DEEP {
+        (stack, _) = calls(scene.values, time, usize::MAX)?;
+        repeated(&sites(scene, &stack, op)?)
+    } else {
+        None
     };
     // What repeats is told once.
     let repeated = repeated.filter(|repeated| repeated.end() <= LOOKED_AT);
@@ -239,9 +238,10 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
         let found = found.map(|(one, &ty)| {
             let held = value(scene, instance, one.register, ty)?;
             let says_where = matches!(one.role, "address" | "base address" | "index" | "to");
-            let held = match says_where {
-                true => of_place(held, scene.values.value(instance, one.register)?.0),
-                false => held,
+            let held = if says_where {
+                of_place(held, scene.values.value(instance, one.register)?.0)
+            } else {
+                held
             };
             anyhow::Ok((one.role, held))
         });
@@ -254,9 +254,10 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
         }
         _ => false,
     };
-    let (wanted, beside) = match by_right {
-        true => (&["right"][..], "left"),
-        false => (wanted, "right"),
+    let (wanted, beside) = if by_right {
+        (&["right"][..], "left")
+    } else {
+        (wanted, "right")
     };
     for &role in wanted {
         let Some((role, value)) = of(role)? else {

@@ -38,19 +38,18 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
         bits,
         held,
         written,
-    } = match over {
-        true => ended::variable(scene.traced, &variables, &path, expression)?,
-        false => {
-            let known = (&variables, &bodies);
-            let (traced, moment) = (scene.traced, When { time, op });
-            let found = ended::before(traced, scene.values, scene.names, known, path, moment)?;
-            let found = found.with_context(|| format!("the run ended before {at}"))?;
-            let found = found.and_then(|shown| match shown.rendered.shape {
-                Shape::Missing(why) => Err(*why),
-                _ => Ok(shown),
-            });
-            found.map_err(|why| anyhow!("--var {expression} at {at}: {why}"))?
-        }
+    } = if over {
+        ended::variable(scene.traced, &variables, &path, expression)?
+    } else {
+        let known = (&variables, &bodies);
+        let (traced, moment) = (scene.traced, When { time, op });
+        let found = ended::before(traced, scene.values, scene.names, known, path, moment)?;
+        let found = found.with_context(|| format!("the run ended before {at}"))?;
+        let found = found.and_then(|shown| match shown.rendered.shape {
+            Shape::Missing(why) => Err(*why),
+            _ => Ok(shown),
+        });
+        found.map_err(|why| anyhow!("--var {expression} at {at}: {why}"))?
     };
     let value = rendered.to_string();
     let activation = Activation::at(scene.values, &bodies, time, op)?;
@@ -59,9 +58,10 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
     let spot = scene.walk().spot_of(activation.instance, activation.op);
     // Other members, elements and pieces may have other origins.
     let is_one = matches!(rendered.shape, Shape::Scalar | Shape::Pointer) && pieces.len() == 1;
-    let mut which = match is_one {
-        true => "which",
-        false => "the first byte of which",
+    let mut which = if is_one {
+        "which"
+    } else {
+        "the first byte of which"
     };
     let of_local = |variable: u32| -> Result<At> {
         let register = activation.register(scene.values, variable)?;
@@ -69,9 +69,10 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
             first: 0,
             length: 1,
         };
-        Ok(match is_one {
-            true => At::Register(activation.instance, register),
-            false => At::Part(activation.instance, register, lowest),
+        Ok(if is_one {
+            At::Register(activation.instance, register)
+        } else {
+            At::Part(activation.instance, register, lowest)
         })
     };
     let from = match piece.place {
@@ -99,9 +100,10 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
                 address: address.wrapping_add(skipped),
                 length,
             };
-            let executed = match over {
-                true => usize::MAX,
-                false => activation.instructions(),
+            let executed = if over {
+                usize::MAX
+            } else {
+                activation.instructions()
             };
             let until = (activation.instance, executed);
             let held = held.get(skipped as usize..).unwrap_or_default();
@@ -126,9 +128,10 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
     };
     let place = scene.place(spot)?;
     let where_ = place.told();
-    let when = match over {
-        true => "at the end of the run".to_owned(),
-        false => format!("before {where_} at t={}", grouped(time)),
+    let when = if over {
+        "at the end of the run".to_owned()
+    } else {
+        format!("before {where_} at t={}", grouped(time))
     };
     let from = match bits.zip(Some(from)) {
         Some((bits, At::Written { range, .. })) => {

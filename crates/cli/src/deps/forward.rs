@@ -299,9 +299,10 @@ impl<'a> Scene<'a> {
         if let Some(why) = trapped {
             json["trapped"] = json!(why);
         }
-        let further = match depth > 1 {
-            true => self.after_use(asked, (instance, found), depth - 1, seen)?,
-            false => Users::default(),
+        let further = if depth > 1 {
+            self.after_use(asked, (instance, found), depth - 1, seen)?
+        } else {
+            Users::default()
         };
         Ok(Told {
             role,

@@ -72,9 +72,10 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
         };
         paths.iter().map(of).collect()
     };
-    let found = match looked_for {
-        true => rank_values(&values(&arguments.pass)?, &values(&arguments.fail)?),
-        false => Vec::new(),
+    let found = if looked_for {
+        rank_values(&values(&arguments.pass)?, &values(&arguments.fail)?)
+    } else {
+        Vec::new()
     };
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let report = RankReport {

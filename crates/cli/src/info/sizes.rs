@@ -245,9 +245,12 @@ impl Streams {
         let head = ["originally", "tier 1", "tier 2", "B/statement", "factor"];
         line(out, "bytes of the values and of what they need", head)?;
         let number = |bytes: Option<u64>| bytes.map_or(String::new(), grouped);
-        let stored = |bytes: i64| match bytes < 0 {
-            true => format!("-{}", grouped(bytes.unsigned_abs())),
-            false => grouped(bytes.unsigned_abs()),
+        let stored = |bytes: i64| {
+            if bytes < 0 {
+                format!("-{}", grouped(bytes.unsigned_abs()))
+            } else {
+                grouped(bytes.unsigned_abs())
+            }
         };
         let each = |bytes: i64| match self.statements {
             0 => String::new(),
@@ -312,9 +315,10 @@ fn line(out: &mut dyn Write, name: &str, columns: [&str; 5]) -> Result<()> {
 
 /// A factor with one decimal, if it is small.
 fn significant_factor(factor: f64) -> String {
-    match factor < 1000.0 {
-        true => format!("{factor:.1}"),
-        false => grouped(factor.round() as u64),
+    if factor < 1000.0 {
+        format!("{factor:.1}")
+    } else {
+        grouped(factor.round() as u64)
     }
 }
 

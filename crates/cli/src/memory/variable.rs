@@ -161,12 +161,13 @@ pub(super) fn find<'a>(
         ),
         NotInMemory::Size(why) => anyhow!(why),
     })?;
-    let call = match seen.local {
-        false => None,
-        true => Some(VariableCall {
+    let call = if seen.local {
+        Some(VariableCall {
             function: names.function(function).to_owned(),
             window: call(traced, time)?,
-        }),
+        })
+    } else {
+        None
     };
     Ok(Found {
         range,
@@ -380,9 +381,10 @@ fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
                 places.push(place);
             }
         }
-        let places = match places.is_empty() {
-            true => "nowhere".to_owned(),
-            false => places.join(" and "),
+        let places = if places.is_empty() {
+            "nowhere".to_owned()
+        } else {
+            places.join(" and ")
         };
         return Err(NotInMemory::Elsewhere(places));
     };

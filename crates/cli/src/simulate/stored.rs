@@ -54,9 +54,10 @@ pub(super) fn stored(
             anyhow!("nothing that was simulated can be read: say what to simulate, with --cache or --branch-predictor")
         }));
     }
-    match again {
-        true => Ok((asked(at, traced, &specs, again)?, None)),
-        false => Ok((sound, problem)),
+    if again {
+        Ok((asked(at, traced, &specs, again)?, None))
+    } else {
+        Ok((sound, problem))
     }
 }
 

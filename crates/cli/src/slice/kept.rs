@@ -96,8 +96,9 @@ pub(super) fn keep(at: &Path, traced: &Session, name: &str, saved: &SavedSlice) 
 
 /// A name as it may be kept.
 pub(super) fn name(text: &str) -> Result<String, String> {
-    match text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
-        true => Err("a name has 1 to 255 bytes, and no control characters".to_owned()),
-        false => Ok(text.to_owned()),
+    if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
+        Err("a name has 1 to 255 bytes, and no control characters".to_owned())
+    } else {
+        Ok(text.to_owned())
     }
 }

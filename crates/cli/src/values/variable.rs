@@ -388,9 +388,10 @@ fn text(out: &mut dyn Write, report: &Report<'_>, names: &Names) -> Result<()> {
             Ok(worth) => format!("{}{}", harmless(&worth.text), written_text(worth.written)),
             Err(why) => format!("<{}>", harmless(&why.to_string())),
         };
-        let function = match several {
-            true => format!("  in {}", harmless(names.function(row.function))),
-            false => String::new(),
+        let function = if several {
+            format!("  in {}", harmless(names.function(row.function)))
+        } else {
+            String::new()
         };
         let (number, time) = match rows {
             [.., last] if rows.len() > 1 => (

@@ -33,17 +33,19 @@ fn end_of(scene: &Scene<'_, '_>, (function, block): Place) -> Result<OpId> {
     let end = code.and_then(|code| code.cfg.blocks.get(block));
     let end = end.context("a block that is not there")?;
     // Where a loop begins there may be a block without operators.
-    Ok(match end.ops.is_empty() {
-        true => end.ops.end,
-        false => OpId::from_u32(end.ops.end.as_u32() - 1),
+    Ok(if end.ops.is_empty() {
+        end.ops.end
+    } else {
+        OpId::from_u32(end.ops.end.as_u32() - 1)
     })
 }
 
 /// `file.c:42 in main (@0x1f3)`: a line may have several branches.
 fn exactly(place: &WhyPlace) -> String {
-    match place.line.is_empty() {
-        true => place.told(),
-        false => format!("{} ({})", place.told(), place.at),
+    if place.line.is_empty() {
+        place.told()
+    } else {
+        format!("{} ({})", place.told(), place.at)
     }
 }
 
@@ -165,9 +167,10 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
             };
             let code = scene.traced.program().function(place.0);
             let is_empty = code.is_some_and(|code| code.cfg.blocks[place.1].ops.is_empty());
-            let from = match is_empty {
-                true => format!("{}, which was entered", name(place.0)),
-                false => format!("{} at {}, which was executed", shown.operator, shown.told()),
+            let from = if is_empty {
+                format!("{}, which was entered", name(place.0))
+            } else {
+                format!("{} at {}, which was executed", shown.operator, shown.told())
             };
             let what = format!(
                 "{then}; the way there leads on from {from} {}, the last time at t={}",

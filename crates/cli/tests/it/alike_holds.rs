@@ -123,12 +123,13 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
             (Some(found), Some((time, at))) => {
                 let step = found.a.as_ref().or(found.b.as_ref()).expect("a step");
                 // What takes a constant is the first statement that differs, if anything does.
-                match constant(at) {
-                    true => assert!(step.time >= time),
-                    false => assert_eq!(
+                if constant(at) {
+                    assert!(step.time >= time)
+                } else {
+                    assert_eq!(
                         (step.time, step.function, step.op),
                         (time, at.function, Some(at.op))
-                    ),
+                    )
                 }
                 tried.different += 1;
             }

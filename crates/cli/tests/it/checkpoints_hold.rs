@@ -183,9 +183,12 @@ fn compare(sandbox: &Sandbox, interval: u64, compared: &mut Compared) {
         length / 3 + 1..=length / 2,
         length / 2 + 1..=u64::MAX,
     ];
-    let windows = thirds.map(|window| match window.is_empty() {
-        true => Vec::new(),
-        false => recorded.build(window, interval).0,
+    let windows = thirds.map(|window| {
+        if window.is_empty() {
+            Vec::new()
+        } else {
+            recorded.build(window, interval).0
+        }
     });
     // A node that begins in one window and ends in the next one is in both.
     let mut joined = windows.concat();

@@ -239,9 +239,10 @@ fn rounds_that_changed_places_are_told_by_what_they_gave() {
                 expected,
                 "{body}: {stop}"
             );
-            let verdict = match stop["shown"]["value"].as_str() == expected {
-                true => "current",
-                false => "not current",
+            let verdict = if stop["shown"]["value"].as_str() == expected {
+                "current"
+            } else {
+                "not current"
             };
             assert_eq!(stop["verdict"], verdict, "{body}: {stop}");
         }

@@ -119,9 +119,10 @@ impl Expanded {
             }
             let (begin, end) = self.spans[executed.activation];
             let own = |j: usize| event(executed.activation, self.all[j]);
-            let found = match ahead {
-                false => (begin..k).rev().find_map(own),
-                true => (k + 1..end).find_map(own),
+            let found = if ahead {
+                (k + 1..end).find_map(own)
+            } else {
+                (begin..k).rev().find_map(own)
             };
             decided.push((executed.time, found));
         }

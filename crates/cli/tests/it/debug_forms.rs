@@ -99,17 +99,19 @@ fn bit_fields(random: &mut SplitMix64) -> (String, Vec<(String, Assigned)>) {
             let _ = writeln!(types, "  {declared}");
             // Constants of more than 63 bits cannot be written.
             let bits = random.next() >> (64 - width.min(63));
-            let value = match signed {
-                true => i128::from((bits << (64 - width.min(63))) as i64 >> (64 - width.min(63))),
-                false => i128::from(bits),
+            let value = if signed {
+                i128::from((bits << (64 - width.min(63))) as i64 >> (64 - width.min(63)))
+            } else {
+                i128::from(bits)
             };
             fields.push((format!("f{field}"), value));
         }
         let _ = writeln!(types, "}} t{record};");
         // Of a union only what was written last is there.
-        let fields = match is_union {
-            true => fields.split_off(fields.len() - 1),
-            false => fields,
+        let fields = if is_union {
+            fields.split_off(fields.len() - 1)
+        } else {
+            fields
         };
         for (field, value) in &fields {
             let _ = writeln!(code, "  t{record}.{field} = {value}LL;");

@@ -109,9 +109,10 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     };
     let imported = all[0]["function"]["index"].as_u64().unwrap();
     // One of the two stands before the other.
-    let (kept, moved) = match index("::first") < index("::second") {
-        true => ("first", "second"),
-        false => ("second", "first"),
+    let (kept, moved) = if index("::first") < index("::second") {
+        ("first", "second")
+    } else {
+        ("second", "first")
     };
     let changed = index(&format!("::{moved}"));
     let module = with_nop(&sandbox.read("app.wasm"), (changed - imported) as usize);

@@ -201,9 +201,10 @@ impl Writer {
             }
             13 => {
                 self.line(Kind::Same, depth, &format!("if (fuel < 4 && {condition})"));
-                match around.void {
-                    true => self.line(Kind::Jump, depth + 1, "return;"),
-                    false => self.line(Kind::Same, depth + 1, "return x;"),
+                if around.void {
+                    self.line(Kind::Jump, depth + 1, "return;")
+                } else {
+                    self.line(Kind::Same, depth + 1, "return x;")
                 }
             }
             _ => self.simple(depth),
@@ -264,9 +265,10 @@ impl Writer {
             for _ in 0..5 {
                 w.statement(around);
             }
-            match void {
-                true => w.simple(1),
-                false => w.line(Kind::Same, 1, "return x + y;"),
+            if void {
+                w.simple(1)
+            } else {
+                w.line(Kind::Same, 1, "return x + y;")
             }
             w.line(Kind::Jump, 0, "}");
         }
@@ -286,9 +288,10 @@ impl Writer {
 /// The compilers, if they are installed: the native one and the other.
 fn compilers(cpp: bool) -> Option<(&'static str, &'static str)> {
     let runs = |name: &&str| installed(name);
-    let [native, other] = match cpp {
-        true => ["g++", "clang++-19 clang++"],
-        false => ["gcc", "clang-19 clang"],
+    let [native, other] = if cpp {
+        ["g++", "clang++-19 clang++"]
+    } else {
+        ["gcc", "clang-19 clang"]
     };
     let other = other.split(' ').find(runs)?;
     ["gcov", native].iter().all(runs).then_some((native, other))

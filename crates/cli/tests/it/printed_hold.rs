@@ -69,9 +69,10 @@ fn copy(
             section.advance().unwrap();
             let mut bytes = section.bytes().to_vec();
             change(kind, chunk, &mut bytes);
-            match chunk + 1 == chunks {
-                true => writer.take().unwrap().finish(section.first(), &bytes),
-                false => writer.as_mut().unwrap().put(section.first(), &bytes),
+            if chunk + 1 == chunks {
+                writer.take().unwrap().finish(section.first(), &bytes)
+            } else {
+                writer.as_mut().unwrap().put(section.first(), &bytes)
             }
             .unwrap();
         }

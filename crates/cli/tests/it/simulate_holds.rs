@@ -566,9 +566,10 @@ fn a_damaged_history_hides_no_other_one() {
             let spec = SPECS[SPECS.len() - 1];
             let named = format!("afterimage simulate run.aft {spec} --again");
             // Of a name that is gone it is not known what to do again.
-            let (code, remedy) = match ran.stderr.contains(&named) {
-                true => (125, &*named),
-                false => (0, "with the options of what it was"),
+            let (code, remedy) = if ran.stderr.contains(&named) {
+                (125, &*named)
+            } else {
+                (0, "with the options of what it was")
             };
             seen.insert(code);
             assert_eq!(ran.code, Some(code), "{ran:?}");

@@ -287,9 +287,10 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
                 written_next = written_next.or(writes.then_some(step));
             }
         }
-        let when = match at.time > length {
-            true => At::End,
-            false => At::Before(at),
+        let when = if at.time > length {
+            At::End
+        } else {
+            At::Before(at)
         };
         let log = recorded.file().log().unwrap();
         // The memory may not have been that large yet.

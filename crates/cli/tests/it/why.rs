@@ -304,9 +304,10 @@ fn what_was_reached_is_told_with_a_moment_behind_it() {
         assert!(again.contains(&expected), "{again}");
         let (_, last) = again.split_once(&expected).expect("it is there");
         let last = last.split(')').next().unwrap_or_default();
-        let up_to = match last == after {
-            true => String::new(),
-            false => format!(", and executed up to t={after}"),
+        let up_to = if last == after {
+            String::new()
+        } else {
+            format!(", and executed up to t={after}")
         };
         assert!(
             told.contains(&format!("at t={last}{up_to};")),

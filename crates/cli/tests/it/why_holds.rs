@@ -579,9 +579,10 @@ impl Scene<'_, '_> {
                     name if name.ends_with("splat") => asked.first % size + asked.length <= size,
                     name => name.ends_with("lane"),
                 };
-                match as_it_is && asked.length == range.length {
-                    true => same(those(result, asked)),
-                    false => None,
+                if as_it_is && asked.length == range.length {
+                    same(those(result, asked))
+                } else {
+                    None
                 }
             }
             Move::Store(all) => {

@@ -164,13 +164,14 @@ fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentE
     let (current, stale) = (report.count("current"), report.count("not current"));
     let kind = report.type_name.as_deref();
     let kind = kind.map_or(String::new(), |kind| format!(" ({})", plain(kind)));
-    let of = match known < all {
-        true => format!(
+    let of = if known < all {
+        format!(
             "the first {} of {} at which the optimised run stops",
             counted(known, "arrival"),
             grouped(all)
-        ),
-        false => format!("{} of the optimised run", counted(all, "arrival")),
+        )
+    } else {
+        format!("{} of the optimised run", counted(all, "arrival"))
     };
     let found = match (current, stale) {
         (0, 0) if report.count("not available") == known => "cannot be read".to_owned(),
@@ -276,9 +277,10 @@ fn explained(
     let what = format!("{}{}", named(report), plain(&cause.part));
     let by = |assigned: &Option<Assigned>| match assigned {
         Some(Assigned::By(place)) => {
-            let line = match place.line.is_empty() {
-                true => place.operator.clone(),
-                false => plain(&place.line),
+            let line = if place.line.is_empty() {
+                place.operator.clone()
+            } else {
+                plain(&place.line)
             };
             let text = place.text.as_ref();
             let text = text.map_or(String::new(), |text| format!("  {}", plain(text)));
@@ -302,9 +304,10 @@ fn explained(
     };
     let why = match &cause.cause {
         Cause::Early { time, in_local } => {
-            let unless = match in_local {
-                true => ", unless it was made for another variable that uses the place",
-                false => "",
+            let unless = if *in_local {
+                ", unless it was made for another variable that uses the place"
+            } else {
+                ""
             };
             format!(
                 "hoisted: what is shown is assigned too early; the unoptimised run does it only at t={}{unless}",

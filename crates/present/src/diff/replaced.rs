@@ -33,9 +33,10 @@ pub(super) fn alike_text(
     if !alike.data.is_empty() {
         what.push(counted(alike.data.len() as u64, "data segment"));
     }
-    let what = match what.is_empty() {
-        true => "that have the same code and data".to_owned(),
-        false => format!("that are alike but for {}", what.join(" and ")),
+    let what = if what.is_empty() {
+        "that have the same code and data".to_owned()
+    } else {
+        format!("that are alike but for {}", what.join(" and "))
     };
     let head = format!("{a} and {b} are recordings of programs {what}");
     writeln!(out, "{}", scenes[0].style.paint(Paint::Bold, &head))?;
@@ -134,9 +135,10 @@ fn otherwise(first: &Otherwise, [before, now]: [&str; 2]) -> String {
     let operands: Vec<_> = operands
         .map(|value| value_text(value.ty, value.bits))
         .collect();
-    let of = match operands.is_empty() {
-        true => String::new(),
-        false => format!(" of {}", operands.join(", ")),
+    let of = if operands.is_empty() {
+        String::new()
+    } else {
+        format!(" of {}", operands.join(", "))
     };
     format!(
         "first in execution {}, t={}:{of} {now} {}, {before} {}",
@@ -151,11 +153,10 @@ impl AlikeReport {
     /// What is added to the sentence that the runs did the same, if an operator was executed that is another one.
     pub(super) fn unseen(&self) -> &'static str {
         let executed = |replaced: &ReplacedReport| replaced.effects[1].executed > 0;
-        match self.replaced.iter().any(executed) {
-            true => {
-                "; what operators are given that change a table, drop a segment or divide by zero is not compared"
-            }
-            false => "",
+        if self.replaced.iter().any(executed) {
+            "; what operators are given that change a table, drop a segment or divide by zero is not compared"
+        } else {
+            ""
         }
     }
 

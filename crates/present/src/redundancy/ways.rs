@@ -75,18 +75,22 @@ fn of_operator(
     ]);
     for way in operator.ways.iter().take(report.ways) {
         let of_path = in_path(operator, way.path);
-        let there = of_path.map_or(String::new(), |p| match p.redundant == p.executions {
-            true => "always".to_owned(),
-            false => format!("{} of {}", grouped(p.redundant), grouped(p.executions)),
+        let there = of_path.map_or(String::new(), |p| {
+            if p.redundant == p.executions {
+                "always".to_owned()
+            } else {
+                format!("{} of {}", grouped(p.redundant), grouped(p.executions))
+            }
         });
         let source = operator.sources.iter().find(|s| s.site == way.source);
         let source = match source {
             Some(source) => from(steps, operator, source)?,
             None => String::new(),
         };
-        let (blocks, lines) = match way.same {
-            true => ("this execution of it".to_owned(), String::new()),
-            false => path(scene, way.from)?,
+        let (blocks, lines) = if way.same {
+            ("this execution of it".to_owned(), String::new())
+        } else {
+            path(scene, way.from)?
         };
         let own = path(scene, way.path)?;
         table.row([

@@ -81,9 +81,10 @@ impl SiteHistory<'_> {
         let function = plain(scene.names.function(place.function));
         let head = format!("@{} {}  {line}  in {function}", shown.offset, shown.name);
         let tally = self.tally();
-        let both = match self.spec().is_two() {
-            true => format!(", {} both", grouped(tally.last)),
-            false => String::new(),
+        let both = if self.spec().is_two() {
+            format!(", {} both", grouped(tally.last))
+        } else {
+            String::new()
         };
         let counts = format!(
             "{} of {} {} ({}){both}",
@@ -146,9 +147,10 @@ pub fn history_text(
             lines.push(done);
             written += 1;
         }
-        match written > limit {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if written > limit {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     })?;
     lines.extend([last, next]);
@@ -289,9 +291,10 @@ pub fn history_csv(
     history: &SiteHistory<'_>,
     is_first: bool,
 ) -> Result<(), PresentError> {
-    let header = match is_first {
-        true => "simulation,offset,first,executions,outcome",
-        false => "",
+    let header = if is_first {
+        "simulation,offset,first,executions,outcome"
+    } else {
+        ""
     };
     let mut table = Csv::new(out, header)?;
     let offset = Shown::of(scene, history.place())?.offset.0;

@@ -174,13 +174,14 @@ fn traffic(out: &mut dyn Write, summary: &Summary) -> Result<(), PresentError> {
         1 => "1 line".to_owned(),
         count => format!("{} lines", grouped(count)),
     };
-    let second = match summary.spec.is_two() {
-        true => format!(
+    let second = if summary.spec.is_two() {
+        format!(
             "; second level: {} read, {} written back",
             grouped(traffic.second),
             grouped(traffic.second_back)
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     writeln!(
         out,

@@ -64,9 +64,10 @@ pub fn worst_text(
         let share = percent(site.history.tally().missed, all);
         writeln!(out, "  {counts}: {share} of all")?;
         if let Some(producers) = &site.producers {
-            let from = match report.is_branches() {
-                true => "decided by",
-                false => "address from",
+            let from = if report.is_branches() {
+                "decided by"
+            } else {
+                "address from"
             };
             let told: u64 = producers.iter().map(|(_, count)| count).sum();
             for (producer, count) in producers {
@@ -169,9 +170,10 @@ pub fn worst_json(
 }
 
 fn site_noun(report: &MissReport<'_>) -> &'static str {
-    match report.is_branches() {
-        true => "branch site",
-        false => "load",
+    if report.is_branches() {
+        "branch site"
+    } else {
+        "load"
     }
 }
 

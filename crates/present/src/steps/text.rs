@@ -36,9 +36,10 @@ pub fn steps_text(
     let time = last.to_string().len().max(6);
     let has_files = !scene.source.files().is_empty();
     let source = if has_files { SOURCE } else { 0 };
-    let name = match has_files {
-        true => format!("{:SOURCE$}  ", "source"),
-        false => String::new(),
+    let name = if has_files {
+        format!("{:SOURCE$}  ", "source")
+    } else {
+        String::new()
     };
     let head = format!(
         "{:>time$}  {name}{:FUNCTION$}  {:PLACE$}  {:OPERATOR$}  effect",
@@ -136,9 +137,10 @@ fn effect(scene: &StepScene<'_>, step: &Step) -> String {
         What::Return(values) => format!("returns {}", all(values)),
         What::HostReturn(import, values) => {
             let name = plain(scene.names.function(*import));
-            match values.is_empty() {
-                true => name,
-                false => format!("{name} = {}", all(values)),
+            if values.is_empty() {
+                name
+            } else {
+                format!("{name} = {}", all(values))
             }
         }
         What::HostRead(import, touched) | What::HostWrite(import, touched) => {

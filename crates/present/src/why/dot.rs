@@ -115,9 +115,10 @@ impl<'o> WhyDot<'o> {
         }
         if let Some(led) = end.led.as_deref() {
             let branch = &led.place;
-            let on = match led.value.is_empty() {
-                true => String::new(),
-                false => format!(" on {}", led.value),
+            let on = if led.value.is_empty() {
+                String::new()
+            } else {
+                format!(" on {}", led.value)
             };
             let _ = write!(
                 what,
@@ -155,12 +156,11 @@ impl<'o> WhyDot<'o> {
         if !self.style.is_empty() {
             drawn.push(format!("style={}", std::mem::take(&mut self.style)));
         }
-        match drawn.is_empty() {
-            true => writeln!(self.out, "  n{} -> n{number};", number - 1)?,
-            false => {
-                let drawn = drawn.join(", ");
-                writeln!(self.out, "  n{} -> n{number} [{drawn}];", number - 1)?;
-            }
+        if drawn.is_empty() {
+            writeln!(self.out, "  n{} -> n{number};", number - 1)?
+        } else {
+            let drawn = drawn.join(", ");
+            writeln!(self.out, "  n{} -> n{number} [{drawn}];", number - 1)?;
         }
         Ok(number)
     }

@@ -112,9 +112,10 @@ pub fn told(open: usize, it: &str, frames: &[WhyFrame], repeated: Option<&Repeat
 
 /// `f at file.c:42`.
 fn caller(place: &WhyPlace) -> String {
-    let at = match place.line.is_empty() {
-        true => place.site().to_owned(),
-        false => place.source(),
+    let at = if place.line.is_empty() {
+        place.site().to_owned()
+    } else {
+        place.source()
     };
     format!("{} at {at}", harmless(&place.function))
 }

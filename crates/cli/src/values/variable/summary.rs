@@ -115,9 +115,10 @@ impl Summary {
                 Some(_) => String::new(),
                 None => format!(" ({})", harmless(&of_type[0].0.type_name)),
             };
-            match arguments.stats {
-                true => extremes(out, of_type, &kind)?,
-                false => histogram(out, of_type, &kind, arguments.rows())?,
+            if arguments.stats {
+                extremes(out, of_type, &kind)?
+            } else {
+                histogram(out, of_type, &kind, arguments.rows())?
             }
         }
         if self.marked > 0 {

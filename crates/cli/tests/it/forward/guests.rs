@@ -22,9 +22,10 @@ pub fn guest(seed: u64, hidden: bool, exported: bool) -> String {
         }
         .expect("a string");
     }
-    let export = match exported {
-        true => r#"(export "again" (func $random))"#,
-        false => "",
+    let export = if exported {
+        r#"(export "again" (func $random))"#
+    } else {
+        ""
     };
     format!(
         r#"(module

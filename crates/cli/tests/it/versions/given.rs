@@ -203,9 +203,10 @@ fn runs_that_did_not_end_alike_are_told_in_each_mode() {
             let warned = sandbox.ok(&format!("match {a} {b}")).stderr.contains(&told);
             let differ = input != "ends";
             assert_eq!((first, warned), (differ, differ), "{b}: {text}");
-            let expected = match differ {
-                true => json!({ "a": "returned", "b": ending }),
-                false => Value::Null,
+            let expected = if differ {
+                json!({ "a": "returned", "b": ending })
+            } else {
+                Value::Null
             };
             assert_eq!(found["endings"], expected, "{b}: {found}");
             let questions = found["questions"].as_array().unwrap();
