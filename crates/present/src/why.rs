@@ -209,6 +209,10 @@ pub struct WhyEnd {
 /// A step of the way back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "step", rename_all = "lowercase")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "steps are told one by one, and few are kept"
+)]
 pub enum WhyEntry {
     /// How the run came to where it ended; with `--trap` only.
     Led {

@@ -154,7 +154,7 @@ pub fn worst_json(
     for site in sites {
         let producers = site.producers.as_ref().map(|producers| {
             let all = producers.iter();
-            let all = all.map(|(producer, count)| made_by(scene, *producer, *count as u64));
+            let all = all.map(|(producer, count)| made_by(scene, *producer, *count));
             all.collect::<Result<_, _>>()
         });
         let entry = SimulateWorstRow {

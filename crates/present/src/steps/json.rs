@@ -341,7 +341,7 @@ fn what(scene: &StepScene<'_>, what: &What) -> StepWhat {
         },
         What::Trap(trap, tried) => StepWhat::Trap {
             trap: trap.to_string(),
-            tried: tried.as_ref().map(|tried| self::tried(tried)),
+            tried: tried.as_ref().map(self::tried),
         },
     }
 }
