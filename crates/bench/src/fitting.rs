@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use afterimage_analyses::matching::{Accuracy, Feature, KINDS, Told, Trial, Weights};
+use afterimage_analyses::matching::{Accuracy, Feature, KINDS, StageRecord, Trial, Weights};
 use anyhow::{Result, bail};
 
 use crate::matching::{Pair, load};
@@ -51,7 +51,7 @@ struct Examples {
 
 impl Examples {
     /// Adds a statement. What has no right candidate, or no wrong one, teaches nothing.
-    fn push(&mut self, told: &Told, weights: &Weights, right: impl Fn(u32) -> bool) {
+    fn push(&mut self, told: &StageRecord, weights: &Weights, right: impl Fn(u32) -> bool) {
         let column = weights.column(told.column);
         let scored = told.candidates.iter().map(|candidate| {
             let of = candidate.features.iter();
@@ -227,7 +227,7 @@ fn matched(
                         let pair = Pair::new(&a, &b)?;
                         let right = pair.right();
                         let mut examples = Examples::default();
-                        let mut told = |told: Told| {
+                        let mut told = |told: StageRecord| {
                             if let Some(right) = &right[told.b as usize] {
                                 examples.push(&told, &weights, |a| right.contains(&a));
                             }

@@ -142,7 +142,7 @@ fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
     full(arguments, lens::session(at)?)
 }
 
-/// Looks for all of the path. What is built again may be damaged, and is not read.
+/// LookupTables for all of the path. What is built again may be damaged, and is not read.
 fn whole_path(session: &Session, again: bool) -> Result<()> {
     let recording = &**session;
     if again {

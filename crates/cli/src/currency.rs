@@ -9,7 +9,7 @@ use afterimage::currency::pair::{Both, Pair, Side};
 use afterimage::currency::read::{Nowhere, Seen, read};
 use afterimage::given::say_if_given_otherwise;
 use afterimage::places::{number, times};
-use afterimage_analyses::currency::{Comparison, Refusal, Settled, Symbols, compare};
+use afterimage_analyses::currency::{Alignment, Comparison, Refusal, Symbols, compare};
 use afterimage_present::{
     CurrenciesView, CurrencyCause, CurrencyReport, CurrencyRow, CurrencyView, Untold, Verdict,
     grouped, render,
@@ -202,7 +202,7 @@ fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> 
 struct Question<'q, 'p, 'x, 'a, 'y, 'b> {
     pair: &'q Pair<'p, 'x, 'a, 'y, 'b>,
     both: &'q Both,
-    settled: &'q Settled<'q>,
+    settled: &'q Alignment<'q>,
     /// The line, as it was named.
     place: &'q str,
     /// It is about one stop.

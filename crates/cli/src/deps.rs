@@ -129,7 +129,7 @@ struct Section {
 }
 
 /// What is asked for.
-struct Asked<'q, 'v, 'a> {
+struct DependenceQuery<'q, 'v, 'a> {
     host: &'q HostReads<'v, 'a>,
     controllers: &'q Controllers<'a>,
     /// Dependences on data are.
@@ -150,7 +150,7 @@ struct Point {
 
 enum Found {
     /// What it depends on.
-    Backward(Vec<Told>),
+    Backward(Vec<DependenceRow>),
     /// What depends on it.
     Forward(Users),
 }
@@ -177,13 +177,13 @@ impl Line {
 type Texts = HashMap<OrigOffset, String>;
 
 /// A dependence, told.
-struct Told {
+struct DependenceRow {
     role: String,
     value: String,
     from: Line,
     json: Value,
     /// What the operator that it comes from depends on.
-    further: Vec<Told>,
+    further: Vec<DependenceRow>,
 }
 
 fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
@@ -205,7 +205,7 @@ fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
     let run = traced.run_from_checkpoints()?;
     let host = HostReads::new(&values, run, traced.newest());
     let controllers = Controllers::new(&loaded.program);
-    let asked = Asked {
+    let asked = DependenceQuery {
         host: &host,
         controllers: &controllers,
         data: !arguments.control,
@@ -347,7 +347,13 @@ impl Found {
 
 impl<'a> Scene<'a> {
     /// Writes dependences, and those that they lead to, farther to the right.
-    fn tree(&self, out: &mut dyn Write, texts: &Texts, all: &[Told], depth: usize) -> Result<()> {
+    fn tree(
+        &self,
+        out: &mut dyn Write,
+        texts: &Texts,
+        all: &[DependenceRow],
+        depth: usize,
+    ) -> Result<()> {
         let roles = all.iter().map(|told| told.role.len()).max().unwrap_or(0);
         let wide = all.iter().map(|told| told.value.len()).max().unwrap_or(0);
         for told in all {
@@ -384,11 +390,11 @@ impl<'a> Scene<'a> {
     /// What an operator depends on, `depth` steps back.
     fn dependences(
         &self,
-        asked: &Asked<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, '_, 'a>,
         point: Point,
         depth: u32,
         seen: &mut HashSet<Point>,
-    ) -> Result<Vec<Told>> {
+    ) -> Result<Vec<DependenceRow>> {
         let values = asked.host.values();
         let statement = self.statement(values, point.instance, point.op)?;
         let mut all = Vec::new();
@@ -436,12 +442,12 @@ impl<'a> Scene<'a> {
     /// The data dependences of a statement, and what each comes from.
     fn data(
         &self,
-        asked: &Asked<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, '_, 'a>,
         point: Point,
         statement: Statement,
-        all: &mut Vec<(Told, Option<Point>)>,
+        all: &mut Vec<(DependenceRow, Option<Point>)>,
     ) -> Result<()> {
-        let Asked { host, limit, .. } = *asked;
+        let DependenceQuery { host, limit, .. } = *asked;
         let values = host.values();
         let instance = point.instance;
         let function = values.path().nodes()[instance.node].function;
@@ -478,7 +484,7 @@ impl<'a> Scene<'a> {
             more += besides;
         }
         if more > 0 {
-            let told = Told {
+            let told = DependenceRow {
                 role: role.to_owned(),
                 value: String::new(),
                 from: Line {
@@ -496,11 +502,11 @@ impl<'a> Scene<'a> {
     /// What decided that the values which a statement takes were moved to where it takes them, besides what is `known` to decide that it is executed.
     fn moved(
         &self,
-        asked: &Asked<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, '_, 'a>,
         point: Point,
         statement: Statement,
         mut known: Vec<Controller>,
-        all: &mut Vec<(Told, Option<Point>)>,
+        all: &mut Vec<(DependenceRow, Option<Point>)>,
     ) -> Result<()> {
         let values = asked.host.values();
         let is_taken = |_, role: &str| point.takes || !is_passed_on(role);
@@ -539,7 +545,7 @@ impl<'a> Scene<'a> {
 
     fn section(
         &self,
-        asked: &Asked<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, '_, 'a>,
         forward: bool,
         site: &Site,
         execution: &Execution,
@@ -664,7 +670,7 @@ impl<'a> Scene<'a> {
         host: &HostReads<'_, 'a>,
         dependence: &Dependence,
         value: String,
-    ) -> Result<(Told, Option<Point>)> {
+    ) -> Result<(DependenceRow, Option<Point>)> {
         let role = match (dependence.bytes, dependence.elements) {
             (0, many @ 2..) => format!("{} ({many} elements)", dependence.role),
             (0, _) => dependence.role.to_owned(),
@@ -681,7 +687,7 @@ impl<'a> Scene<'a> {
         if !value.is_empty() {
             json["value"] = json!(value);
         }
-        let told = Told {
+        let told = DependenceRow {
             role,
             value,
             from,
@@ -755,10 +761,10 @@ impl<'a> Scene<'a> {
         function: FuncId,
         controller: Controller,
         role: &str,
-    ) -> Result<(Told, Option<Point>)> {
+    ) -> Result<(DependenceRow, Option<Point>)> {
         let told = |from: Line, mut json: Value| {
             json["role"] = json!(role);
-            Told {
+            DependenceRow {
                 role: role.to_owned(),
                 value: String::new(),
                 from,
@@ -811,8 +817,8 @@ impl<'a> Scene<'a> {
 }
 
 /// What needs values that were not kept.
-fn unknown(error: &anyhow::Error) -> Told {
-    Told {
+fn unknown(error: &anyhow::Error) -> DependenceRow {
+    DependenceRow {
         role: "?".to_owned(),
         value: String::new(),
         from: Line {

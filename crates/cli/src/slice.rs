@@ -9,7 +9,7 @@ use std::path::Path;
 
 use afterimage::Session;
 use afterimage::places::and_why_not;
-use afterimage::slice::question::{self, Asked, Subject};
+use afterimage::slice::question::{self, SliceQuery, Subject};
 use afterimage::steps::follow_for;
 use afterimage_analyses::slices::{
     self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Origin, Reach, SavedSlice,
@@ -356,11 +356,11 @@ fn asked<'a>(
     let to = if arguments.trap {
         question::of_trap(traced, values, scene, arguments.thin)?
     } else {
-        Asked::read(traced, values, scene, at, &arguments.subject())
+        SliceQuery::read(traced, values, scene, at, &arguments.subject())
             .map_err(|error| and_why_not(error, file, at))?
     };
     let from = arguments.chop.as_ref().map(|at| {
-        Asked::read(traced, values, scene, at, &Subject::Statement)
+        SliceQuery::read(traced, values, scene, at, &Subject::Statement)
             .map_err(|error| and_why_not(error, file, at))
             .with_context(|| format!("--chop {at}"))
     });
@@ -447,7 +447,7 @@ fn near<'a>(
 
 impl Arguments {
     /// What is asked, in words.
-    fn about(&self, to: &Asked, from: Option<&Asked>) -> String {
+    fn about(&self, to: &SliceQuery, from: Option<&SliceQuery>) -> String {
         let title = &to.title;
         let alone = title.trim_end_matches(',');
         let within = match self.depth {
@@ -490,7 +490,7 @@ impl Arguments {
     }
 
     /// What is to be followed so far as --depth says. A variable, bytes and an operand are made by what is one dependence away.
-    fn limited(&self, to: Asked) -> Vec<Criterion> {
+    fn limited(&self, to: SliceQuery) -> Vec<Criterion> {
         let (mut criteria, mut taken) = (to.criteria, to.taken);
         if let Some(depth) = self.depth {
             let of_statements = matches!(self.subject(), Subject::Statement);

@@ -260,7 +260,7 @@ fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
     let windows = Vec::from_iter(windows);
     let mut reports = Vec::new();
     let mut refused = None;
-    let mut asked = Asked {
+    let mut asked = StatementQuery {
         arguments,
         values: &values,
         types: &types,
@@ -430,7 +430,7 @@ struct Did {
 }
 
 /// What is asked of statements.
-struct Asked<'s, 'a> {
+struct StatementQuery<'s, 'a> {
     arguments: &'s Arguments,
     values: &'s RecordedValues<'a>,
     types: &'s Types<'a>,
@@ -444,7 +444,7 @@ struct Asked<'s, 'a> {
 /// Asking for the value of an execution takes as long as following so many blocks, about.
 const BLOCKS_PER_VALUE: u64 = 2048;
 
-impl<'a> Asked<'_, 'a> {
+impl<'a> StatementQuery<'_, 'a> {
     /// The values of statements that are to be summed up, counted by following the run, if that takes less than asking for them.
     fn follow_many(
         &self,

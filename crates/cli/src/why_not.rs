@@ -25,7 +25,7 @@ use crate::input;
 use crate::lens::explain;
 use crate::lens::traced_whole;
 use crate::output::{harmless, pasted, write};
-use tell::{Told, told};
+use tell::{CauseReport, told};
 
 /// Explain why a line did not run: the branch that turned away, what decided it, and where that came from
 ///
@@ -98,7 +98,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
         None => None,
     };
     let places = Vec::from_iter(places.into_keys());
-    let asked = Asked {
+    let asked = PlaceQuery {
         places: &places,
         line,
         never_came,
@@ -185,7 +185,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     })
 }
 
-fn others_text(out: &mut dyn Write, rest: &[Told]) -> Result<()> {
+fn others_text(out: &mut dyn Write, rest: &[CauseReport]) -> Result<()> {
     if rest.is_empty() {
         return Ok(());
     }
@@ -201,7 +201,7 @@ fn others_text(out: &mut dyn Write, rest: &[Told]) -> Result<()> {
 }
 
 /// What is asked about.
-struct Asked<'p> {
+struct PlaceQuery<'p> {
     places: &'p [Place],
     line: Option<Line>,
     /// The one of the places in whose block the run ended before it came there.
@@ -220,7 +220,7 @@ fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Place>> {
     Ok(block.map(|block| (node.function, *block)))
 }
 
-impl Asked<'_> {
+impl PlaceQuery<'_> {
     /// How often a place was executed, of so many times that its block was: the last one does not count if the run ended before it came there.
     fn executed(&self, place: Place, times: u64) -> u64 {
         times - u64::from(times > 0 && self.never_came == Some(place))
@@ -276,7 +276,7 @@ struct Executed {
 /// How often somebody arrived at a line up to a time and after it, as a profile counts it; `None` if the path does not tell.
 fn arrivals(
     scene: &Scene<'_, '_>,
-    asked: &Asked<'_>,
+    asked: &PlaceQuery<'_>,
     after: u64,
 ) -> Result<Option<[Option<Executed>; 2]>> {
     let Some(line) = asked.line else {
@@ -307,7 +307,7 @@ fn arrivals(
 fn refuse_executed(
     scene: &Scene<'_, '_>,
     absence: &Absence<'_, '_>,
-    asked: &Asked<'_>,
+    asked: &PlaceQuery<'_>,
     after: u64,
     at: &str,
 ) -> Result<()> {
@@ -380,7 +380,7 @@ fn refuse_executed(
 fn before(
     scene: &Scene<'_, '_>,
     absence: &Absence<'_, '_>,
-    asked: &Asked<'_>,
+    asked: &PlaceQuery<'_>,
     after: u64,
 ) -> Result<String> {
     let told = |how: &str, count, last| {

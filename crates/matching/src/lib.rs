@@ -74,5 +74,5 @@ pub use region::{Instance, Region, anchors};
 pub use sample::{Found, Sample};
 pub use sketch::{ADDRESSES, Sketch, mix};
 pub use standing::standing;
-pub use told::{Candidate, Told};
+pub use told::{Candidate, StageRecord};
 pub use version::{Class, Entered, Producer, Statement, Version};

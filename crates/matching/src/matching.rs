@@ -7,7 +7,7 @@ use crate::evidence::compare;
 use crate::features::{Stage, Weights};
 use crate::region::Region;
 use crate::rounds::{Rounds, matched, settled};
-use crate::told::Told;
+use crate::told::StageRecord;
 use crate::votes::Votes;
 use crate::{Evidence, Names, Version};
 
@@ -143,7 +143,7 @@ impl<'v> Matcher<'v> {
     }
 
     /// As [`by_wholes`](Self::by_wholes), and tells what spoke for each candidate in the end.
-    pub fn by_wholes_telling(&self, to: Option<&mut dyn FnMut(Told)>) -> Matching {
+    pub fn by_wholes_telling(&self, to: Option<&mut dyn FnMut(StageRecord)>) -> Matching {
         let none = vec![None; self.both.b.statements.len()];
         let rounds = Rounds::new(self, None);
         let found = matched(&rounds, none);
@@ -164,7 +164,7 @@ impl<'v> Matcher<'v> {
         &self,
         regions: &[Region<'_>],
         before: &Matching,
-        to: Option<&mut dyn FnMut(Told)>,
+        to: Option<&mut dyn FnMut(StageRecord)>,
     ) -> Matching {
         for kept in &self.weighed[Stage::Wholes as usize] {
             std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));

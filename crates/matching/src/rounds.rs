@@ -9,7 +9,7 @@ use crate::evidence::compare;
 use crate::features::{Feature, Stage, column};
 use crate::matching::likeliest_first;
 use crate::surroundings::{Around, Surroundings};
-use crate::told::{Candidate, Told};
+use crate::told::{Candidate, StageRecord};
 use crate::votes::Votes;
 use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 
@@ -425,7 +425,7 @@ impl<'m> Rounds<'m> {
     }
 
     /// All that speaks for or against each candidate of each statement of the second version that has several.
-    pub fn tell(&self, known: &[Option<Match>], to: &mut dyn FnMut(Told)) {
+    pub fn tell(&self, known: &[Option<Match>], to: &mut dyn FnMut(StageRecord)) {
         let affinity = self.affinity(known);
         for (at, statement) in (0..).zip(&self.b.statements) {
             let candidates = self.candidates(at, known);
@@ -442,7 +442,7 @@ impl<'m> Rounds<'m> {
                 around.tell(a, &mut told);
                 Candidate { a, features }
             });
-            to(Told {
+            to(StageRecord {
                 b: at,
                 column: column(self.stage, statement.class),
                 candidates: candidates.collect(),

@@ -13,7 +13,7 @@ pub struct Candidate {
 
 /// What was known of a statement of the second version at the end of a stage.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct StageRecord {
     /// The statement.
     pub b: u32,
     /// By which column of the weights it is weighed.

@@ -24,7 +24,7 @@ pub use end::{FinalFrame, Finish};
 use looks::UNKNOWN_PLACE;
 use stack::{Activation, LEAVES, NOWHERE};
 use tables::{PathEnd, Tables, Target};
-pub use unheard::Unheard;
+pub use unheard::NullSink;
 pub use waypoint::Waypoint;
 
 /// Who is told of the paths, in the order of execution.

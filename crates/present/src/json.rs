@@ -187,7 +187,7 @@ pub fn json(
     report: &Report,
     note: Option<&str>,
 ) -> Result<(), PresentError> {
-    let by = Told(profile);
+    let by = RowBuilder(profile);
     let Report { rows, .. } = report;
     match rows {
         Rows::Functions(rows) => {
@@ -252,9 +252,9 @@ fn write(
 }
 
 /// Makes rows.
-struct Told<'p>(&'p Profile<'p>);
+struct RowBuilder<'p>(&'p Profile<'p>);
 
-impl Told<'_> {
+impl RowBuilder<'_> {
     fn function(&self, row: &FunctionRow) -> ProfileRow {
         let raw_name = self.0.names().raw(row.function);
         ProfileRow::Function(ProfileFunction {

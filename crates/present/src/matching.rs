@@ -59,7 +59,7 @@ pub struct MatchReport<'a> {
 }
 
 /// A statement, told.
-pub(crate) struct Told {
+pub(crate) struct StatementLabel {
     pub(crate) operator: String,
     pub(crate) offset: OrigOffset,
     file: Option<String>,
@@ -71,14 +71,14 @@ pub(crate) struct Told {
 }
 
 impl MatchSide<'_> {
-    pub(crate) fn tell(&self, statement: u32) -> Result<Told, PresentError> {
+    pub(crate) fn tell(&self, statement: u32) -> Result<StatementLabel, PresentError> {
         let Place { function, op } = self.sketched.places[statement as usize];
         let found = self.operators.get(function, op)?;
         let found = found.ok_or(PresentError::NoGraph(function.as_u32()))?;
         let position = found.position;
         let files = self.source.files();
         let file = position.and_then(|position| files.get(position.file.0 as usize));
-        Ok(Told {
+        Ok(StatementLabel {
             operator: found.name.to_string(),
             offset: found.offset,
             file: file.cloned(),
@@ -101,7 +101,7 @@ impl MatchSide<'_> {
     }
 }
 
-impl Told {
+impl StatementLabel {
     pub(crate) fn source(&self) -> String {
         match &self.file {
             Some(_) => plain(&format!("{}:{}", self.shown, self.line)),
@@ -749,7 +749,7 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
 pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
     let header = "b_name,b_offset,b_operator,b_file,b_line,a_name,a_offset,a_operator,a_file,a_line,ground,likely,others";
     let mut table = crate::csv::Csv::new(out, header)?;
-    let cells = |told: &Told| -> [String; 5] {
+    let cells = |told: &StatementLabel| -> [String; 5] {
         let line = told.file.as_ref().map(|_| told.line.to_string());
         [
             told.function.clone(),

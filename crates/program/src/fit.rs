@@ -33,7 +33,7 @@ enum Claimed {
 }
 
 impl Fit {
-    /// Looks at what the debug information says is the code of one function. The bodies ascend. O((bodies + claims) · log bodies).
+    /// LookupTables at what the debug information says is the code of one function. The bodies ascend. O((bodies + claims) · log bodies).
     pub fn of_functions(
         bodies: &[Range<OrigOffset>],
         claims: impl Iterator<Item = Range<OrigOffset>>,

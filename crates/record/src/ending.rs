@@ -37,7 +37,7 @@ pub(crate) enum Early {
     Host(String),
 }
 
-/// Looks at the error that the engine returned.
+/// LookupTables at the error that the engine returned.
 pub(crate) fn classify(error: wasmtime::Error) -> Result<Outcome, RecordError> {
     let stack = error
         .downcast_ref::<WasmBacktrace>()

@@ -12,7 +12,7 @@ use afterimage_program::Program;
 use afterimage_wpp::Node;
 
 use crate::bytes::ByteSet;
-use crate::criterion::{Asked, Criteria, Criterion, Follows, Stored, Want};
+use crate::criterion::{Criteria, Criterion, ExecutionQuery, Follows, Stored, Want};
 use crate::frame::Frame;
 use crate::instances::Instances;
 use crate::marks::{Marks, Slice};
@@ -48,7 +48,7 @@ pub struct Backward<'a> {
     of_end: OfEnd,
     criteria: Criteria,
     /// What is asked about the execution at hand.
-    asked: Option<Box<Asked>>,
+    asked: Option<Box<ExecutionQuery>>,
     /// How far registers of the node at hand are to be followed.
     registers: Vec<Reach>,
     /// How far what decided that the node's blocks were executed is to be followed, because values that are wanted were moved there.

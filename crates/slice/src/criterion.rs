@@ -71,7 +71,7 @@ pub enum Want {
 
 /// What is asked of one execution.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct ExecutionQuery {
     pub insts: Vec<(usize, Reach)>,
     pub end: Reach,
     pub variables: Vec<(u32, Reach)>,
@@ -87,7 +87,7 @@ pub(crate) enum Stored {
     Global(u32),
 }
 
-impl Asked {
+impl ExecutionQuery {
     /// Whether nothing is.
     #[inline]
     pub fn is_none(&self) -> bool {
@@ -99,7 +99,7 @@ impl Asked {
     }
 }
 
-impl Asked {
+impl ExecutionQuery {
     /// What a criterion asks as well.
     pub fn add(&mut self, criterion: &Criterion) {
         let reach = criterion.reach;
@@ -173,11 +173,11 @@ impl Criteria {
 
     /// What is asked of the execution that began at this time. Executions must come in the order of falling time.
     #[inline]
-    pub fn of(&mut self, start: u64) -> Option<Box<Asked>> {
+    pub fn of(&mut self, start: u64) -> Option<Box<ExecutionQuery>> {
         if self.left.last()?.start != start {
             return None;
         }
-        let mut asked = Box::<Asked>::default();
+        let mut asked = Box::<ExecutionQuery>::default();
         while let Some(criterion) = self.left.last()
             && criterion.start == start
         {

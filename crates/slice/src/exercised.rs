@@ -8,7 +8,7 @@ use afterimage_program::Program;
 use afterimage_wpp::Node;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::criterion::{Asked, Follows};
+use crate::criterion::{ExecutionQuery, Follows};
 use crate::domain::{Domain, Why};
 use crate::plan::Plan;
 use crate::stretch::{Execution, Stretch};
@@ -246,7 +246,7 @@ impl<'a> Exercised<'a> {
 
     /// Goes over a stretch: the one after the last one that was given.
     pub fn pass(&mut self, stretch: &Stretch) {
-        self.0.pass(stretch, |_| Asked::default(), 0);
+        self.0.pass(stretch, |_| ExecutionQuery::default(), 0);
     }
 
     /// The edges.

@@ -7,7 +7,7 @@ use afterimage_machine::NodeCode;
 use afterimage_program::Program;
 use afterimage_wpp::Node;
 
-use crate::criterion::{Asked, Criterion, Follows};
+use crate::criterion::{Criterion, ExecutionQuery, Follows};
 use crate::domain::{Domain, Why};
 use crate::instances::Instances;
 use crate::marks::{Marks, Slice};
@@ -161,7 +161,7 @@ impl<'a> Forward<'a> {
         }
         let criteria = &mut self.criteria;
         let asked = |start| {
-            let mut asked = Asked::default();
+            let mut asked = ExecutionQuery::default();
             while let Some(criterion) = criteria.pop_front_if(|next| next.start == start) {
                 asked.add(&criterion);
             }

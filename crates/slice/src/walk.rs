@@ -8,7 +8,7 @@ use afterimage_program::Program;
 use afterimage_wpp::Node;
 
 use crate::activation::Activation;
-use crate::criterion::{Asked, Follows, Stored};
+use crate::criterion::{ExecutionQuery, Follows, Stored};
 use crate::domain::{Domain, Why};
 use crate::plan::{End, Inst, Kind, Plan};
 use crate::plans::Plans;
@@ -99,7 +99,7 @@ impl<'a, D: Domain> Walk<'a, D> {
     pub fn pass(
         &mut self,
         stretch: &Stretch,
-        mut asked: impl FnMut(u64) -> Asked,
+        mut asked: impl FnMut(u64) -> ExecutionQuery,
         source: D::Label,
     ) {
         self.events(&stretch.events[..stretch.before]);
@@ -133,7 +133,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         &mut self,
         execution: Execution,
         ahead: &Ahead<'_>,
-        mut asked: Asked,
+        mut asked: ExecutionQuery,
         source: D::Label,
     ) {
         let Some(plan) = self.plans.get(execution.node).map(Rc::clone) else {
@@ -280,7 +280,7 @@ impl<'a, D: Domain> Walk<'a, D> {
     }
 
     /// Gives memory and globals that are asked about, when so many instructions of the node were executed, their label.
-    fn ask_memory(&mut self, asked: &mut Asked, executed: usize, source: D::Label) {
+    fn ask_memory(&mut self, asked: &mut ExecutionQuery, executed: usize, source: D::Label) {
         while let Some(&(behind, of, _)) = asked.memory.last()
             && behind <= executed
         {

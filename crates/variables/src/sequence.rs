@@ -31,7 +31,7 @@ impl Variables<'_> {
         };
         let name = described.name.as_deref()?;
         let name = name.strip_prefix("alloc::boxed::").unwrap_or(name);
-        let asked = Asked {
+        let asked = MemberReader {
             variables: self,
             machine,
         };
@@ -119,7 +119,7 @@ impl Variables<'_> {
     }
 }
 
-struct Asked<'r, 'a> {
+struct MemberReader<'r, 'a> {
     variables: &'r Variables<'a>,
     machine: &'r dyn Machine,
 }
@@ -128,7 +128,7 @@ fn is(member: &Member, name: &str) -> bool {
     member.name.as_deref() == Some(name)
 }
 
-impl Asked<'_, '_> {
+impl MemberReader<'_, '_> {
     fn part(&self, object: &Object, member: &Member) -> Option<Object> {
         self.variables.member(object, member, self.machine).ok()
     }

@@ -12,7 +12,7 @@ mod trace;
 
 pub use build::run::{BuildError, Run};
 pub use def::{Origin, Piece};
-pub use epoch::{Content, Epoch, EpochError, Part, Role, Sizes, Told};
+pub use epoch::{Content, Epoch, EpochError, InputForm, Part, Role, Sizes};
 pub use file::{EpochFileError, EpochWriter, FileEpochs};
 pub use index::{Index, LeftOut, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo, read_from, write_to};

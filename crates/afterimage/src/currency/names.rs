@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use afterimage_analyses::currency::{Moments, Settled};
+use afterimage_analyses::currency::{Alignment, Moments};
 use afterimage_replay::state::Activation;
 use anyhow::Result;
 
@@ -13,7 +13,7 @@ use super::pair::Pair;
 pub fn in_scope(
     pair: &Pair<'_, '_, '_, '_, '_>,
     moments: &Moments,
-    settled: &Settled<'_>,
+    settled: &Alignment<'_>,
     stops: Range<u32>,
 ) -> Result<Option<Vec<String>>> {
     let side = &pair.a;

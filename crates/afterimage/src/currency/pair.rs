@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::explain::Scene;
 use crate::steps::follow;
 use afterimage_analyses::currency::{
-    AllGiven, MatchedStatements, Moments, Refusal, Settled, Version, given_at, moments,
+    Alignment, AllGiven, MatchedStatements, Moments, Refusal, Version, given_at, moments,
 };
 use afterimage_analyses::matching::{match_versions, same_names, version};
 use afterimage_ids::{FuncId, OpId};
@@ -226,7 +226,7 @@ impl Pair<'_, '_, '_, '_, '_> {
     /// The stop of the unoptimised run that one of the optimised run is. Not told either, if they are of different functions of the source: a line may have closures.
     pub fn counterpart(
         &self,
-        settled: &Settled<'_>,
+        settled: &Alignment<'_>,
         moments: &Moments,
         stop: u32,
     ) -> Result<Result<u32, Option<Refusal>>> {
@@ -248,7 +248,11 @@ impl Pair<'_, '_, '_, '_, '_> {
     }
 
     /// Holds what was counted of some parts of the optimised run against what they gave. Both runs are followed for it.
-    pub fn settled<'m>(&self, moments: &'m Moments, parts: &BTreeSet<u32>) -> Result<Settled<'m>> {
+    pub fn settled<'m>(
+        &self,
+        moments: &'m Moments,
+        parts: &BTreeSet<u32>,
+    ) -> Result<Alignment<'m>> {
         let [of_a, of_b] = moments.to_be_known(parts);
         let given = [self.a.given(&of_a)?, self.b.given(&of_b)?];
         Ok(moments.settled(parts, given))

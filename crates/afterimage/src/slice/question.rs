@@ -39,7 +39,7 @@ pub enum Subject<'a> {
 }
 
 /// What a slice begins with.
-pub struct Asked {
+pub struct SliceQuery {
     pub criteria: Vec<Criterion>,
     /// What that takes, if it is asked about on its own: it is one dependence away.
     pub taken: Vec<Criterion>,
@@ -53,7 +53,7 @@ pub struct Asked {
     pub operators: Vec<Operator>,
 }
 
-impl Asked {
+impl SliceQuery {
     pub fn read<'a>(
         traced: &'a Session,
         values: &RecordedValues<'a>,
@@ -78,7 +78,7 @@ fn of_statements<'a>(
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
     operand: Option<&str>,
-) -> Result<Asked> {
+) -> Result<SliceQuery> {
     let loaded = traced.module();
     let types = Types::new(&loaded.program, &loaded.bytes);
     let found = statements(traced, names, source, &types, at)?;
@@ -152,7 +152,7 @@ fn of_statements<'a>(
         (None, 1) => format!("{place}, {title},"),
         (None, many) => format!("{place} ({many} statements)"),
     };
-    Ok(Asked {
+    Ok(SliceQuery {
         criteria,
         taken: Vec::new(),
         title,
@@ -191,7 +191,7 @@ pub fn of_trap<'a>(
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     thin: bool,
-) -> Result<Asked> {
+) -> Result<SliceQuery> {
     let loaded = traced.module();
     let end = traced.file().end()?;
     let end = end.context("how the run ended is not in the recording")?;
@@ -241,7 +241,7 @@ pub fn of_trap<'a>(
         operator.offset,
         harmless(names.function(function))
     );
-    Ok(Asked {
+    Ok(SliceQuery {
         title: format!(
             "{place}, t={}, where the run ended ({ending}),",
             grouped(time)
@@ -280,7 +280,7 @@ fn of_bytes<'a>(
     scene: (&'a Names, &'a SourceMap<'a>),
     at: &str,
     range: Range,
-) -> Result<Asked> {
+) -> Result<SliceQuery> {
     if traced.program().memories == 0 {
         bail!("the program has no memory");
     }
@@ -304,7 +304,7 @@ fn of_bytes<'a>(
         criterion = criteria::of_bytes_behind(&activation, range);
         when = "at the end".to_owned();
     }
-    Ok(Asked {
+    Ok(SliceQuery {
         criteria: vec![criterion],
         taken: Vec::new(),
         title: format!("0x{:x}..0x{last:x} {when}", range.address),
@@ -320,7 +320,7 @@ fn of_variable<'a>(
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
     name: &str,
-) -> Result<Asked> {
+) -> Result<SliceQuery> {
     let loaded = traced.module();
     let path: Path = name.parse().map_err(|error: PathError| {
         anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
@@ -334,7 +334,7 @@ fn of_variable<'a>(
     let variables = Variables::open(&loaded.bytes)?;
     if over {
         let shown = ended::variable(traced, &variables, &path, name)?;
-        return Ok(Asked {
+        return Ok(SliceQuery {
             criteria: vec![criteria::of_pieces_behind(&activation, &shown.pieces)],
             taken: Vec::new(),
             title: format!("{name} = {} at the end of the run,", shown.rendered),
@@ -363,7 +363,7 @@ fn of_variable<'a>(
         traced.monitor().note(traced.at(), &Note::Remark(remark));
     }
     let mark = ended::marked(written);
-    Ok(Asked {
+    Ok(SliceQuery {
         criteria: vec![criteria::of_pieces(&activation, &pieces)],
         taken: Vec::new(),
         title: match at.trim() {
@@ -382,7 +382,7 @@ fn of_local(
     activation: &Activation<'_>,
     (at, name): (&str, &str),
     local: u32,
-) -> Result<Asked> {
+) -> Result<SliceQuery> {
     let ty = activation.locals().get(local as usize);
     let ty = *ty.with_context(|| format!("{name} is local {local}, which is not there"))?;
     let text = value_text(ty, activation.recorded(values, local)?);
@@ -391,7 +391,7 @@ fn of_local(
         offset: 0,
         bytes: 1,
     };
-    Ok(Asked {
+    Ok(SliceQuery {
         criteria: vec![criteria::of_pieces(activation, &[piece])],
         taken: Vec::new(),
         title: format!(

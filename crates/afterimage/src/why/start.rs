@@ -151,9 +151,9 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
             continue;
         }
         match of_execution(scene, site, &execution, operand)? {
-            Asked::Start(start) => return Ok(*start),
-            Asked::Valueless => valueless = Some(site),
-            Asked::Lacks(sentence) => lacking.push(sentence),
+            Explained::Start(start) => return Ok(*start),
+            Explained::Valueless => valueless = Some(site),
+            Explained::Lacks(sentence) => lacking.push(sentence),
         }
     }
     // The last statement of a line is the one that was most likely meant.
@@ -173,7 +173,7 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
 }
 
 /// What an execution of a statement has to explain.
-enum Asked {
+enum Explained {
     Start(Box<Start>),
     /// It has no value, or no operands.
     Valueless,
@@ -187,9 +187,9 @@ fn of_execution(
     site: &Site,
     execution: &Execution,
     operand: Option<&str>,
-) -> Result<Asked> {
+) -> Result<Explained> {
     let Some(statement) = execution.statement else {
-        return Ok(Asked::Valueless);
+        return Ok(Explained::Valueless);
     };
     let walk = scene.walk();
     let spot = walk.spot_of(execution.instance, site.op);
@@ -204,9 +204,9 @@ fn of_execution(
         let Some((one, number)) = found.map(|found| (&all[found], found)) else {
             let known = Vec::from_iter(all.iter().map(|one| one.role));
             return Ok(if known.is_empty() {
-                Asked::Valueless
+                Explained::Valueless
             } else {
-                Asked::Lacks(format!(
+                Explained::Lacks(format!(
                     "{} has no operand {wanted}; it has: {}",
                     place.operator,
                     known.join(", ")
@@ -216,7 +216,7 @@ fn of_execution(
         let ty = operands.get(number).copied();
         let bits = scene.values.value(execution.instance, one.register)?;
         let value = ty.map_or(String::new(), |ty| value_text(ty, bits));
-        return Ok(Asked::Start(Box::new(Start {
+        return Ok(Explained::Start(Box::new(Start {
             from: Some(Held::At(At::Register(execution.instance, one.register))),
             ty,
             what: format!("{value} ({} of {} at {where_})", one.role, place.operator),
@@ -228,7 +228,7 @@ fn of_execution(
         })));
     }
     let Some(from) = walk.start(execution.instance, statement)? else {
-        return Ok(Asked::Valueless);
+        return Ok(Explained::Valueless);
     };
     let given = scene.types.given(scene.values, execution, site.op)?;
     let first = given.first();
@@ -243,7 +243,7 @@ fn of_execution(
         (value, Kind::Return) => format!("{value}, returned at {where_},"),
         (value, _) => format!("{value}, given by the call at {where_},"),
     };
-    Ok(Asked::Start(Box::new(Start {
+    Ok(Explained::Start(Box::new(Start {
         from: Some(Held::At(from)),
         ty: first.map(|value| value.ty),
         value,

@@ -6,7 +6,7 @@
 //! timestamped paths (2001, section 4.3), but for what was executed instead of for what may have been.
 //!
 //! [`moments`] finds which arrivals at a line correspond: both runs are walked in step, from one call that both make to the next, and in what lies between them the
-//! parts of the line are counted ([`align`]). [`Settled`] holds that against what they gave. [`compare`] compares what was read.
+//! parts of the line are counted ([`align`]). [`Alignment`] holds that against what they gave. [`compare`] compares what was read.
 //!
 //! ```no_run
 //! use std::error::Error;
@@ -82,5 +82,5 @@ pub use content::{Comparison, Symbols, compare};
 pub use error::CurrencyError;
 pub use moments::{Moments, Version, moments};
 pub use parts::MatchedStatements;
-pub use settled::{AllGiven, Given, Refusal, Settled, given_at};
+pub use settled::{Alignment, AllGiven, Given, Refusal, given_at};
 pub use trail::{Part, Stop, Trail, Unit};

@@ -117,7 +117,7 @@ enum Outcome {
 
 /// Which executions correspond, by counting and by what they gave.
 #[derive(Debug)]
-pub struct Settled<'m> {
+pub struct Alignment<'m> {
     moments: &'m Moments,
     /// What operators gave in the unoptimised run, and in the optimised one.
     given: [AllGiven; 2],
@@ -225,8 +225,8 @@ impl Moments {
     }
 
     /// Holds what was counted of these parts against what [`to_be_known`](Self::to_be_known) operators gave in the unoptimised run and in the optimised one. O(those operators · log).
-    pub fn settled(&self, parts: &BTreeSet<u32>, given: [AllGiven; 2]) -> Settled<'_> {
-        let mut settled = Settled {
+    pub fn settled(&self, parts: &BTreeSet<u32>, given: [AllGiven; 2]) -> Alignment<'_> {
+        let mut settled = Alignment {
             moments: self,
             given,
             outcomes: HashMap::new(),
@@ -253,7 +253,7 @@ fn blocks_of(trail: &Trail, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
     blocks
 }
 
-impl Settled<'_> {
+impl Alignment<'_> {
     /// Which part of the unoptimised run one of the optimised run is.
     pub fn pair(&self, part: u32) -> Option<u32> {
         match self.outcomes.get(&part) {

@@ -13,7 +13,7 @@ use super::calls::RunCalls;
 use super::instances::{Collecting, Instances};
 use super::loads::{own_events, read_by, redefined};
 use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites};
-use super::question::{Asked, Counts, OwnEvents, ask};
+use super::question::{Counts, FactQuery, OwnEvents, ask};
 
 /// A fact about an operator's executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,7 +204,7 @@ impl<'a> Facts<'a> {
             let callees = wanted.callees;
             let summaries = known.iter().find(|(of, _)| Some(*of) == callees);
             numbers.push(number);
-            questions.push(Asked {
+            questions.push(FactQuery {
                 direction,
                 block: wanted.block,
                 op: ops[number],

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::calls::RunCalls;
 use super::expressions::{Access, Definition, Expression, definition};
 use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites, Touch, relation};
-use super::question::{Asked, Counts, OwnEvents, ask};
+use super::question::{Counts, FactQuery, OwnEvents, ask};
 use afterimage_replay::steps::AccessSite;
 
 /// How many executions of an operator are redundant by the path that led there, without looking at addresses or values.
@@ -97,7 +97,7 @@ pub(super) fn answers(
         by_function.entry(one.site.function).or_default().push(one);
     }
     for (function, of) in by_function {
-        let questions = of.iter().map(|one| Asked {
+        let questions = of.iter().map(|one| FactQuery {
             direction: Direction::Backward,
             block: one.block,
             op: one.site.op,

@@ -75,7 +75,7 @@ impl OwnEvents {
 }
 
 /// A question: what decides before, or after, each execution of an operator?
-pub(super) struct Asked<'a> {
+pub(super) struct FactQuery<'a> {
     pub direction: Direction,
     pub block: BlockId,
     pub op: OpId,
@@ -89,7 +89,7 @@ pub(super) struct Asked<'a> {
 pub(super) fn ask(
     calls: &RunCalls,
     function: FuncId,
-    questions: &[Asked<'_>],
+    questions: &[FactQuery<'_>],
     mut tell: impl FnMut(usize, u64, &Alike, &Series, Solution),
 ) {
     let mut summaries: Vec<&Summaries<'_>> = Vec::new();
@@ -151,7 +151,7 @@ pub(super) fn ask(
 
 /// A question about some calls.
 struct Of<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a FactQuery<'a>,
     path: &'a PathGraph,
     effects: &'a CallEffects,
     /// After which steps functions of the program are called.

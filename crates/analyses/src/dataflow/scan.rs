@@ -7,7 +7,7 @@ use afterimage_ids::{BlockId, EntityRef, OpId};
 use afterimage_wpp::twpp::{Entry, Series};
 
 use super::calls::Alike;
-use super::question::{Asked, position};
+use super::question::{FactQuery, position};
 
 /// So many executions are brought together at a time.
 const GATHERED: usize = 1 << 12;
@@ -19,7 +19,7 @@ pub(super) fn scan(
     blocks: impl Iterator<Item = BlockId>,
     length: u64,
     alike: &Alike,
-    questions: &[(&Asked<'_>, Option<usize>)],
+    questions: &[(&FactQuery<'_>, Option<usize>)],
 ) -> Vec<(Series, Solution)> {
     let mut all = Vec::from_iter(questions.iter().map(|&(asked, effects)| {
         let calls = effects.map_or(&[][..], |number| alike.effects[number].entries());
@@ -50,7 +50,7 @@ enum Known {
 
 /// A question on its way.
 struct Scan<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a FactQuery<'a>,
     /// What calls decide, ascending, as far as they come later.
     calls: Pointer<'a, (Entry, Site)>,
     /// When functions of the program are called.
@@ -66,7 +66,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn new(asked: &'a Asked<'a>, calls: &'a [(Entry, Site)], called: &'a [Entry]) -> Self {
+    fn new(asked: &'a FactQuery<'a>, calls: &'a [(Entry, Site)], called: &'a [Entry]) -> Self {
         Self {
             asked,
             calls: Pointer::new(calls, |(entry, _)| *entry),
@@ -101,7 +101,7 @@ impl<'a> Scan<'a> {
 
     #[cold]
     fn look_up(&mut self, block: BlockId) -> Known {
-        let Asked {
+        let FactQuery {
             direction, events, ..
         } = *self.asked;
         let own = events.first(block, direction, |_| true);

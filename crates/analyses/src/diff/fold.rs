@@ -53,7 +53,7 @@ pub(super) struct Folded {
 
 /// A register that is folded when its instruction is done.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct FoldedRegister {
     inst: u32,
     register: u32,
     /// It holds a vector.
@@ -64,7 +64,7 @@ struct Told {
 #[derive(Debug, Default)]
 struct Template {
     blocks: Vec<u64>,
-    told: Vec<Told>,
+    told: Vec<FoldedRegister>,
 }
 
 impl Template {
@@ -80,7 +80,7 @@ impl Template {
             let inst = at as u32;
             let known = &code.insts[at];
             if known.code.gives() {
-                told.push(Told {
+                told.push(FoldedRegister {
                     inst,
                     register: code.first_result() + inst,
                     wide: item.result() == Some(ValType::V128),
@@ -89,11 +89,15 @@ impl Template {
             }
             let registers = [known.a, known.b, known.c];
             let operands = registers.into_iter().take(known.code.operands());
-            told.extend(operands.enumerate().map(|(index, register)| Told {
-                inst,
-                register,
-                wide: item.operand(index) == Some(ValType::V128),
-            }));
+            told.extend(
+                operands
+                    .enumerate()
+                    .map(|(index, register)| FoldedRegister {
+                        inst,
+                        register,
+                        wide: item.operand(index) == Some(ValType::V128),
+                    }),
+            );
         }
         Self {
             blocks: blocks.collect(),

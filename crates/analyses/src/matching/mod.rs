@@ -58,8 +58,8 @@ mod walk;
 mod written;
 
 pub use afterimage_matching::{
-    Candidate, Class, Evidence, Feature, KINDS, Match, Matching, Names, Sketch, Statement, Told,
-    Values, Version, Weights, match_versions,
+    Candidate, Class, Evidence, Feature, KINDS, Match, Matching, Names, Sketch, StageRecord,
+    Statement, Values, Version, Weights, match_versions,
 };
 pub use collect::{Sketched, version};
 pub use diverge::{Divergence, OpenLog, Origin, divergences};

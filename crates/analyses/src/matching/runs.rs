@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use afterimage_ids::FuncId;
-use afterimage_matching::{Matcher, Matching, Names, Told, Weights, anchors, standing};
+use afterimage_matching::{Matcher, Matching, Names, StageRecord, Weights, anchors, standing};
 use afterimage_wpp::Segments;
 
 use super::collect::{Sketched, in_contexts};
@@ -53,7 +53,7 @@ pub struct Trial<'t> {
     /// For how much each feature counts.
     pub weights: Weights,
     /// Takes what spoke for each candidate: at the end of each stage, and of the second once more for each time that stretches were looked for.
-    pub tell: Option<&'t mut dyn FnMut(Told)>,
+    pub tell: Option<&'t mut dyn FnMut(StageRecord)>,
     /// By statement of the second version, those of the first that are right, ascending. In the end each statement is then matched once more as if all others had been matched rightly.
     pub right: Option<&'t [Option<Vec<u32>>]>,
 }
@@ -84,7 +84,7 @@ where
     let apart = in_contexts(runs[0].0, log, Some(&standing))?;
     let to = versions[0].numbers_of(&apart).ok_or(StepsError::OtherRun)?;
     let mut tell = tell.map(|tell| {
-        |mut told: Told| {
+        |mut told: StageRecord| {
             for candidate in &mut told.candidates {
                 candidate.a = to[candidate.a as usize];
             }

@@ -63,7 +63,7 @@ impl Operands {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct TemplateStep {
     /// How many instructions must be done before.
     after: u32,
     statement: u32,
@@ -74,7 +74,7 @@ struct Told {
 /// What is told of a node's statements.
 #[derive(Debug, Default)]
 pub(super) struct Template {
-    told: Vec<Told>,
+    told: Vec<TemplateStep>,
     /// What each takes, if [`Take::TAKEN`].
     operands: Vec<Operands>,
     /// By instruction, the statement; `u32::MAX` for none.
@@ -156,7 +156,7 @@ pub(super) fn make<L: Listen>(
         }
         template.numbered |= listener.is_known(number);
         let mut tell = |after: usize, from, operands: Operands| {
-            template.told.push(Told {
+            template.told.push(TemplateStep {
                 after: after as u32,
                 statement: number,
                 block: item.block,

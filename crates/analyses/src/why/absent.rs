@@ -38,7 +38,7 @@ pub enum Cause {
         /// How often it was executed.
         times: u64,
         /// The execution that is told of: the last one, or the first after the time asked for.
-        execution: Turned,
+        execution: BranchOutcome,
     },
     /// A branch did go that way, or the function was entered, and the activation ended before it came there.
     Ended {
@@ -60,7 +60,7 @@ pub enum Cause {
         /// How often it was executed.
         times: u64,
         /// The execution that is told of.
-        execution: Turned,
+        execution: BranchOutcome,
         /// Whom it called then, if that was not a function of the host.
         called: Option<FuncId>,
     },
@@ -72,7 +72,7 @@ pub enum Cause {
 
 /// An execution of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turned {
+pub struct BranchOutcome {
     /// The execution of its node.
     pub instance: Instance,
     /// The time of its block.
@@ -119,7 +119,7 @@ struct Callers {
 }
 
 /// A place that was not executed.
-struct Asked {
+struct PlaceQuery {
     place: Place,
     depth: usize,
     /// How something that was asked about before depends on it.
@@ -127,7 +127,7 @@ struct Asked {
 }
 
 /// From the place that was asked about first to one that it depends on.
-fn way(queue: &[Asked], mut this: usize) -> Vec<Hop> {
+fn way(queue: &[PlaceQuery], mut this: usize) -> Vec<Hop> {
     let mut hops = Vec::new();
     while let Some((hop, before)) = queue[this].hop {
         hops.push(hop);
@@ -227,7 +227,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     /// # Errors
     /// If the path cannot be read.
     pub fn of(&self, places: &[Place]) -> Result<Vec<Absent>, WhyError> {
-        let start = |&place| Asked {
+        let start = |&place| PlaceQuery {
             place,
             depth: 0,
             hop: None,
@@ -238,15 +238,15 @@ impl<'v, 'a> Absence<'v, 'a> {
         // What says least is told only if nothing else is found.
         let mut rest: Vec<Absent> = Vec::new();
         let mut next = 0;
-        while let Some(&Asked { place, depth, .. }) = queue.get(next) {
+        while let Some(&PlaceQuery { place, depth, .. }) = queue.get(next) {
             let this = next;
             next += 1;
             if found.first().is_some_and(|first| first.hops.len() < depth) {
                 break;
             }
-            let mut go_on = |queue: &mut Vec<Asked>, place: Place, hop: Hop| {
+            let mut go_on = |queue: &mut Vec<PlaceQuery>, place: Place, hop: Hop| {
                 if seen.insert(place) {
-                    queue.push(Asked {
+                    queue.push(PlaceQuery {
                         place,
                         depth: depth + 1,
                         hop: Some((hop, this)),
@@ -416,7 +416,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     }
 
     /// How often a block was executed, and the execution that is told of.
-    fn told(&self, place: Place) -> Result<(u64, Turned), WhyError> {
+    fn told(&self, place: Place) -> Result<(u64, BranchOutcome), WhyError> {
         let all = self.runs(place)?;
         let found = match self.after {
             0 => all.select(all.count() - u64::from(self.is_cut(place))),
@@ -426,7 +426,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         let missing = || WhyError::Damaged("an execution that is not there");
         let time = found.ok_or_else(missing)?.time;
         let instance = self.walk.values.at(time)?.ok_or_else(missing)?;
-        let execution = Turned {
+        let execution = BranchOutcome {
             instance,
             time,
             to: self.next((instance.node, time - instance.time))?,

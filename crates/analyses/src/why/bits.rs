@@ -11,19 +11,19 @@ use afterimage_replay::values::Instance;
 
 /// A value that is gone back from, and which of its bits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct BitsQuery {
     pub at: At,
     /// The bits, if they are fewer than the bytes: of a register counted from its lowest one, of what was written from the first byte on.
     bits: Option<u64>,
 }
 
-impl From<At> for Asked {
+impl From<At> for BitsQuery {
     fn from(at: At) -> Self {
         Self { at, bits: None }
     }
 }
 
-impl Asked {
+impl BitsQuery {
     /// Some bits of a value; all of it, if they are none.
     pub fn bits(at: At, bits: u64) -> Self {
         match at {
@@ -126,11 +126,11 @@ impl Walk<'_, '_> {
     /// What was asked about, before it was moved.
     pub(super) fn before(
         &self,
-        asked: Asked,
+        asked: BitsQuery,
         how: Move,
         (instance, inst): (Instance, usize),
         next: At,
-    ) -> Result<Asked, WhyError> {
+    ) -> Result<BitsQuery, WhyError> {
         let Some(bits) = asked.bits else {
             return Ok(next.into());
         };
@@ -153,7 +153,7 @@ impl Walk<'_, '_> {
             (Move::Select(_) | Move::GlobalGet(_) | Move::GlobalSet(_), ..) => bits,
             _ => 0,
         };
-        Ok(Asked::bits(next, bits))
+        Ok(BitsQuery::bits(next, bits))
     }
 
     /// The operands, other than constants, that the bits asked about were computed from, and which bits of them. All of them, if they cannot be told apart.
@@ -161,12 +161,12 @@ impl Walk<'_, '_> {
         &self,
         computed: Computed,
         operands: &[Operand],
-        asked: Asked,
-    ) -> Result<Vec<(usize, Asked)>, WhyError> {
+        asked: BitsQuery,
+    ) -> Result<Vec<(usize, BitsQuery)>, WhyError> {
         let Computed { instance, inst } = computed;
         let code = self.values.compiled(instance.node)?.code.insts[inst].code;
         let whole = |(i, operand): (usize, &Operand)| {
-            let all = Asked::from(At::Register(instance, operand.register));
+            let all = BitsQuery::from(At::Register(instance, operand.register));
             (!operand.constant).then_some((i, all))
         };
         let all = || Vec::from_iter(operands.iter().enumerate().filter_map(whole));
@@ -178,7 +178,7 @@ impl Walk<'_, '_> {
         for (i, operand) in operands.iter().enumerate() {
             let (bits, width) = part.get(i).copied().unwrap_or_default();
             if !operand.constant && bits != 0 {
-                let asked = Asked::of(instance, operand.register, bits, low(width));
+                let asked = BitsQuery::of(instance, operand.register, bits, low(width));
                 found.push((i, asked));
             }
         }
@@ -191,7 +191,7 @@ impl Walk<'_, '_> {
         instance: Instance,
         scalar: Scalar,
         operands: &[Operand],
-        asked: Asked,
+        asked: BitsQuery,
     ) -> Result<Vec<(u64, u64)>, WhyError> {
         let Some(width) = width(scalar.types().1) else {
             return Ok(Vec::new());

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::Register;
 
-use super::bits::Asked;
+use super::bits::BitsQuery;
 use super::nearest::{Choice, Part, nearest};
 use super::{At, Computed, End, Found, Move, Walk, WhyError};
 use afterimage_replay::values::{Bits, Controller, Controllers, Execution, Instance};
@@ -106,7 +106,7 @@ pub struct Operand {
 pub struct Chain<'v, 'a> {
     walk: Walk<'v, 'a>,
     controllers: &'v Controllers<'a>,
-    asked: Option<Asked>,
+    asked: Option<BitsQuery>,
     choices: HashMap<Part, Choice>,
     left: u32,
     links: u64,
@@ -136,7 +136,7 @@ impl<'v, 'a> Chain<'v, 'a> {
     /// Only from some bits of it: of a register counted from its lowest one, of what was written from the first byte on.
     #[must_use]
     pub fn only(self, bits: u64) -> Self {
-        let asked = self.asked.map(|asked| Asked::bits(asked.at, bits));
+        let asked = self.asked.map(|asked| BitsQuery::bits(asked.at, bits));
         Self { asked, ..self }
     }
 
@@ -246,8 +246,8 @@ impl<'v, 'a> Chain<'v, 'a> {
     fn made(
         &mut self,
         computed: Computed,
-        asked: Asked,
-    ) -> Result<(Made, Option<Asked>), WhyError> {
+        asked: BitsQuery,
+    ) -> Result<(Made, Option<BitsQuery>), WhyError> {
         let mut operands = self.walk.operands(computed)?;
         let open = self.walk.open(computed, &operands, asked)?;
         let (followed, from) = match &*open {
@@ -339,7 +339,11 @@ impl<'v, 'a> Chain<'v, 'a> {
         })
     }
 
-    fn choose(&mut self, part: Part, open: &[(usize, Asked)]) -> Result<Option<usize>, WhyError> {
+    fn choose(
+        &mut self,
+        part: Part,
+        open: &[(usize, BitsQuery)],
+    ) -> Result<Option<usize>, WhyError> {
         if !self.choices.contains_key(&part) && self.left > 0 {
             let found = nearest(&self.walk, part, open, &mut self.left)?;
             self.choices.extend(found.into_iter().flatten());

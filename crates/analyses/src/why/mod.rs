@@ -51,7 +51,7 @@ mod printed;
 mod start;
 mod walk;
 
-pub use absent::{Absence, Absent, Cause, Hop, Place, Turned};
+pub use absent::{Absence, Absent, BranchOutcome, Cause, Hop, Place};
 pub use afterimage_machine::{Code, Register, State};
 pub use chain::{Chain, Link, Made, Moved, Operand, Spot, Step};
 pub use data::{DataPart, data_in, data_of};

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashSet};
 
 use afterimage_program::Import;
 
-use super::bits::Asked;
+use super::bits::BitsQuery;
 use super::{At, Computed, End, Found, Walk, WhyError};
 
 /// Which way is taken at an instruction.
@@ -23,7 +23,7 @@ pub(super) type Part = (Computed, Option<u64>);
 /// What is gone back from.
 struct Item {
     cost: u64,
-    asked: Asked,
+    asked: BitsQuery,
     from: Option<usize>,
     choice: (Part, Choice),
 }
@@ -51,7 +51,7 @@ const INPUT: [&str; 9] = [
 pub(super) fn nearest(
     walk: &Walk<'_, '_>,
     of: Part,
-    operands: &[(usize, Asked)],
+    operands: &[(usize, BitsQuery)],
     left: &mut u32,
 ) -> Result<Option<Vec<(Part, Choice)>>, WhyError> {
     let mut items: Vec<Item> = Vec::new();

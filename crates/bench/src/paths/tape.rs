@@ -7,7 +7,7 @@ use afterimage_paths::{ExecutedPath, Sink};
 #[derive(Default)]
 pub(crate) struct Tape {
     paths: Vec<Path>,
-    told: Vec<Told>,
+    told: Vec<TapeEvent>,
     /// How many more executed paths are kept.
     room: usize,
     whole: bool,
@@ -24,7 +24,7 @@ struct Path {
 }
 
 #[derive(Clone, Copy)]
-enum Told {
+enum TapeEvent {
     Define,
     Path(NodeId),
     Enter(FuncId),
@@ -53,16 +53,18 @@ impl Tape {
         let mut executed = 0;
         for told in &self.told {
             match *told {
-                Told::Define => names.extend(fresh.next().map(|path| sink.define(path.as_told()))),
-                Told::Path(node) => {
+                TapeEvent::Define => {
+                    names.extend(fresh.next().map(|path| sink.define(path.as_told())))
+                }
+                TapeEvent::Path(node) => {
                     sink.path(names[node.as_u32() as usize]);
                     executed += self.blocks(node).len() as u64;
                     if executed >= blocks {
                         break;
                     }
                 }
-                Told::Enter(function) => sink.enter(function),
-                Told::Leave => sink.leave(),
+                TapeEvent::Enter(function) => sink.enter(function),
+                TapeEvent::Leave => sink.leave(),
             }
         }
         executed
@@ -71,7 +73,7 @@ impl Tape {
     /// The executed paths, in order.
     pub(crate) fn executed(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.told.iter().filter_map(|told| match told {
-            Told::Path(node) => Some(*node),
+            TapeEvent::Path(node) => Some(*node),
             _ => None,
         })
     }
@@ -84,7 +86,7 @@ impl Tape {
         &self.paths[node.as_u32() as usize].blocks
     }
 
-    fn keep(&mut self, told: Told) {
+    fn keep(&mut self, told: TapeEvent) {
         if self.whole {
             self.told.push(told);
         }
@@ -114,22 +116,22 @@ impl Sink for Tape {
             next: path.next,
             calls: path.calls,
         });
-        self.keep(Told::Define);
+        self.keep(TapeEvent::Define);
         NodeId::from_u32(self.paths.len() as u32 - 1)
     }
 
     fn path(&mut self, node: NodeId) {
         self.whole &= self.room > 0;
         self.room = self.room.saturating_sub(1);
-        self.keep(Told::Path(node));
+        self.keep(TapeEvent::Path(node));
     }
 
     fn enter(&mut self, function: FuncId) {
-        self.keep(Told::Enter(function));
+        self.keep(TapeEvent::Enter(function));
     }
 
     fn leave(&mut self) {
-        self.keep(Told::Leave);
+        self.keep(TapeEvent::Leave);
     }
 }
 

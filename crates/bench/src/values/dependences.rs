@@ -1,7 +1,7 @@
 //! Which dependences need no label, and why: the optimizations of section 3, as far as they apply here.
 
 use afterimage_streams::Stream;
-use afterimage_wet::{Content, Epochs, FileEpochs, Index, Origin, Part, Role, Told};
+use afterimage_wet::{Content, Epochs, FileEpochs, Index, InputForm, Origin, Part, Role};
 use anyhow::{Result, ensure};
 use serde::Serialize;
 
@@ -173,12 +173,12 @@ pub(crate) fn measure(
     for position in 0..epochs.before().len() {
         for content in epochs.load(position)?.contents()? {
             match content.told {
-                Told::Labels => {
+                InputForm::Labels => {
                     labelled += content.count;
                     all.label(&content)?;
                 }
-                Told::Copies => all.copies.count += content.count,
-                Told::Far | Told::Values => {}
+                InputForm::Copies => all.copies.count += content.count,
+                InputForm::Far | InputForm::Values => {}
             }
         }
     }

@@ -6,7 +6,7 @@ use std::io::Write;
 use afterimage_baselines::ZstdSize;
 use afterimage_baselines::bidirectional::select;
 use afterimage_streams::{Stream, encode, explain};
-use afterimage_wet::{Epochs, FileEpochs, Part, Told};
+use afterimage_wet::{Epochs, FileEpochs, InputForm, Part};
 use anyhow::Result;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -60,11 +60,11 @@ pub(crate) struct Tier2 {
     copies: Class,
 }
 
-fn wanted(told: Told, class: usize) -> bool {
+fn wanted(told: InputForm, class: usize) -> bool {
     match told {
-        Told::Labels | Told::Far => class == 0,
-        Told::Values => class == 1,
-        Told::Copies => class == 2,
+        InputForm::Labels | InputForm::Far => class == 0,
+        InputForm::Values => class == 1,
+        InputForm::Copies => class == 2,
     }
 }
 

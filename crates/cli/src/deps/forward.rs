@@ -12,13 +12,13 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::host::place;
-use super::{Asked, Line, Point, Scene, Texts};
+use super::{DependenceQuery, Line, Point, Scene, Texts};
 use crate::output::harmless;
 
 /// What used something, told.
 #[derive(Default)]
 pub(super) struct Users {
-    told: Vec<Told>,
+    told: Vec<UseRow>,
     /// How many there are besides.
     more: u64,
     /// Of which parts of the run nothing is known.
@@ -26,7 +26,7 @@ pub(super) struct Users {
 }
 
 /// A use.
-struct Told {
+struct UseRow {
     role: String,
     to: Line,
     json: Value,
@@ -86,7 +86,7 @@ impl<'a> Scene<'a> {
     /// What used what an operator made, and what it let run, `depth` steps on.
     pub(super) fn users(
         &self,
-        asked: &Asked<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, '_, 'a>,
         point: Point,
         depth: u32,
         seen: &mut HashSet<Point>,
@@ -107,7 +107,7 @@ impl<'a> Scene<'a> {
     /// What an operator let run.
     fn let_run(
         &self,
-        asked: &Asked<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, '_, 'a>,
         point: Point,
         depth: u32,
         seen: &mut HashSet<Point>,
@@ -135,7 +135,7 @@ impl<'a> Scene<'a> {
     /// What depends on the statements of a block that was let run.
     fn in_block(
         &self,
-        asked: &Asked<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, '_, 'a>,
         block: &Controlled,
         depth: u32,
         seen: &mut HashSet<Point>,
@@ -181,7 +181,7 @@ impl<'a> Scene<'a> {
     /// Who used what a statement made, `depth` steps on.
     fn used(
         &self,
-        asked: &Asked<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, '_, 'a>,
         instance: Instance,
         statement: Statement,
         depth: u32,
@@ -239,11 +239,11 @@ impl<'a> Scene<'a> {
     /// A use, and those that it leads to.
     fn told(
         &self,
-        asked: &Asked<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, '_, 'a>,
         found: &Use,
         depth: u32,
         seen: &mut HashSet<Point>,
-    ) -> Result<Told> {
+    ) -> Result<UseRow> {
         let values = asked.host.values();
         let instance = found.instance(values)?;
         let (time, function, offset) = self.when(values, instance, found.op)?;
@@ -304,7 +304,7 @@ impl<'a> Scene<'a> {
         } else {
             Users::default()
         };
-        Ok(Told {
+        Ok(UseRow {
             role,
             to: Line {
                 after: shown,
@@ -318,7 +318,7 @@ impl<'a> Scene<'a> {
     /// What depends on a use. A call of the guest's only hands its arguments on, as a return and a throw do: they are told of where they are used.
     fn after_use(
         &self,
-        asked: &Asked<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, '_, 'a>,
         (instance, found): (Instance, &Use),
         depth: u32,
         seen: &mut HashSet<Point>,
@@ -353,7 +353,7 @@ impl<'a> Scene<'a> {
     }
 
     /// A block that was let run.
-    fn block(&self, block: &Controlled) -> Result<Told> {
+    fn block(&self, block: &Controlled) -> Result<UseRow> {
         let plain = |before| Line {
             before,
             ..Line::default()
@@ -372,7 +372,7 @@ impl<'a> Scene<'a> {
         });
         let (Some(first), Some(last)) = (of_block.first(), of_block.last()) else {
             let name = self.names.function(function.id);
-            return Ok(Told {
+            return Ok(UseRow {
                 role: "control".to_owned(),
                 to: plain(format!(
                     "t={}  a block without operators  in {}",
@@ -391,7 +391,7 @@ impl<'a> Scene<'a> {
             many => format!("{} statements", grouped(many as u64)),
         };
         let name = self.names.function(function.id);
-        Ok(Told {
+        Ok(UseRow {
             role: "control".to_owned(),
             to: plain(format!(
                 "t={}  {}",

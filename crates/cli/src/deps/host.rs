@@ -6,7 +6,7 @@ use afterimage_replay::values::{HostPart, HostReads, Instance, RecordedValues};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::{Line, Point, Scene, Told};
+use super::{DependenceRow, Line, Point, Scene};
 use crate::output::harmless;
 
 /// So many bytes of a part are shown.
@@ -36,7 +36,7 @@ impl<'a> Scene<'a> {
         host: &HostReads<'_, 'a>,
         part: &HostPart,
         held: &[u8],
-    ) -> Result<(Told, Option<Point>)> {
+    ) -> Result<(DependenceRow, Option<Point>)> {
         let Range {
             memory,
             address,
@@ -51,7 +51,7 @@ impl<'a> Scene<'a> {
         if memory > 0 {
             json["memory"] = json!(memory);
         }
-        let told = Told {
+        let told = DependenceRow {
             role: place(part.range),
             value,
             from,

@@ -26,7 +26,7 @@ use crate::lens;
 use crate::output::{harmless, write};
 
 /// What is asked about.
-struct Asked<'a> {
+struct VariableQuery<'a> {
     name: &'a str,
     at: &'a str,
     /// What is counted: arrived at, executed, called.
@@ -34,7 +34,7 @@ struct Asked<'a> {
     count: u64,
 }
 
-impl Asked<'_> {
+impl VariableQuery<'_> {
     /// `total (int) at app.c:17: arrived at 5 times`
     fn head(&self, out: &mut dyn Write, kind: Option<&str>) -> Result<()> {
         let kind = kind.map_or(String::new(), |kind| format!(" ({})", harmless(kind)));
@@ -52,7 +52,7 @@ impl Asked<'_> {
 
 /// The answer.
 struct Report<'a> {
-    asked: Asked<'a>,
+    asked: VariableQuery<'a>,
     rows: Vec<Evaluated>,
     more: u64,
     /// The user named single occasions: the others are not missing.
@@ -117,7 +117,7 @@ pub(super) fn answer<'a>(
             local: local.unwrap_or_default(),
         }),
     };
-    let asked = Asked {
+    let asked = VariableQuery {
         name,
         at,
         happened,

@@ -3,7 +3,7 @@
 use afterimage::explain::Scene;
 use afterimage::places::times;
 use afterimage::why::{Held, Start};
-use afterimage_analyses::why::{Absent, At, Cause, Hop, Place, Turned};
+use afterimage_analyses::why::{Absent, At, BranchOutcome, Cause, Hop, Place};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyPlace, grouped, value_text};
 use afterimage_program::EdgeKind;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::output::harmless;
 
 /// A cause, told.
-pub(super) struct Told {
+pub(super) struct CauseReport {
     /// In one sentence, to stand behind the place.
     pub what: String,
     /// How the place depends on it.
@@ -50,7 +50,7 @@ fn exactly(place: &WhyPlace) -> String {
 }
 
 /// Tells a cause.
-pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result<Told> {
+pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result<CauseReport> {
     let mut hops = Vec::new();
     let mut json_hops = Vec::new();
     for hop in &absent.hops {
@@ -111,7 +111,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
                 "operator": shown.operator, "times": count, "time": execution.time,
                 "value": start.as_ref().map(|start| start.value.clone()),
             });
-            Told {
+            CauseReport {
                 what,
                 hops,
                 place: Some(shown),
@@ -145,7 +145,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
                 "operator": shown.operator, "times": count, "time": execution.time, "called": called,
                 "value": start.as_ref().map(|start| start.value.clone()),
             });
-            Told {
+            CauseReport {
                 what,
                 hops,
                 place: Some(shown),
@@ -182,7 +182,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
                 "operator": shown.operator, "times": count, "time": time,
                 "stood": stood.map(|stood| stood.json),
             });
-            Told {
+            CauseReport {
                 what,
                 hops,
                 place: Some(shown),
@@ -195,7 +195,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
             let stood = stood(scene, length)?;
             let stood = stood.context("how the run ended is not in the recording")?;
             let shown = scene.operator(place.0, end_of(scene, place)?)?;
-            Told {
+            CauseReport {
                 what: format!("{}, before it came there", stood.what),
                 hops,
                 json: json!({
@@ -214,7 +214,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
             let again = if after > 0 { " after that" } else { "" };
             let what = format!("{what} {}{again}", name(function));
             let json = json!({ "kind": kind, "function": exact(function) });
-            Told {
+            CauseReport {
                 what,
                 hops,
                 place: None,
@@ -291,7 +291,7 @@ fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Stood>> {
 fn decided(
     scene: &Scene<'_, '_>,
     place: Place,
-    execution: &Turned,
+    execution: &BranchOutcome,
 ) -> Result<(WhyPlace, Option<Start>)> {
     let op = end_of(scene, place)?;
     let walk = scene.walk();
@@ -332,7 +332,7 @@ fn decided(
 }
 
 /// Where a branch went instead.
-fn went(scene: &Scene<'_, '_>, function: FuncId, execution: &Turned) -> Result<String> {
+fn went(scene: &Scene<'_, '_>, function: FuncId, execution: &BranchOutcome) -> Result<String> {
     let Some(code) = scene.traced.program().function(function) else {
         return Ok(String::new());
     };

@@ -206,7 +206,7 @@ const TABLES: &str = r#"(module
     (drop (call_indirect $t (type $u) (local.get $sum) (i32.const 2)))))"#;
 
 /// What is compared of a use.
-type Told = (u64, u32, &'static str, u64, Option<Range>);
+type ComparedUse = (u64, u32, &'static str, u64, Option<Range>);
 
 struct Recorded<'v, 'a> {
     values: &'v RecordedValues<'a>,
@@ -460,7 +460,7 @@ impl Recorded<'_, '_> {
 
     /// The dependences on data.
     fn data(&self, executed: &[Executed]) -> usize {
-        let mut reversed: HashMap<Definition, Vec<Told>> = HashMap::new();
+        let mut reversed: HashMap<Definition, Vec<ComparedUse>> = HashMap::new();
         let mut calls = HashMap::new();
         for of in executed {
             if let Some(call) = self.values.host_call(of.instance).unwrap() {
@@ -534,7 +534,7 @@ impl Recorded<'_, '_> {
         count
     }
 
-    fn uses(&self, definition: Definition) -> Vec<Told> {
+    fn uses(&self, definition: Definition) -> Vec<ComparedUse> {
         let told = |found: Use| {
             let Use { role, .. } = found;
             let many = found.bytes + found.elements;

@@ -6,14 +6,14 @@ use crate::times::Times;
 
 /// Timestamps that queries were raised for. What is new is kept apart until it is as much as what is in order.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct RaisedTimestamps {
     ordered: Series,
     recent: Vec<Series>,
     /// How many series are in `recent`.
     waiting: usize,
 }
 
-impl Asked {
+impl RaisedTimestamps {
     /// Adds timestamps, and tells which of them are new, and which are not. Amortised O(log) for each series, if few sets are added at a time.
     pub fn add(&mut self, times: Times) -> (Times, Times) {
         let (mut known, mut new) = times.split(&self.ordered);

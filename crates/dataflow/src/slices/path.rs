@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::asked::Asked;
+use super::asked::RaisedTimestamps;
 use super::program::{Slicing, Subject};
 use super::slice::{Criterion, Row, Slice};
 use crate::graph::Direction;
@@ -80,10 +80,10 @@ pub(super) fn slice(
 struct Search<'s> {
     slicing: &'s Slicing<'s>,
     instances: bool,
-    asked: FxHashMap<Query, Asked>,
+    asked: FxHashMap<Query, RaisedTimestamps>,
     slice: Slice,
     /// The executions in the slice, if these are told apart.
-    in_slice: BTreeMap<usize, Asked>,
+    in_slice: BTreeMap<usize, RaisedTimestamps>,
     /// The queries that came to nodes in this step.
     arrived: BTreeMap<Query, Vec<Times>>,
     /// The nodes with queries for all of their executions.

@@ -3,9 +3,9 @@
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_program::Program;
 
-use super::looks::{Kind, Look, Looks, UNKNOWN_PLACE};
+use super::looks::{Kind, Look, LookupTables, UNKNOWN_PLACE};
 use super::stack::{Activation, LEAVES, NOWHERE};
-use super::unheard::Unheard;
+use super::unheard::NullSink;
 use super::{DEEPEST, Next, RegenerateError, Regenerator, Waypoint};
 use crate::PathPlan;
 
@@ -14,7 +14,7 @@ use crate::PathPlan;
 /// times as fast as regenerating them.
 pub struct Counter<'a> {
     run: Regenerator<'a>,
-    looks: Looks,
+    looks: LookupTables,
     /// Where the table of the next path begins; if it is the one that knows nothing, `run` says where the run is.
     place: u32,
 }
@@ -24,7 +24,7 @@ impl<'a> Counter<'a> {
     pub fn new(program: &'a Program, plan: &'a PathPlan) -> Self {
         Self {
             run: Regenerator::new(program, plan),
-            looks: Looks::new(),
+            looks: LookupTables::new(),
             place: UNKNOWN_PLACE,
         }
     }
@@ -50,7 +50,7 @@ impl<'a> Counter<'a> {
     /// If the words do not continue the run.
     pub fn waypoint(&mut self) -> Result<Waypoint, RegenerateError> {
         self.tell_place();
-        let waypoint = self.run.waypoint(&mut Unheard)?;
+        let waypoint = self.run.waypoint(&mut NullSink)?;
         self.find_place();
         Ok(waypoint)
     }
@@ -75,7 +75,7 @@ impl<'a> Counter<'a> {
         let mut rest = rest_of(left);
         let (mut place, mut time) = (self.place, self.run.time);
         while left > 0 {
-            let (entry, bits) = Looks::entry(place, rest, left);
+            let (entry, bits) = LookupTables::entry(place, rest, left);
             // By value it would be copied to the stack and read from there, which takes a third more time.
             let look = *self.looks.at(entry);
             left -= u32::from(look.bits);
@@ -136,7 +136,7 @@ impl<'a> Counter<'a> {
     fn step(&mut self, word: u64, left: u32) -> Result<u32, RegenerateError> {
         self.tell_place();
         self.run.bits.go_on(word, left);
-        if let Next::Idle = self.run.step(&mut Unheard, None)? {
+        if let Next::Idle = self.run.step(&mut NullSink, None)? {
             return Err(RegenerateError::Late);
         }
         self.find_place();

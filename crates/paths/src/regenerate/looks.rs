@@ -2,7 +2,7 @@
 
 use super::stack::{Activation, LEAVES, NOWHERE};
 use super::tables::{PathEnd, Tables, Target};
-use super::unheard::Unheard;
+use super::unheard::NullSink;
 
 /// How many bits are looked at at once. With seven or nine, counting is slower.
 const BITS: u32 = 8;
@@ -69,7 +69,7 @@ const UNKNOWN: Look = Look {
 
 /// A table for each start of a path that the run comes by again and again, filled as it is asked. Memory: 8 KiB for each, and 128 MiB at most.
 #[derive(Debug)]
-pub(super) struct Looks {
+pub(super) struct LookupTables {
     entries: Vec<Look>,
     /// The function and the start of each table.
     starts: Vec<(u32, u32)>,
@@ -77,7 +77,7 @@ pub(super) struct Looks {
     sites: Vec<Activation>,
 }
 
-impl Looks {
+impl LookupTables {
     pub(super) fn new() -> Self {
         Self {
             entries: vec![UNKNOWN; TABLE],
@@ -258,7 +258,7 @@ impl Way {
     }
 
     /// Goes along one path.
-    fn step(&mut self, looks: &Looks, tables: &mut Tables<'_>) -> Step {
+    fn step(&mut self, looks: &LookupTables, tables: &mut Tables<'_>) -> Step {
         match self.path(looks, tables) {
             Some(step) => step,
             None => Step::End,
@@ -266,10 +266,10 @@ impl Way {
     }
 
     /// The same; `None` is [`Step::End`].
-    fn path(&mut self, looks: &Looks, tables: &mut Tables<'_>) -> Option<Step> {
+    fn path(&mut self, looks: &LookupTables, tables: &mut Tables<'_>) -> Option<Step> {
         let (function, start) = (self.function, self.start);
         let (mut left, number) = self.take(self.left, tables.width(function, start))?;
-        let path = tables.path(function, start, number, &mut Unheard).ok()?;
+        let path = tables.path(function, start, number, &mut NullSink).ok()?;
         let mut step = Step::On;
         match path.end {
             PathEnd::Start(next) => self.start = next,

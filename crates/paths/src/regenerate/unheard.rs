@@ -6,9 +6,9 @@ use super::{ExecutedPath, Sink};
 
 /// Is told of paths, and keeps nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unheard;
+pub struct NullSink;
 
-impl Sink for Unheard {
+impl Sink for NullSink {
     fn define(&mut self, _: ExecutedPath<'_>) -> NodeId {
         NodeId::from_u32(0)
     }

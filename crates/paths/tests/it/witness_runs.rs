@@ -1,6 +1,6 @@
 //! Random runs of programs: what is regenerated is what happened, however the run ends.
 
-use crate::witness_walk::{Event, Random, Recorded, Rules, Run, Told, walk};
+use crate::witness_walk::{Event, EventLog, Random, Recorded, Rules, Run, walk};
 use afterimage_ids::{BlockId, EntityRef, EntitySet};
 use afterimage_paths::witness::{
     Placement, Regenerator, WitnessOptions, WitnessPlan, regenerate_simple,
@@ -28,7 +28,7 @@ fn regenerated(program: &Program, plan: &WitnessPlan, run: &Run, seed: u64) -> V
         regenerator.host_call(function);
     }
     let mut random = Random(seed | 1);
-    let mut told = Told::default();
+    let mut told = EventLog::default();
     let mut reader = Recorded {
         tokens: &run.tokens,
         read: 0,
@@ -172,7 +172,7 @@ proptest! {
             regenerator.host_call(function);
         }
         let mut reader = Recorded { tokens: &run.tokens, read: 0, so_far: run.tokens.len() };
-        let mut told = Told::default();
+        let mut told = EventLog::default();
         let outcome = regenerator.advance(&mut reader, &mut told);
         let outcome = outcome.and_then(|()| regenerator.finish(&run.finish, &mut told));
         prop_assert!(outcome.is_err() || open_at_end(&told.0) == frames(&run.finish));

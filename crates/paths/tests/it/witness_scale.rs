@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::witness_walk::{Recorded, Rules, Told, walk};
+use crate::witness_walk::{EventLog, Recorded, Rules, walk};
 use afterimage_paths::witness::{Regenerator, WitnessOptions, WitnessPlan};
 use afterimage_program::Program;
 use afterimage_testkit::graphs::programs::Ending;
@@ -26,7 +26,7 @@ fn plan_and_regenerate(program: &Program, steps: usize) {
     for &function in &run.host_calls {
         regenerator.host_call(function);
     }
-    let mut told = Told::default();
+    let mut told = EventLog::default();
     let mut reader = Recorded {
         tokens: &run.tokens,
         read: 0,

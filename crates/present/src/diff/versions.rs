@@ -13,7 +13,8 @@ use super::{asked_of_output, command, ended};
 use crate::PresentError;
 use crate::document::{Document, NoRows, begin};
 use crate::matching::{
-    MatchDivergence, MatchReport, MatchStatement, ROWS, Told, divergences, diverging, more, unlike,
+    MatchDivergence, MatchReport, MatchStatement, ROWS, StatementLabel, divergences, diverging,
+    more, unlike,
 };
 use crate::number::{counted, grouped};
 use crate::render::Render;
@@ -128,7 +129,7 @@ fn suspicious(
 }
 
 /// `@0x1f3#1 i32.add`: what is wrong is its first execution.
-fn first_of(told: &Told) -> String {
+fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
 

@@ -190,7 +190,7 @@ fn coded<R>(
             // Nobody takes it if the coder has failed, which is told below.
             let _ = segments.send(Cut { segment, contexts });
         };
-        let told: Box<Told<'_>> = Box::new(told);
+        let told: Box<SegmentFn<'_>> = Box::new(told);
         let grammar = GrammarSink::new(Limits::default(), told);
         let sink = if filter.keeps_all() {
             SegmentSink::All(Box::new(grammar))
@@ -208,12 +208,12 @@ fn coded<R>(
     })
 }
 
-type Told<'a> = dyn FnMut(Segment, &[NodeContext]) + Send + 'a;
+type SegmentFn<'a> = dyn FnMut(Segment, &[NodeContext]) + Send + 'a;
 
 /// A grammar, of everything or of what a filter keeps.
 enum SegmentSink<'a> {
-    All(Box<GrammarSink<Box<Told<'a>>>>),
-    Some(Box<FilterSink<Box<Told<'a>>>>),
+    All(Box<GrammarSink<Box<SegmentFn<'a>>>>),
+    Some(Box<FilterSink<Box<SegmentFn<'a>>>>),
 }
 
 impl SegmentSink<'_> {

@@ -1,6 +1,6 @@
 //! The path that a live run writes, read without compacting it: while the run goes on, after it, or of one that was cut off.
 
-use afterimage_paths::{PathPlan, Regenerator, Sink, Unheard};
+use afterimage_paths::{NullSink, PathPlan, Regenerator, Sink};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_trace::TraceFile;
 use afterimage_wpp::{Directory, Limits, Partial, Segment};
@@ -53,7 +53,7 @@ impl<'a> LivePath<'a> {
             plan,
             length: 0,
         };
-        path.length = path.follow(words, u64::MAX, u64::MAX, &mut Unheard, |_, _| {})?;
+        path.length = path.follow(words, u64::MAX, u64::MAX, &mut NullSink, |_, _| {})?;
         Ok(Some(path))
     }
 
@@ -191,7 +191,7 @@ pub fn verify_words(
             return Err(RecordError::Moment { said, found });
         }
         if let Some(said) = piece.waypoint {
-            let found = run.waypoint(&mut Unheard)?;
+            let found = run.waypoint(&mut NullSink)?;
             if said != found {
                 return Err(RecordError::Moment {
                     said: said.time(),
@@ -204,7 +204,7 @@ pub fn verify_words(
             run.host_call(function);
         }
         bits += 64 * piece.words.len() as u64;
-        run.feed(&piece.words, &mut Unheard)?;
+        run.feed(&piece.words, &mut NullSink)?;
     }
     let (said, found) = (words.first(), run.time());
     // A run that was cut off has no chunk at the end.

@@ -27,7 +27,7 @@ type Short = Option<Box<[u8]>>;
 
 /// What the bytes that are told next belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum BytesOf {
     /// Nothing that is wanted.
     Unwanted,
     /// The last access.
@@ -56,7 +56,7 @@ pub(super) struct Collector<'a> {
     stopped: Option<StoppedBefore>,
     /// What it accessed so far, by instruction.
     references: Vec<(usize, Reference, Short)>,
-    told: Told,
+    told: BytesOf,
     /// What it ends with, if that may still trap or call.
     last: Option<Site>,
     /// What the instruction that it did not come beyond would have done to memory.
@@ -78,7 +78,7 @@ impl<'a> Collector<'a> {
             start: 0,
             stopped: None,
             references: Vec::new(),
-            told: Told::Unwanted,
+            told: BytesOf::Unwanted,
             last: None,
             tried: None,
             host: None,
@@ -165,18 +165,18 @@ impl<'a> Collector<'a> {
     }
 
     fn refer(&mut self, inst: usize, reference: Reference, is_wanted: bool) {
-        self.told = Told::Unwanted;
+        self.told = BytesOf::Unwanted;
         if is_wanted {
             self.references.push((inst, reference, None));
-            self.told = Told::Reference;
+            self.told = BytesOf::Reference;
         }
     }
 
     fn by_host(&mut self, site: Site, what: What) {
         self.told = if self.push(site.time, site.function, site.op, what) {
-            Told::Step
+            BytesOf::Step
         } else {
-            Told::Unwanted
+            BytesOf::Unwanted
         };
     }
 
@@ -469,9 +469,9 @@ impl Observer for Collector<'_> {
         }
         let bytes = Some(bytes.into());
         match self.told {
-            Told::Unwanted => {}
-            Told::Step => self.set_bytes(bytes),
-            Told::Reference => {
+            BytesOf::Unwanted => {}
+            BytesOf::Step => self.set_bytes(bytes),
+            BytesOf::Reference => {
                 if let Some(last) = self.references.last_mut() {
                     last.2 = bytes;
                 }

@@ -84,7 +84,7 @@ impl<'a> Controllers<'a> {
         found
     }
 
-    /// What let an execution happen: a branch, a call or the host, and behind it throws, the last one first. Looks back through the activation: O(nodes of it that were executed since).
+    /// What let an execution happen: a branch, a call or the host, and behind it throws, the last one first. LookupTables back through the activation: O(nodes of it that were executed since).
     ///
     /// # Errors
     /// If the path cannot be read.

@@ -64,7 +64,7 @@ fn executed(parts: &Parts) -> Vec<Executed> {
 }
 
 /// A line of a program, and where it has instructions other than jumps.
-struct Asked<'a> {
+struct LineOperators<'a> {
     program: &'a Program,
     module: &'a [u8],
     source: &'a SourceMap<'a>,
@@ -72,7 +72,7 @@ struct Asked<'a> {
     operators: HashSet<(FuncId, OpId)>,
 }
 
-impl Asked<'_> {
+impl LineOperators<'_> {
     fn functions(&self) -> BTreeSet<FuncId> {
         self.operators
             .iter()
@@ -153,7 +153,7 @@ fn compare(module: &[u8], seed: u64, options: Options, seen: &mut Seen) {
             panic!("a line is a line");
         };
         let own = operators.into_iter().filter(|place| !jumps.contains(place));
-        let asked = Asked {
+        let asked = LineOperators {
             program: &program,
             module,
             source: &source,

@@ -10,7 +10,7 @@ use crate::common::Moment;
 use crate::guests::Compiled;
 
 /// A guest, opened, before it ran.
-struct Asked<'g> {
+struct OpenedGuest<'g> {
     variables: Variables<'g>,
     function: FunctionScopes,
     start: OrigOffset,
@@ -18,7 +18,7 @@ struct Asked<'g> {
     moment: Moment,
 }
 
-impl<'g> Asked<'g> {
+impl<'g> OpenedGuest<'g> {
     fn new(guest: &'g Compiled, export: &str) -> Self {
         let (mut index, mut imported, mut bodies) = (None, 0, Vec::new());
         let mut moment = Moment {
@@ -130,7 +130,7 @@ fn guests(source: &'static str) -> impl Iterator<Item = &'static Compiled> {
 #[test]
 fn global_variables_of_c() {
     for guest in guests("list.c") {
-        let asked = Asked::new(guest, "sum");
+        let asked = OpenedGuest::new(guest, "sum");
         assert_eq!(
             asked.variables.warnings().collect::<Vec<_>>(),
             Vec::<&str>::new()
@@ -178,8 +178,8 @@ fn global_variables_of_c() {
 #[test]
 fn unoptimised_c_keeps_its_variables_in_the_frame() {
     for guest in guests("list.c").filter(|guest| guest.level.starts_with('0')) {
-        let mut asked = Asked::new(guest, "sum");
-        let names = |asked: &Asked<'_>, at| {
+        let mut asked = OpenedGuest::new(guest, "sum");
+        let names = |asked: &OpenedGuest<'_>, at| {
             let found = asked.variables.in_scope_of(&asked.function, at).unwrap();
             found
                 .into_iter()
@@ -264,7 +264,7 @@ fn unoptimised_c_keeps_its_variables_in_the_frame() {
 #[test]
 fn optimised_c_keeps_its_variables_in_locals() {
     for guest in guests("list.c").filter(|guest| guest.level.starts_with('2')) {
-        let mut asked = Asked::new(guest, "sum");
+        let mut asked = OpenedGuest::new(guest, "sum");
         let table = asked.variables.find_global("table").unwrap();
         let table = asked
             .variables
@@ -303,7 +303,7 @@ fn optimised_c_keeps_its_variables_in_locals() {
 #[test]
 fn classes_and_namespaces_of_cpp() {
     for guest in guests("shapes.cpp") {
-        let mut asked = Asked::new(guest, "area");
+        let mut asked = OpenedGuest::new(guest, "area");
         let variables = &asked.variables;
         assert_eq!(asked.global("geo::scale"), "2");
         assert_eq!(asked.global("Other::count"), "9");
@@ -363,7 +363,7 @@ fn classes_and_namespaces_of_cpp() {
 #[test]
 fn rust_types_as_dwarf_says_them() {
     for guest in guests("rust.rs") {
-        let mut asked = Asked::new(guest, "area");
+        let mut asked = OpenedGuest::new(guest, "area");
         assert_eq!(
             asked.variables.warnings().collect::<Vec<_>>(),
             Vec::<&str>::new()

@@ -50,7 +50,7 @@ const TAPES: usize = 8;
 const LARGEST: usize = 64 << 20;
 
 /// What the thread that follows the run tells the one that builds.
-enum Told {
+enum Message {
     /// What was executed: whole nodes.
     Tape(Vec<u64>),
     /// The window begins, before which so many blocks were executed.
@@ -124,23 +124,23 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Until nothing more is told, or the coder fails. Tapes that were read are given back.
-    fn all(mut self, told: Receiver<Told>, read: &Sender<Vec<u64>>) -> Builder<'a> {
+    fn all(mut self, told: Receiver<Message>, read: &Sender<Vec<u64>>) -> Builder<'a> {
         let mut last = (Vec::new(), false);
         for told in told {
             let going = match told {
-                Told::Tape(tape) => {
+                Message::Tape(tape) => {
                     let going = self.tape(&tape);
                     // Who follows may have ended.
                     let _ = read.send(tape);
                     going
                 }
-                Told::Begin(before) => {
+                Message::Begin(before) => {
                     self.builder.begin();
                     (self.before, self.begun) = (before, true);
                     self.work.send(Work::Begin).is_ok()
                 }
-                Told::Groups(groups) => self.work.send(Work::Groups(groups)).is_ok(),
-                Told::Last(groups, ended) => {
+                Message::Groups(groups) => self.work.send(Work::Groups(groups)).is_ok(),
+                Message::Last(groups, ended) => {
                     last = (groups, ended);
                     true
                 }
@@ -405,7 +405,7 @@ where
         let mut recorder = interval.map(|interval| self.recorders(interval));
         let first = *self.window.start();
         std::thread::scope(|scope| {
-            let (tell, told) = sync_channel::<Told>(TAPES);
+            let (tell, told) = sync_channel::<Message>(TAPES);
             let (give, tapes) = channel::<Vec<u64>>();
             // An epoch is collected while another one is coded; a third would only take memory.
             let (work, queue) = sync_channel::<Work>(0);
@@ -455,7 +455,7 @@ where
             // Whether there is anybody who is told.
             let hand_on = |tape: &mut Tape| {
                 let empty = tapes.try_recv().unwrap_or_default();
-                tell.send(Told::Tape(tape.take(empty))).is_ok()
+                tell.send(Message::Tape(tape.take(empty))).is_ok()
             };
             let followed = loop {
                 let visit = match cursor.next() {
@@ -476,7 +476,7 @@ where
                 if !begun && visit.last() >= first {
                     begun = true;
                     // Who builds ends before this one does only where the coder fails, which is told below.
-                    if !hand_on(&mut tape) || tell.send(Told::Begin(visit.start - 1)).is_err() {
+                    if !hand_on(&mut tape) || tell.send(Message::Begin(visit.start - 1)).is_err() {
                         break Ok(());
                     }
                 }
@@ -509,7 +509,7 @@ where
                     && recorder.is_waiting()
                 {
                     let groups = recorder.take();
-                    if !hand_on(&mut tape) || tell.send(Told::Groups(groups)).is_err() {
+                    if !hand_on(&mut tape) || tell.send(Message::Groups(groups)).is_err() {
                         break Ok(());
                     }
                 }
@@ -522,7 +522,7 @@ where
             };
             hand_on(&mut tape);
             if let Some((recorder, _)) = &mut recorder {
-                let _ = tell.send(Told::Last(recorder.take(), ended));
+                let _ = tell.send(Message::Last(recorder.take(), ended));
             }
             drop(tell);
             let builder = match reader.join() {

@@ -9,7 +9,7 @@ use afterimage_streams::Stream;
 use super::cache::Room;
 use super::set::{Set, Span, decode, encode as put_spans, sweep};
 use super::sites::{Lists, Site};
-use super::touched::{Lines, Told, bits};
+use super::touched::{LineForm, Lines, bits};
 use super::{Key, LINE, WORD};
 use crate::epoch::wire::{put, take};
 
@@ -54,10 +54,10 @@ impl Recorded {
 }
 
 /// How many words are kept of some written lines.
-fn kept_of(lines: &Span, by_host: u16, told: Told) -> u64 {
+fn kept_of(lines: &Span, by_host: u16, told: LineForm) -> u64 {
     let mask = lines.mask & !by_host;
     match told {
-        Told::Same => u64::from(mask != 0),
+        LineForm::Same => u64::from(mask != 0),
         _ => u64::from(mask.count_ones()) * u64::from(lines.count),
     }
 }
@@ -218,7 +218,7 @@ struct Written {
     lines: Span,
     by_host: u16,
     mixed: u16,
-    told: Told,
+    told: LineForm,
     before: Before,
 }
 
@@ -244,10 +244,10 @@ impl Before {
         }: Written,
     ) -> Option<Self> {
         let (times, words) = match told {
-            Told::Each if lines.count == 1 => {
+            LineForm::Each if lines.count == 1 => {
                 (times_of(lines.mask, mixed), lines.mask.count_ones().into())
             }
-            Told::Once | Told::Same
+            LineForm::Once | LineForm::Same
                 if lines.mask == u16::MAX && mixed == 0 && matches!(by_host, 0 | u16::MAX) =>
             {
                 (1, 1)
@@ -349,9 +349,9 @@ impl Interval {
         let mut before = Before::default();
         for (i, &lines) in spans.iter().enumerate() {
             let told = match told[i] {
-                0 => Told::Each,
-                1 => Told::Once,
-                2 => Told::Same,
+                0 => LineForm::Each,
+                1 => LineForm::Once,
+                2 => LineForm::Same,
                 _ => return None,
             };
             let lines = Written {
@@ -410,8 +410,8 @@ impl Parts {
             return Some(0);
         };
         let within = match (of.told, of.mixed & word) {
-            (Told::Each, 0) => times_of(before, of.mixed & before),
-            (Told::Each, _) => times_of(before, of.mixed & before) + address % WORD,
+            (LineForm::Each, 0) => times_of(before, of.mixed & before),
+            (LineForm::Each, _) => times_of(before, of.mixed & before) + address % WORD,
             _ => 0,
         };
         let stream = Stream::open(&self.times, self.count).ok()?;
@@ -448,7 +448,7 @@ impl Parts {
     pub fn list(&self, key: Key, address: u64) -> Option<u64> {
         let (of, _, before) = self.word(key, address)?;
         let within = match of.told {
-            Told::Each => before.count_ones(),
+            LineForm::Each => before.count_ones(),
             _ => 0,
         };
         let stream = Stream::open(&self.lists, self.words).ok()?;
@@ -465,7 +465,7 @@ pub(super) struct Kept {
     lines: Span,
     /// Which words of each line are kept.
     mask: u16,
-    told: Told,
+    told: LineForm,
     /// How many words of the interval are kept before.
     before: u64,
 }
@@ -473,7 +473,7 @@ pub(super) struct Kept {
 impl Kept {
     /// Whether all words have the same bytes.
     pub fn is_same(&self) -> bool {
-        self.told == Told::Same
+        self.told == LineForm::Same
     }
 
     /// How many words of the interval are kept before one of a line's that is kept.
@@ -481,7 +481,7 @@ impl Kept {
         let of_line = u64::from(self.mask.count_ones());
         let within = u64::from((self.mask & ((1 << word) - 1)).count_ones());
         match self.told {
-            Told::Same => self.before,
+            LineForm::Same => self.before,
             _ => self.before + (key - self.lines.first) * of_line + within,
         }
     }

@@ -6,7 +6,7 @@ use afterimage_ids::NodeId;
 
 use super::group::{Recorded, bytes_of};
 use super::sites::Writers;
-use super::touched::{Lines, PAGE, Told, Touched};
+use super::touched::{LineForm, Lines, PAGE, Touched};
 use super::{CHILDREN, LINE, place_of};
 
 /// A group ends when it has so many bytes of words and checkpoints.
@@ -125,8 +125,8 @@ impl Recorder {
         let (memory, address) = place_of(lines.first);
         let memory = &machine.state.memories[memory as usize].bytes[address as usize..];
         let bytes = match lines.told {
-            Told::Each => lines.kept(),
-            Told::Once if lines.kept() != 0 => {
+            LineForm::Each => lines.kept(),
+            LineForm::Once if lines.kept() != 0 => {
                 let length = lines.count as usize * LINE as usize;
                 return self.words.extend_from_slice(&memory[..length]);
             }

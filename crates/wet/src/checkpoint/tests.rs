@@ -12,7 +12,7 @@ use afterimage_testkit::modules::SplitMix64;
 use super::group::{Group, Parts, Recorded, Sets, encode};
 use super::set::{Set, Span};
 use super::sites::{Place, Site, Writers};
-use super::touched::{Lines, Told, Touched, bits};
+use super::touched::{LineForm, Lines, Touched, bits};
 use super::tree::{Tree, What, first_from, last_before, newest};
 use super::{CHILDREN, CheckpointError, LINE, WORD, key_of, place_of, spans, words};
 
@@ -485,5 +485,5 @@ fn the_nearest_interval_is_found() {
 fn masks_are_words() {
     assert!(bits(0b1010_0000_0000_0001).eq([0, 13, 15]));
     assert_eq!(words(4, 11), 0b110);
-    assert_eq!(Lines::default().told, Told::Each);
+    assert_eq!(Lines::default().told, LineForm::Each);
 }

@@ -79,12 +79,12 @@ pub(super) struct Lines {
     pub by_host: u16,
     /// The written words whose bytes were not all written last at the same time.
     pub mixed: u16,
-    pub told: Told,
+    pub told: LineForm,
 }
 
 /// What is told of the written words of some lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum LineForm {
     /// It is one line: each word's time, sites and bytes.
     #[default]
     Each,
@@ -417,8 +417,8 @@ impl Touched {
                         by_host: mask(whole.by_host),
                         mixed: 0,
                         told: match word {
-                            Some(_) => Told::Same,
-                            None => Told::Once,
+                            Some(_) => LineForm::Same,
+                            None => LineForm::Once,
                         },
                     });
                 }
@@ -515,7 +515,7 @@ impl Each {
                 written,
                 by_host: self.by_host[line],
                 mixed,
-                told: Told::Each,
+                told: LineForm::Each,
             });
         }
     }

@@ -8,7 +8,7 @@ use crate::def::Piece;
 
 /// What is told of an input, or of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Told {
+pub enum InputForm {
     /// Where memory or a global that is read comes from.
     Labels,
     /// Where a variable that was written long ago comes from.
@@ -55,7 +55,7 @@ pub struct Content<'a> {
     /// The node.
     pub node: NodeId,
     /// What is told.
-    pub told: Told,
+    pub told: InputForm,
     /// How many executions it is told of; of copies, how many runs there are.
     pub count: u64,
     /// Of labels: the patterns that occur.
@@ -107,18 +107,18 @@ impl Epoch {
             };
             // See `slot_of_copy`.
             if slot % 2 == 1 {
-                add(Told::Copies, copies(&mut reader)?);
+                add(InputForm::Copies, copies(&mut reader)?);
                 continue;
             }
             let flags = reader.byte()?;
             if flags & LABELS != 0 {
-                add(Told::Labels, labels(&mut reader)?);
+                add(InputForm::Labels, labels(&mut reader)?);
             }
             if flags & FAR != 0 {
-                add(Told::Far, far(&mut reader)?);
+                add(InputForm::Far, far(&mut reader)?);
             }
             if flags & CUTS != 0 {
-                add(Told::Values, cuts(&mut reader, flags & VECTORS != 0)?);
+                add(InputForm::Values, cuts(&mut reader, flags & VECTORS != 0)?);
             }
         }
         Ok(contents)

@@ -16,7 +16,7 @@ pub(crate) mod wire;
 mod write;
 
 pub(crate) use blocks::Blocks;
-pub use contents::{Content, Part, Role, Told};
+pub use contents::{Content, InputForm, Part, Role};
 pub(crate) use mentions::{Mentions, Place, Target};
 pub(crate) use read::{Candidate, ColumnView, CopyView, Execution, Sought};
 pub use read::{Epoch, EpochError};

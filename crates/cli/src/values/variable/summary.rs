@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::super::most_often;
-use super::{Arguments, Asked, Subject, never};
+use super::{Arguments, Subject, VariableQuery, never};
 use crate::output::harmless;
 use crate::progress::Bar;
 
@@ -43,7 +43,7 @@ impl Summary {
     pub(super) fn of<'a>(
         moments: &Moments<'_, 'a>,
         subject: &Subject<'_, 'a>,
-        asked: &Asked<'_>,
+        asked: &VariableQuery<'_>,
     ) -> Result<Self> {
         let &Moments {
             values,
@@ -100,7 +100,7 @@ impl Summary {
     pub(super) fn text(
         &self,
         out: &mut dyn Write,
-        asked: &Asked<'_>,
+        asked: &VariableQuery<'_>,
         arguments: &Arguments,
     ) -> Result<()> {
         let types = self.counts.chunk_by(|a, b| a.0.type_name == b.0.type_name);
@@ -135,7 +135,7 @@ impl Summary {
     }
 
     /// The same as JSON, the most frequent values first.
-    pub(super) fn json(&self, asked: &Asked<'_>, most: u64) -> Value {
+    pub(super) fn json(&self, asked: &VariableQuery<'_>, most: u64) -> Value {
         let mut counts = Vec::from_iter(&self.counts);
         counts.sort_by_key(|(_, often)| std::cmp::Reverse(*often));
         let more = (counts.len() as u64).saturating_sub(most);

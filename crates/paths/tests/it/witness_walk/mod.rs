@@ -77,9 +77,9 @@ impl TokenReader for Recorded<'_> {
 
 /// Writes down what it is told.
 #[derive(Default)]
-pub struct Told(pub Vec<Event>);
+pub struct EventLog(pub Vec<Event>);
 
-impl PathSink for Told {
+impl PathSink for EventLog {
     fn enter(&mut self, function: FuncId) {
         self.0.push(Event::Enter(function));
     }

@@ -16,12 +16,12 @@ const MOST_WORDS: usize = 4096;
 
 /// Blocks in order, and who begins and ends.
 #[derive(Default)]
-struct Told {
+struct StepLog {
     nodes: Vec<(FuncId, Vec<BlockId>)>,
     events: Vec<(u32, u32)>,
 }
 
-impl Sink for Told {
+impl Sink for StepLog {
     fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
         self.nodes.push((path.function, path.blocks.to_vec()));
         NodeId::new(self.nodes.len() - 1)
@@ -93,7 +93,7 @@ pub fn check(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
         Counter::new(program, &plan),
         Regenerator::new(program, &plan),
     );
-    let mut told = Told::default();
+    let mut told = StepLog::default();
     let every = 1 + items.len() / MOST_WORDS;
     let mut moments = Vec::new();
     for (i, item) in items.iter().enumerate() {
@@ -118,7 +118,7 @@ pub fn check(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
     let few = 1 + moments.len() / 24;
     for (from, waypoint, events) in moments.iter().step_by(few) {
         let mut run = Regenerator::resumed(program, &plan, waypoint).expect("a moment");
-        let mut rest = Told::default();
+        let mut rest = StepLog::default();
         for item in &items[*from..] {
             match *item {
                 Item::Call(function) => run.host_call(function),

@@ -53,7 +53,7 @@ struct Frame {
 
 /// What is asked for of an execution of a node.
 #[derive(Clone, Copy, Debug)]
-pub enum Asked {
+pub enum SliceStart {
     /// What this instruction gives, writes or decides by.
     Inst(usize),
     /// What the call, return or throw at the end takes.
@@ -68,7 +68,7 @@ pub struct Altered<'a> {
     kept: Kept<'a>,
     random: SplitMix64,
     /// Which execution is asked about, and what of it.
-    asked: (usize, Asked),
+    asked: (usize, SliceStart),
     /// Whether it came out as it was.
     pub same: Option<bool>,
     /// How many values were replaced.
@@ -99,7 +99,7 @@ impl<'a> Altered<'a> {
         recording: &'a Recording,
         stored: &Stored,
         kept: Kept<'a>,
-        asked: (usize, Asked),
+        asked: (usize, SliceStart),
     ) -> Self {
         let mut machine = stored.machine(recording);
         let nodes = stored.path.nodes().values();
@@ -172,20 +172,20 @@ impl<'a> Altered<'a> {
         Some((code.function, last))
     }
 
-    fn keeps(&self, code: &NodeCode, asked: Asked) -> bool {
+    fn keeps(&self, code: &NodeCode, asked: SliceStart) -> bool {
         match (&self.kept, asked) {
             (Kept::Executions(naive, reached), _) => {
                 let executed = &naive.executed[self.count - 1];
                 let vertex = match asked {
-                    Asked::Inst(inst) => Some(executed.insts[inst]),
-                    Asked::End => executed.end,
+                    SliceStart::Inst(inst) => Some(executed.insts[inst]),
+                    SliceStart::End => executed.end,
                 };
                 vertex.is_some_and(|vertex| reached[vertex].is_some())
             }
-            (Kept::Operators(operators), Asked::Inst(inst)) => {
+            (Kept::Operators(operators), SliceStart::Inst(inst)) => {
                 operators.contains_key(&(code.function, code.insts[inst].op))
             }
-            (Kept::Operators(operators), Asked::End) => self
+            (Kept::Operators(operators), SliceStart::End) => self
                 .end(code)
                 .is_some_and(|end| operators.contains_key(&end)),
         }
@@ -279,7 +279,7 @@ impl Altered<'_> {
         }
         for (i, inst) in code.insts[..count].iter().enumerate() {
             let recorded = registers.recorded(code.first_result() + i as u32);
-            let value = if self.keeps(code, Asked::Inst(i)) {
+            let value = if self.keeps(code, SliceStart::Inst(i)) {
                 self.kept(&registers, i, inst, recorded)
             } else {
                 self.replaced(i, inst);
@@ -289,11 +289,10 @@ impl Altered<'_> {
                 Value::Bits(bits) => bits,
                 Value::Recorded => recorded,
             });
-            let is_asked =
-                matches!(self.asked, (at, Asked::Inst(inst)) if (at, inst) == (self.count - 1, i));
+            let is_asked = matches!(self.asked, (at, SliceStart::Inst(inst)) if (at, inst) == (self.count - 1, i));
             // Executions that it depends on come out as they were, too.
             let is_needed =
-                matches!(self.kept, Kept::Executions(..)) && self.keeps(code, Asked::Inst(i));
+                matches!(self.kept, Kept::Executions(..)) && self.keeps(code, SliceStart::Inst(i));
             if is_asked || is_needed {
                 let same = self.came_out(&registers, i, inst);
                 if is_asked || !same {
@@ -620,12 +619,12 @@ impl Observer for Altered<'_> {
             NodeEnd::Next | NodeEnd::Trap => (&[], None),
         };
         let same = taken.iter().chain(&index).all(|&it| registers.same(it));
-        if let (at, Asked::End) = self.asked
+        if let (at, SliceStart::End) = self.asked
             && at == self.count - 1
         {
             self.same.get_or_insert(same);
         }
-        self.host_differs = !same || !self.keeps(code, Asked::End);
+        self.host_differs = !same || !self.keeps(code, SliceStart::End);
         self.thrown_differs = !same;
         match code.end {
             // The reference stands for all that the exception carries.

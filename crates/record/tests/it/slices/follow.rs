@@ -10,7 +10,7 @@ use afterimage_slice::{
 };
 use afterimage_testkit::modules::SplitMix64;
 
-use super::altered::{Altered, Asked, Kept};
+use super::altered::{Altered, Kept, SliceStart};
 use super::naive::{Executed, Naive, Part, Users, Vertex};
 use crate::guests::record_run;
 use crate::harness::{Recording, quiet};
@@ -102,8 +102,8 @@ fn agree_on(recording: &Recording, stored: &Stored, criteria: u64) {
         let start = |executed: &Executed| executed.start;
         let at = naive.executed.binary_search_by_key(&criterion.start, start);
         let asked = match criterion.wants[..] {
-            [Want::Inst(inst)] => Asked::Inst(inst),
-            [Want::End] => Asked::End,
+            [Want::Inst(inst)] => SliceStart::Inst(inst),
+            [Want::End] => SliceStart::End,
             _ => return None,
         };
         Some((criterion, from, (at.expect("an execution"), asked)))
@@ -244,7 +244,7 @@ impl Compared<'_> {
     }
 
     /// What is in a slice along data, executed again, gives the same at the criterion, whatever all else gives.
-    fn reevaluates(&self, criterion: &Criterion, from: &[Vertex], asked: (usize, Asked)) {
+    fn reevaluates(&self, criterion: &Criterion, from: &[Vertex], asked: (usize, SliceStart)) {
         let follows = FOLLOWS[1];
         let reached = self.naive.reach(from, follows);
         let operators = self.backward(std::slice::from_ref(criterion), follows, None);
@@ -432,7 +432,7 @@ fn what_is_missing_from_a_slice_is_found() {
         wants: vec![Want::Inst(inst)],
         reach: Reach::ALL,
     };
-    let asked = (at, Asked::Inst(inst));
+    let asked = (at, SliceStart::Inst(inst));
     let from = [executed.insts[inst]];
     compared.reevaluates(&criterion, &from, asked);
 

@@ -24,7 +24,7 @@ pub fn compare(
     chosen: impl Fn(usize) -> bool,
 ) {
     let whole = *window.start() <= 1 && *window.end() >= trace.path().length();
-    let asked = Asked {
+    let asked = Comparison {
         trace,
         executed: &naive.executed,
         whole,
@@ -41,14 +41,14 @@ pub fn compare(
     }
 }
 
-struct Asked<'a, 't> {
+struct Comparison<'a, 't> {
     trace: &'a Trace<'t>,
     executed: &'a [Executed],
     whole: bool,
     left_out: &'a LeftOut,
 }
 
-impl Asked<'_, '_> {
+impl Comparison<'_, '_> {
     /// What a question gave, unless it led out of the window.
     fn answer<T>(&self, answer: Result<T, Failure>, what: impl FnOnce() -> String) -> Option<T> {
         match answer {

@@ -122,7 +122,7 @@ impl<'h, 'v, 'a> HostReaders<'h, 'v, 'a> {
         Ok(())
     }
 
-    /// Looks at the next call that may read it. Whether there was one.
+    /// LookupTables at the next call that may read it. Whether there was one.
     fn look(&mut self) -> Result<bool, HostReadsError> {
         let pieces = &self.at.pieces;
         if pieces.is_empty() {
