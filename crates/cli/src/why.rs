@@ -104,11 +104,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         (Stream::Error, arguments.stderr),
     ];
     for (stream, byte) in put {
-        if let Some(byte) = byte {
-            if let Some((recording, loaded)) = early::unbuilt(file, Lens::Full)? {
-                let found = printed::check(&recording, &loaded.program, &stream, byte);
-                found.with_context(|| file.display().to_string())?;
-            }
+        if let Some(byte) = byte
+            && let Some((recording, loaded)) = early::unbuilt(file, Lens::Full)?
+        {
+            let found = printed::check(&recording, &loaded.program, &stream, byte);
+            found.with_context(|| file.display().to_string())?;
         }
     }
     opened(file, |scene| answer(&arguments, scene)).with_context(|| file.display().to_string())?;

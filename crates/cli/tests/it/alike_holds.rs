@@ -84,7 +84,7 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
     let [Some(a), Some(b)] = &sides else {
         return;
     };
-    let modules = [(a.program(), &*a.bytes()), (b.program(), &*b.bytes())];
+    let modules = [(a.program(), a.bytes()), (b.program(), b.bytes())];
     let found = alike(modules[0], modules[1]).expect("they are alike");
     assert_eq!(found.replaced.len(), count);
     assert_eq!(found.data, []);
