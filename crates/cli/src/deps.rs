@@ -25,8 +25,7 @@ use crate::arguments::ReportArguments;
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
-use crate::input;
-use crate::lens::{self, traced_whole};
+use crate::lens;
 use crate::output::{harmless, write};
 use crate::record::counted;
 use forward::Users;
@@ -93,9 +92,9 @@ enum Format {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    input::ended(&arguments.report.file)?;
-    early::places(&arguments.report.file, Lens::Full, [arguments.at.as_str()])?;
-    let traced = traced_whole(&arguments.report.file)?;
+    let session = lens::finished(&arguments.report.file)?;
+    early::places(&session, Lens::Full, [arguments.at.as_str()])?;
+    let traced = lens::with_whole_path(session)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }

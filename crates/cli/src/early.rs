@@ -1,33 +1,28 @@
 //! What can be refused before anything is built, which may take minutes.
 
-use std::path::Path;
-
+use afterimage::Session;
 use afterimage::places::is_moment;
 use afterimage_profile::Resolver;
 use afterimage_profile::location::ResolveError;
-use afterimage_trace::{Ending, Kind, TraceFile};
+use afterimage_trace::{Ending, Kind};
 use anyhow::{Context, Result, bail};
 
 use crate::build::Lens;
-use crate::input::{self, Loaded};
 use crate::output::pasted;
 
 /// Refuses places that the program does not have, if something that is needed is still to be built. What is a moment is known when there is a path.
 pub(crate) fn places<'t>(
-    file: &Path,
+    session: &Session,
     needed: Lens,
     texts: impl IntoIterator<Item = &'t str>,
 ) -> Result<()> {
     let mut texts = texts.into_iter().filter(|text| !is_moment(text)).peekable();
-    if texts.peek().is_none() {
+    if texts.peek().is_none() || is_built(session, needed) {
         return Ok(());
     }
-    let Some((_, loaded)) = unbuilt(file, needed)? else {
-        return Ok(());
-    };
-    let source = loaded.source_map();
-    let names = loaded.names(&source);
-    let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
+    let source = session.source_map();
+    let names = session.module().names(&source);
+    let resolver = Resolver::new(session.program(), session.bytes(), &names, &source);
     for text in texts {
         if let Err(
             error @ (ResolveError::Name(_)
@@ -36,15 +31,16 @@ pub(crate) fn places<'t>(
             | ResolveError::NoOperator { .. }),
         ) = resolver.location(text)
         {
-            return Err(error).with_context(|| file.display().to_string());
+            return Err(error).with_context(|| session.at().display().to_string());
         }
     }
     Ok(())
 }
 
 /// Refuses a run that nothing killed, and says what to ask instead; and one that was stopped from outside, or by the host.
-pub(crate) fn killed(file: &Path, instead: &str) -> Result<()> {
-    let end = input::recording(file)?.end();
+pub(crate) fn killed(session: &Session, instead: &str) -> Result<()> {
+    let file = session.at();
+    let end = session.file().end();
     let end = end.with_context(|| file.display().to_string())?;
     match end.map(|end| end.ending) {
         Some(Ending::Returned) => bail!(
@@ -60,16 +56,12 @@ pub(crate) fn killed(file: &Path, instead: &str) -> Result<()> {
     }
 }
 
-/// The recording and its program, if what is needed is still to be built.
-pub(crate) fn unbuilt(file: &Path, needed: Lens) -> Result<Option<(TraceFile, Loaded)>> {
-    let recording = input::recording(file)?;
+/// Whether nothing that is needed is still to be built.
+pub(crate) fn is_built(session: &Session, needed: Lens) -> bool {
     let kinds: &[Kind] = match needed {
         Lens::Paths => &[Kind::PATH_INDEX],
         Lens::Full => &[Kind::PATH_INDEX, Kind::VALUES_INDEX],
     };
-    if kinds.iter().all(|kind| recording.last(*kind).is_some()) {
-        return Ok(None);
-    }
-    let loaded = input::recorded_program(file, &recording)?;
-    Ok(Some((recording, loaded)))
+    let file = session.file();
+    kinds.iter().all(|kind| file.last(*kind).is_some())
 }

@@ -158,7 +158,12 @@ pub(crate) fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
 
 /// Refuses a recording that goes on: its end is not known yet, and nobody else may add to it.
 pub(crate) fn ended(path: &Path) -> Result<()> {
-    if let Some(recorder) = recorder(path, &recording(path)?) {
+    is_over(path, &recording(path)?)
+}
+
+/// The same, of a recording that is open.
+pub(crate) fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
+    if let Some(recorder) = recorder(path, file) {
         bail!(
             "{}: the program is still being recorded, by another process{recorder}; ask again when it has ended, or look at what is there with `afterimage trace`",
             path.display()

@@ -2,8 +2,8 @@
 
 use std::cell::OnceCell;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use afterimage::explain::Scene;
@@ -12,17 +12,15 @@ use afterimage_ids::FuncId;
 use afterimage_present::absent;
 use afterimage_program::Names;
 use afterimage_replay::paths::{
-    NumberError, Numbering, PathFileError, RecordedDirectory, RecordedPath, recorded_directory,
-    recorded_path_of,
+    NumberError, Numbering, RecordedPath, recorded_directory, recorded_path_of,
 };
 use afterimage_replay::values::RecordedValues;
 use afterimage_replay::{Recording, RecordingError};
-use afterimage_trace::TraceFile;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::Which;
 use crate::exit::Failed;
-use crate::input::{self, Loaded};
+use crate::input;
 use crate::progress::Terminal;
 use crate::signals::StopFlag;
 
@@ -33,46 +31,14 @@ pub(crate) fn session(at: &Path) -> Result<Session> {
     Ok(Session::of(Recording::of(at, file, module), Terminal))
 }
 
-/// Opens a recording, and builds its path if that is not there yet.
-pub(crate) fn traced(at: &Path) -> Result<Session> {
-    let session = session(at)?;
-    session.ensure_path()?;
-    with_stops(session)
-}
-
-/// As [`traced`], for what needs all of the path.
-pub(crate) fn traced_whole(at: &Path) -> Result<Session> {
-    let session = session(at)?;
-    session.ensure_whole_path()?;
-    with_stops(session)
-}
-
-/// A recording whose program and directory were read already, with its path, which is built if it is not there yet.
-pub(crate) fn traced_in(
-    at: &Path,
-    file: TraceFile,
-    loaded: &Loaded,
-    directory: Result<Option<RecordedDirectory>, PathFileError>,
-) -> Result<Session> {
-    let path = directory.and_then(|found| recorded_path_of(&file, &loaded.program, found));
-    let recording = Recording::of(at, file, Arc::clone(&loaded.module));
-    // What is damaged, or lacks, is so when it is looked for again.
-    if let Ok(Some(path)) = path {
-        recording.use_path(path);
-    }
-    let session = Session::of(recording, Terminal);
-    session.ensure_path()?;
-    with_stops(session)
-}
-
-/// Opens a recording and what a question needs, building it if it is not there yet, and asks. What does not depend on each other is read at the same time;
-/// line tables are still read when the question is asked: who needs them waits for them.
-pub fn opened<R>(file: &Path, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>) -> Result<R> {
-    let recording = input::recording(file)?;
+/// As [`session`], for what needs the end of the run. The path is read at the same time as the program.
+pub(crate) fn finished(at: &Path) -> Result<Session> {
+    let file = input::recording(at)?;
+    input::is_over(at, &file)?;
     let (loaded, directory) = thread::scope(|scope| {
-        let read = || recorded_directory(&recording);
+        let read = || recorded_directory(&file);
         let other = thread::Builder::new().spawn_scoped(scope, read);
-        let loaded = input::recorded_program(file, &recording);
+        let loaded = input::recorded_program(at, &file);
         // Where no thread can be had, this one does it.
         let directory = match other.map(thread::ScopedJoinHandle::join) {
             Ok(Ok(directory)) => directory,
@@ -81,18 +47,54 @@ pub fn opened<R>(file: &Path, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>) -> 
         };
         (loaded, directory)
     });
-    let loaded = loaded?;
+    let module = loaded?.module;
+    let path = directory.and_then(|found| recorded_path_of(&file, &module.program, found));
+    let recording = Recording::of(at, file, module);
+    // What is damaged, or lacks, is so when it is looked for again.
+    if let Ok(Some(path)) = path {
+        recording.use_path(path);
+    }
+    Ok(Session::of(recording, Terminal))
+}
+
+/// A session with the path, which is built if it is not there yet. What is damaged at the end of the run is said before anything is answered.
+pub(crate) fn with_path(session: Session) -> Result<Session> {
+    session.ensure_path()?;
+    with_stops(session)
+}
+
+/// As [`with_path`], for what needs all of the path.
+pub(crate) fn with_whole_path(session: Session) -> Result<Session> {
+    session.ensure_whole_path()?;
+    with_stops(session)
+}
+
+/// Opens a recording, and builds its path if that is not there yet.
+pub(crate) fn traced(at: &Path) -> Result<Session> {
+    with_path(session(at)?)
+}
+
+/// As [`traced`], for what needs all of the path.
+pub(crate) fn traced_whole(at: &Path) -> Result<Session> {
+    with_whole_path(session(at)?)
+}
+
+/// Finds what a question about a recording needs, building it if it is not there yet, and asks. Line tables are read meanwhile: who needs them waits for them.
+pub(crate) fn opened<R>(
+    session: &Session,
+    ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
+) -> Result<R> {
     // What the source map lives with must be there until it is gone.
     let (with, known) = (OnceCell::new(), OnceLock::new());
-    let source = || known.get_or_init(|| loaded.source_map());
+    let source = || known.get_or_init(|| session.source_map());
     thread::scope(|scope| {
         // Where no thread can be had, who asks first reads them.
         let _ = thread::Builder::new().spawn_scoped(scope, source);
-        let traced = traced_in(file, recording, &loaded, directory)?;
-        let names = traced.module().names_with(&source);
-        let (traced, names) = with.get_or_init(|| (traced, names));
-        let values = values(traced)?;
-        ask(&Scene::new((traced, names, &source), &values)?)
+        session.ensure_path()?;
+        session.stops()?;
+        let names = with.get_or_init(|| session.module().names_with(&source));
+        let values = values(session)?;
+        ask(&Scene::new((session, names, &source), &values)?)
     })
 }
 
@@ -105,7 +107,6 @@ pub(crate) fn explain<R>(
     afterimage::explain::explain(session, ask)
 }
 
-/// What is damaged at the end of a run is said before anything is answered.
 fn with_stops(session: Session) -> Result<Session> {
     let stops = session.stops().map(|_| ());
     stops.with_context(|| session.at().display().to_string())?;

@@ -15,7 +15,7 @@ use crate::build::Lens;
 use crate::dataflow::run_calls;
 use crate::early;
 use crate::exit::Exit;
-use crate::lens::{self, traced};
+use crate::lens;
 use crate::output::{say, write};
 use crate::progress::Bar;
 
@@ -80,12 +80,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.paths.is_some() && arguments.format == Format::Csv {
         bail!("--paths is for text and JSON: comma-separated values have a row for each");
     }
-    early::places(
-        &arguments.report.file,
-        Lens::Paths,
-        arguments.function.as_deref(),
-    )?;
-    let traced = traced(&arguments.report.file)?;
+    let session = lens::session(&arguments.report.file)?;
+    early::places(&session, Lens::Paths, arguments.function.as_deref())?;
+    let traced = lens::with_path(session)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }

@@ -30,7 +30,6 @@ use crate::arguments::{ReportArguments, entries, formats};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
-use crate::input;
 use crate::lens::explain;
 use crate::lens::{self, traced_whole};
 use crate::memory::addresses;
@@ -169,7 +168,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             "say what the slice is of: an execution of a place with --at, what ended the run with --trap, or a slice that was kept with --saved"
         );
     }
-    input::ended(&arguments.report.file)?;
+    let session = lens::finished(&arguments.report.file)?;
     if arguments.annotate && arguments.format != Format::Text {
         bail!("--annotate writes text; --format html has the same files, as a page");
     }
@@ -184,11 +183,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let file = &arguments.report.file;
     let asked = [arguments.at.as_deref(), arguments.chop.as_deref()];
-    early::places(file, Lens::Full, asked.into_iter().flatten())?;
+    early::places(&session, Lens::Full, asked.into_iter().flatten())?;
     if arguments.trap {
-        early::killed(file, "ask with --at")?;
+        early::killed(&session, "ask with --at")?;
     }
-    let traced = traced_whole(file)?;
+    let traced = lens::with_whole_path(session)?;
     let to = arguments.report.output.as_deref();
     let found = answer(&arguments, &traced, |told| {
         write(to, false, |out| told(out))

@@ -29,8 +29,7 @@ use crate::arguments::{ReportArguments, entries};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
-use crate::input;
-use crate::lens::{self, traced_whole};
+use crate::lens;
 use crate::output::{harmless, pasted, write};
 use crate::progress::Bar;
 
@@ -143,12 +142,15 @@ impl Which {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let file = &arguments.report.file;
     // What loads read is found by following the run, however far it is.
-    if !arguments.loads {
-        input::ended(&arguments.report.file)?;
-    }
-    early::places(&arguments.report.file, Lens::Full, arguments.at.as_deref())?;
-    let traced = traced_whole(&arguments.report.file)?;
+    let session = if arguments.loads {
+        lens::session(file)?
+    } else {
+        lens::finished(file)?
+    };
+    early::places(&session, Lens::Full, arguments.at.as_deref())?;
+    let traced = lens::with_whole_path(session)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }

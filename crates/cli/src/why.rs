@@ -16,8 +16,7 @@ use crate::arguments::{ReportArguments, entries};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
-use crate::input;
-use crate::lens::opened;
+use crate::lens;
 use crate::output::{pasted, write};
 
 /// Explain a value: where it came from, step by step, down to the constant, the host call or the input byte that it started from
@@ -94,10 +93,10 @@ enum Format {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
-    input::ended(file)?;
-    early::places(file, Lens::Full, arguments.at.as_deref())?;
+    let session = lens::finished(file)?;
+    early::places(&session, Lens::Full, arguments.at.as_deref())?;
     if arguments.trap {
-        early::killed(file, "ask with --at or --stdout")?;
+        early::killed(&session, "ask with --at or --stdout")?;
     }
     let put = [
         (Stream::Output, arguments.stdout),
@@ -105,13 +104,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     ];
     for (stream, byte) in put {
         if let Some(byte) = byte
-            && let Some((recording, loaded)) = early::unbuilt(file, Lens::Full)?
+            && !early::is_built(&session, Lens::Full)
         {
-            let found = printed::check(&recording, &loaded.program, &stream, byte);
+            let found = printed::check(session.file(), session.program(), &stream, byte);
             found.with_context(|| file.display().to_string())?;
         }
     }
-    opened(file, |scene| answer(&arguments, scene)).with_context(|| file.display().to_string())?;
+    lens::opened(&session, |scene| answer(&arguments, scene))
+        .with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
 

@@ -21,9 +21,7 @@ use crate::arguments::{ReportArguments, entries};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
-use crate::input;
-use crate::lens::explain;
-use crate::lens::traced_whole;
+use crate::lens;
 use crate::output::{harmless, pasted, write};
 use tell::{CauseReport, told};
 
@@ -64,10 +62,10 @@ enum Format {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
-    input::ended(file)?;
-    early::places(file, Lens::Full, [arguments.at.as_str()])?;
-    let traced = traced_whole(file)?;
-    explain(&traced, |scene| answer(&arguments, scene))
+    let session = lens::finished(file)?;
+    early::places(&session, Lens::Full, [arguments.at.as_str()])?;
+    let traced = lens::with_whole_path(session)?;
+    lens::explain(&traced, |scene| answer(&arguments, scene))
         .with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
