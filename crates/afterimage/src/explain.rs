@@ -43,6 +43,23 @@ pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R
     ask(&Scene::new((traced, &names, &source), &values)?)
 }
 
+/// As [`explain`], about two recordings.
+///
+/// # Errors
+/// As there.
+pub fn explain_both<R>(
+    [a, b]: [&Session; 2],
+    ask: impl for<'s, 'a> FnOnce([&Scene<'s, 'a>; 2]) -> Result<R>,
+) -> Result<R> {
+    let sources = [a.source_map(), b.source_map()];
+    let names = [a.module().names(&sources[0]), b.module().names(&sources[1])];
+    let values = [a.values()?, b.values()?];
+    let (source_a, source_b) = (|| &sources[0], || &sources[1]);
+    let a = Scene::new((a, &names[0], &source_a), &values[0])?;
+    let b = Scene::new((b, &names[1], &source_b), &values[1])?;
+    ask([&a, &b])
+}
+
 impl<'s, 'a> Scene<'s, 'a> {
     /// # Errors
     /// If the recording is damaged.

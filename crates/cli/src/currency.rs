@@ -7,6 +7,7 @@ use afterimage::currency::cause::Causes;
 use afterimage::currency::names;
 use afterimage::currency::pair::{Both, Pair, Side};
 use afterimage::currency::read::{Nowhere, Seen, read};
+use afterimage::explain::explain_both;
 use afterimage::given::say_if_given_otherwise;
 use afterimage::places::{number, times};
 use afterimage_analyses::currency::{Alignment, Comparison, Refusal, Symbols, compare};
@@ -21,8 +22,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::explain;
-use crate::lens::traced_whole;
+use crate::lens::{traced_whole, values};
 use crate::output::write;
 
 /// Show whether what a debugger shows of a variable in an optimised program is what the programmer expects there
@@ -115,22 +115,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         );
     }
     say_if_given_otherwise([&a, &b], "the optimiser did")?;
-    explain(&a, |a| {
-        explain(&b, |b| {
-            let mut pair = Pair {
-                a: Side::new(a, unoptimised.display().to_string())?,
-                b: Side::new(b, optimised.display().to_string())?,
-            };
-            if arguments.matching {
-                pair.match_statements()?;
-            }
-            answer(&arguments, &pair)
-        })
+    for session in [&a, &b] {
+        values(session)?;
+    }
+    explain_both([&a, &b], |[a, b]| {
+        let mut pair = Pair {
+            a: Side::new(a, unoptimised.display().to_string())?,
+            b: Side::new(b, optimised.display().to_string())?,
+        };
+        if arguments.matching {
+            pair.match_statements()?;
+        }
+        answer(&arguments, &pair)
     })?;
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> {
+fn answer(arguments: &Arguments, pair: &Pair<'_, '_>) -> Result<()> {
     let (both, which) = pair.at(&arguments.at)?;
     let Both { moments, arrivals } = &both;
     let place = match (which, arguments.at.rsplit_once('#')) {
@@ -199,8 +200,8 @@ fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> 
 }
 
 /// What is asked about each variable.
-struct Question<'q, 'p, 'x, 'a, 'y, 'b> {
-    pair: &'q Pair<'p, 'x, 'a, 'y, 'b>,
+struct Question<'q, 'a> {
+    pair: &'q Pair<'q, 'a>,
     both: &'q Both,
     settled: &'q Alignment<'q>,
     /// The line, as it was named.
@@ -210,7 +211,7 @@ struct Question<'q, 'p, 'x, 'a, 'y, 'b> {
     stops: Range<u32>,
 }
 
-impl Question<'_, '_, '_, '_, '_, '_> {
+impl Question<'_, '_> {
     /// What was found about variables, or expressions. What means nothing at any stop is refused if it was named.
     fn reports(&self, variables: Vec<String>, named: bool) -> Result<Vec<CurrencyReport>> {
         let Self {
@@ -300,7 +301,7 @@ impl Question<'_, '_, '_, '_, '_, '_> {
     /// Why it is not current, at the first stop where it is not.
     fn explained(
         &self,
-        causes: &Causes<'_, '_, '_, '_, '_, '_>,
+        causes: &Causes<'_, '_>,
         report: &CurrencyReport,
     ) -> Result<Option<(u64, CurrencyCause)>> {
         let mut rows = report.rows.iter();
@@ -338,7 +339,7 @@ fn text(seen: &Result<Seen, Nowhere>) -> Result<String, String> {
 /// Refuses an expression that means nothing at any stop.
 fn refuse_unknown<'r>(
     name: &str,
-    side: &Side<'_, '_, '_>,
+    side: &Side<'_, '_>,
     mut seen: impl Iterator<Item = &'r Result<Seen, Nowhere>>,
 ) -> Result<()> {
     let first = seen.next().and_then(|seen| seen.as_ref().err());

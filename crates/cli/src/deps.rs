@@ -128,8 +128,8 @@ struct Section {
 }
 
 /// What is asked for.
-struct DependenceQuery<'q, 'v, 'a> {
-    host: &'q HostReads<'v, 'a>,
+struct DependenceQuery<'q, 'a> {
+    host: &'q HostReads<'q, 'a>,
     controllers: &'q Controllers<'a>,
     /// Dependences on data are.
     data: bool,
@@ -389,7 +389,7 @@ impl<'a> Scene<'a> {
     /// What an operator depends on, `depth` steps back.
     fn dependences(
         &self,
-        asked: &DependenceQuery<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, 'a>,
         point: Point,
         depth: u32,
         seen: &mut HashSet<Point>,
@@ -441,7 +441,7 @@ impl<'a> Scene<'a> {
     /// The data dependences of a statement, and what each comes from.
     fn data(
         &self,
-        asked: &DependenceQuery<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, 'a>,
         point: Point,
         statement: Statement,
         all: &mut Vec<(DependenceRow, Option<Point>)>,
@@ -501,7 +501,7 @@ impl<'a> Scene<'a> {
     /// What decided that the values which a statement takes were moved to where it takes them, besides what is `known` to decide that it is executed.
     fn moved(
         &self,
-        asked: &DependenceQuery<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, 'a>,
         point: Point,
         statement: Statement,
         mut known: Vec<Controller>,
@@ -544,7 +544,7 @@ impl<'a> Scene<'a> {
 
     fn section(
         &self,
-        asked: &DependenceQuery<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, 'a>,
         forward: bool,
         site: &Site,
         execution: &Execution,

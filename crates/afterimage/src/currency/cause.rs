@@ -29,8 +29,8 @@ enum Maker {
 }
 
 /// Asks for causes.
-pub struct Causes<'c, 'p, 'x, 'a, 'y, 'b> {
-    pub pair: &'c Pair<'p, 'x, 'a, 'y, 'b>,
+pub struct Causes<'c, 'a> {
+    pub pair: &'c Pair<'c, 'a>,
     pub moments: &'c Moments,
     lines: RefCell<HashMap<(String, u32), Rc<Found>>>,
 }
@@ -47,8 +47,8 @@ enum Elsewhere {
     Unknown,
 }
 
-impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
-    pub fn new(pair: &'c Pair<'p, 'x, 'a, 'y, 'b>, moments: &'c Moments) -> Self {
+impl<'c, 'a> Causes<'c, 'a> {
+    pub fn new(pair: &'c Pair<'c, 'a>, moments: &'c Moments) -> Self {
         Self {
             pair,
             moments,
@@ -273,7 +273,7 @@ fn ends(times: impl Iterator<Item = (u64, u32)>) -> Option<Elsewhere> {
 }
 
 /// File, line and column of an operator.
-fn position<'a>(side: &Side<'_, '_, 'a>, spot: Spot) -> Result<Option<([&'a str; 2], u32, u32)>> {
+fn position<'a>(side: &Side<'_, 'a>, spot: Spot) -> Result<Option<([&'a str; 2], u32, u32)>> {
     let scene = side.scene;
     let found = scene.position(spot.function, spot.op)?;
     let source = scene.source();
@@ -281,7 +281,7 @@ fn position<'a>(side: &Side<'_, '_, 'a>, spot: Spot) -> Result<Option<([&'a str;
     Ok(found.map(|at| (file(at), at.line, at.column)))
 }
 
-fn assigned(side: &Side<'_, '_, '_>, maker: &Maker) -> Result<Option<Assigned>> {
+fn assigned(side: &Side<'_, '_>, maker: &Maker) -> Result<Option<Assigned>> {
     Ok(match maker {
         Maker::Operator(spot) => {
             let place: WhyPlace = side.scene.place(*spot)?;
@@ -293,7 +293,7 @@ fn assigned(side: &Side<'_, '_, '_>, maker: &Maker) -> Result<Option<Assigned>> 
 }
 
 /// Who made what a variable holds at a stop: of several parts, the first.
-fn maker(side: &Side<'_, '_, '_>, seen: &Seen) -> Result<Maker> {
+fn maker(side: &Side<'_, '_>, seen: &Seen) -> Result<Maker> {
     let scene = side.scene;
     let walk = scene.walk();
     let (time, op) = seen.read_at;

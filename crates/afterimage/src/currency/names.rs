@@ -11,7 +11,7 @@ use super::pair::Pair;
 /// The names of the variables that are in scope in the unoptimised run at the first of the stops that is told there, innermost first; `None` if none of the stops is
 /// told.
 pub fn in_scope(
-    pair: &Pair<'_, '_, '_, '_, '_>,
+    pair: &Pair<'_, '_>,
     moments: &Moments,
     settled: &Alignment<'_>,
     stops: Range<u32>,

@@ -21,8 +21,8 @@ use crate::monitor::Work;
 const MOST: usize = 8_000_000;
 
 /// A run with what is asked again and again.
-pub struct Side<'p, 's, 'a> {
-    pub scene: &'p Scene<'s, 'a>,
+pub struct Side<'p, 'a> {
+    pub scene: &'p Scene<'p, 'a>,
     pub variables: Variables<'a>,
     pub bodies: Bodies<'a>,
     /// What the recording is called.
@@ -31,8 +31,8 @@ pub struct Side<'p, 's, 'a> {
     matched: Option<MatchedStatements>,
 }
 
-impl<'p, 's, 'a> Side<'p, 's, 'a> {
-    pub fn new(scene: &'p Scene<'s, 'a>, name: String) -> Result<Self> {
+impl<'p, 'a> Side<'p, 'a> {
+    pub fn new(scene: &'p Scene<'p, 'a>, name: String) -> Result<Self> {
         let loaded = scene.traced.module();
         Ok(Self {
             scene,
@@ -114,9 +114,9 @@ enum NoLine {
 }
 
 /// Both runs: the unoptimised one, and the optimised one.
-pub struct Pair<'p, 'x, 'a, 'y, 'b> {
-    pub a: Side<'p, 'x, 'a>,
-    pub b: Side<'p, 'y, 'b>,
+pub struct Pair<'p, 'a> {
+    pub a: Side<'p, 'a>,
+    pub b: Side<'p, 'a>,
 }
 
 /// A line of a program.
@@ -139,7 +139,7 @@ pub enum Found {
     Lacking(&'static str),
 }
 
-impl Pair<'_, '_, '_, '_, '_> {
+impl Pair<'_, '_> {
     /// Finds which statements correspond by what they did. Both runs are followed for it.
     pub fn match_statements(&mut self) -> Result<()> {
         let sketched = |scene: &Scene<'_, '_>| {

@@ -89,7 +89,7 @@ pub type SeenThere = Vec<Result<Seen, Nowhere>>;
 
 /// Reads expressions at stops. Those that the run did not come to are not in the answer.
 pub fn read(
-    side: &Side<'_, '_, '_>,
+    side: &Side<'_, '_>,
     paths: &[Path],
     trail: &Trail,
     stops: impl IntoIterator<Item = At>,

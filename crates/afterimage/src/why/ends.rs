@@ -32,7 +32,7 @@ pub fn outside(why: &str) -> WhyEnd {
 }
 
 /// Tells an end.
-pub fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
+pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
     let scene = teller.scene;
     let loaded = scene.traced.module();
     let value = &teller.value;
@@ -169,7 +169,7 @@ fn character(byte: &u8) -> Option<String> {
 }
 
 /// The name of the host's function that an execution calls.
-fn callee(teller: &Teller<'_, '_, '_>, instance: Instance) -> Result<String> {
+fn callee(teller: &Teller<'_, '_>, instance: Instance) -> Result<String> {
     let imports = &teller.scene.traced.program().imports;
     let function = teller.scene.walk().called(instance)?;
     let import = function.and_then(|function| imports.get(function.as_u32() as usize));
@@ -179,7 +179,7 @@ fn callee(teller: &Teller<'_, '_, '_>, instance: Instance) -> Result<String> {
 }
 
 /// The global variable of the source that is at an address.
-fn symbol(teller: &Teller<'_, '_, '_>, range: Range) -> Option<String> {
+fn symbol(teller: &Teller<'_, '_>, range: Range) -> Option<String> {
     let address = Some(range.address).filter(|_| range.memory == 0)?;
     let known = Variables::open(teller.scene.traced.bytes()).ok()?;
     let globals = known.globals().ok()?;

@@ -152,16 +152,16 @@ pub fn origin(begun: &[WhyEntry], links: u64) -> String {
 }
 
 /// The way back, told entry by entry.
-pub struct Way<'t, 's, 'a> {
+pub struct Way<'t, 'a> {
     chain: Option<Chain<'t, 'a>>,
     folder: Option<Folder>,
-    teller: Teller<'t, 's, 'a>,
+    teller: Teller<'t, 'a>,
 }
 
-impl<'t, 's, 'a> Way<'t, 's, 'a> {
+impl<'t, 'a> Way<'t, 'a> {
     /// # Errors
     /// If the recording is damaged.
-    pub fn new(scene: &'t Scene<'s, 'a>, start: &Start, most: u64) -> Result<Self> {
+    pub fn new(scene: &'t Scene<'t, 'a>, start: &Start, most: u64) -> Result<Self> {
         let from = start.held(scene)?;
         let chain = from.map(|(at, bits)| {
             let chain = Chain::new(scene.walk(), &scene.controllers, at).at_most(most);

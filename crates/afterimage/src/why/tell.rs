@@ -12,8 +12,8 @@ use super::start::Start;
 use crate::explain::Scene;
 
 /// Tells steps, and knows which value it is about.
-pub struct Teller<'t, 's, 'a> {
-    pub scene: &'t Scene<'s, 'a>,
+pub struct Teller<'t, 'a> {
+    pub scene: &'t Scene<'t, 'a>,
     /// The value at hand.
     pub value: String,
     /// Its type.
@@ -26,8 +26,8 @@ pub struct Teller<'t, 's, 'a> {
     pub ended: bool,
 }
 
-impl<'t, 's, 'a> Teller<'t, 's, 'a> {
-    pub fn new(scene: &'t Scene<'s, 'a>, start: &Start) -> Result<Self> {
+impl<'t, 'a> Teller<'t, 'a> {
+    pub fn new(scene: &'t Scene<'t, 'a>, start: &Start) -> Result<Self> {
         Ok(Self {
             scene,
             value: start.value.clone(),

@@ -31,9 +31,9 @@ enum Point {
 }
 
 /// What is asked, and found so far.
-struct Near<'n, 'v, 'a> {
-    values: &'v RecordedValues<'a>,
-    host: &'n HostReads<'v, 'a>,
+struct Near<'n, 'a> {
+    values: &'n RecordedValues<'a>,
+    host: &'n HostReads<'n, 'a>,
     controllers: Controllers<'a>,
     module: &'a [u8],
     /// Whether the program has code that writes to tables, once that is known.
@@ -112,7 +112,7 @@ pub fn near<'v, 'a>(
     }
 }
 
-impl Near<'_, '_, '_> {
+impl Near<'_, '_> {
     fn all(&mut self, criteria: &[Criterion], most: usize) -> Result<Slice, Stop> {
         for criterion in criteria {
             self.begin(criterion)?;

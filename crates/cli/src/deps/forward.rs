@@ -86,7 +86,7 @@ impl<'a> Scene<'a> {
     /// What used what an operator made, and what it let run, `depth` steps on.
     pub(super) fn users(
         &self,
-        asked: &DependenceQuery<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, 'a>,
         point: Point,
         depth: u32,
         seen: &mut HashSet<Point>,
@@ -107,7 +107,7 @@ impl<'a> Scene<'a> {
     /// What an operator let run.
     fn let_run(
         &self,
-        asked: &DependenceQuery<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, 'a>,
         point: Point,
         depth: u32,
         seen: &mut HashSet<Point>,
@@ -135,7 +135,7 @@ impl<'a> Scene<'a> {
     /// What depends on the statements of a block that was let run.
     fn in_block(
         &self,
-        asked: &DependenceQuery<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, 'a>,
         block: &Controlled,
         depth: u32,
         seen: &mut HashSet<Point>,
@@ -181,7 +181,7 @@ impl<'a> Scene<'a> {
     /// Who used what a statement made, `depth` steps on.
     fn used(
         &self,
-        asked: &DependenceQuery<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, 'a>,
         instance: Instance,
         statement: Statement,
         depth: u32,
@@ -239,7 +239,7 @@ impl<'a> Scene<'a> {
     /// A use, and those that it leads to.
     fn told(
         &self,
-        asked: &DependenceQuery<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, 'a>,
         found: &Use,
         depth: u32,
         seen: &mut HashSet<Point>,
@@ -318,7 +318,7 @@ impl<'a> Scene<'a> {
     /// What depends on a use. A call of the guest's only hands its arguments on, as a return and a throw do: they are told of where they are used.
     fn after_use(
         &self,
-        asked: &DependenceQuery<'_, '_, 'a>,
+        asked: &DependenceQuery<'_, 'a>,
         (instance, found): (Instance, &Use),
         depth: u32,
         seen: &mut HashSet<Point>,

@@ -62,15 +62,15 @@ impl Use {
 ///
 /// What is near in time is found first: a value is followed along the path as long as a variable holds it, and the labels of what was executed later
 /// are searched in stretches that grow. Some thousand uses are held at a time.
-pub struct Uses<'h, 'v, 'a> {
-    values: &'v RecordedValues<'a>,
+pub struct Uses<'h, 'a> {
+    values: &'h RecordedValues<'a>,
     program: &'a Program,
     stop: Option<Stop>,
     nodes: HashMap<NodeId, Rc<NodeUses>>,
-    holders: Holders<'v, 'a, FileSegments, FileEpochs>,
-    readers: Readers<'v, 'a, FileSegments, FileEpochs>,
-    takers: Takers<'v, 'a, FileSegments, FileEpochs>,
-    host: HostReaders<'h, 'v, 'a>,
+    holders: Holders<'h, 'a, FileSegments, FileEpochs>,
+    readers: Readers<'h, 'a, FileSegments, FileEpochs>,
+    takers: Takers<'h, 'a, FileSegments, FileEpochs>,
+    host: HostReaders<'h, 'a>,
     /// What of each comes next.
     held: Option<Held>,
     read: Option<ReadBy>,
@@ -165,13 +165,13 @@ fn written_besides(
     Ok(store.map(|(inst, _)| Definition::Write { instance, inst }))
 }
 
-impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
+impl<'h, 'a> Uses<'h, 'a> {
     /// Those of a definition; see [`definition`]. `host` tells what the host read.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
     pub fn of(
-        host: &'h HostReads<'v, 'a>,
+        host: &'h HostReads<'h, 'a>,
         program: &'a Program,
         definition: Definition,
     ) -> Result<Self, HostReadsError> {

@@ -80,8 +80,8 @@ pub(super) struct Outcome {
 /// What is known of the symbols of a segment.
 ///
 /// A count is at most the number of executed blocks, which fits.
-pub(super) struct Counting<'s, 'a, 'p> {
-    pub(super) search: &'s Search<'a>,
+pub(super) struct Counting<'s, 'p> {
+    pub(super) search: &'s Search<'s>,
     pub(super) automaton: &'s mut Automaton<'p>,
     /// By symbol and state: of a call the callee's state at its beginning.
     known: HashMap<(Symbol, State), Outcome, FxBuildHasher>,
@@ -100,8 +100,8 @@ struct Frame {
     rounds: Vec<(State, u64)>,
 }
 
-impl<'s, 'a, 'p> Counting<'s, 'a, 'p> {
-    pub(super) fn new(search: &'s Search<'a>, automaton: &'s mut Automaton<'p>) -> Self {
+impl<'s, 'p> Counting<'s, 'p> {
+    pub(super) fn new(search: &'s Search<'s>, automaton: &'s mut Automaton<'p>) -> Self {
         Self {
             search,
             automaton,

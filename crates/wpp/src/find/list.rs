@@ -21,7 +21,7 @@ struct Frame {
 /// Appends the times of the last blocks of the occurrences in a symbol, until there are `most` in all. `time`: how many blocks are executed
 /// before it.
 pub(super) fn list(
-    counting: &mut Counting<'_, '_, '_>,
+    counting: &mut Counting<'_, '_>,
     symbol: Symbol,
     state: State,
     time: u64,
@@ -66,7 +66,7 @@ pub(super) fn list(
 
 /// Lists those of a node, or gives the frame of a rule.
 fn go(
-    counting: &mut Counting<'_, '_, '_>,
+    counting: &mut Counting<'_, '_>,
     symbol: Symbol,
     state: State,
     time: u64,

@@ -14,13 +14,13 @@ struct Call {
 }
 
 /// The calls of the log that put something out.
-struct Calls<'h, 'v, 'a> {
-    host: &'h HostReads<'v, 'a>,
+struct Calls<'h, 'a> {
+    host: &'h HostReads<'h, 'a>,
     log: LogReader,
     number: u64,
 }
 
-impl Calls<'_, '_, '_> {
+impl Calls<'_, '_> {
     /// The next one of which a file may tell.
     fn next(&mut self) -> Result<Option<Call>, HostReadsError> {
         let imports = &self.host.run.program.imports;

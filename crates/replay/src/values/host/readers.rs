@@ -46,8 +46,8 @@ struct Piece {
 ///
 /// The log tells which calls read some of the bytes. Whether these are still the same is asked of the index of checkpoints, for the times of such calls and, where there
 /// are many, for times further and further away, and between them: O(log time) questions for each part of what was written.
-pub(in crate::values) struct HostReaders<'h, 'v, 'a> {
-    host: &'h HostReads<'v, 'a>,
+pub(in crate::values) struct HostReaders<'h, 'a> {
+    host: &'h HostReads<'h, 'a>,
     written: Option<Written>,
     at: At,
 }
@@ -62,10 +62,10 @@ struct At {
     found: VecDeque<HostUse>,
 }
 
-impl<'h, 'v, 'a> HostReaders<'h, 'v, 'a> {
+impl<'h, 'a> HostReaders<'h, 'a> {
     /// Those of a definition.
     pub fn new(
-        host: &'h HostReads<'v, 'a>,
+        host: &'h HostReads<'h, 'a>,
         definition: Definition,
     ) -> Result<Self, HostReadsError> {
         let mut readers = Self {
