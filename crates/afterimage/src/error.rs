@@ -1,7 +1,7 @@
 //! Why a session cannot do something.
 
 use std::error::Error;
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Debug, Display, Formatter};
 use std::path::{Path, PathBuf};
 
 use afterimage_record::RecordError;
@@ -10,7 +10,6 @@ use afterimage_replay::paths::PathFileError;
 use afterimage_trace::{TraceError, Writer};
 
 /// Why a session cannot do something, and of which recording. It reads as one sentence that begins with the file.
-#[derive(Debug)]
 pub struct SessionError {
     /// The recording.
     pub at: PathBuf,
@@ -106,7 +105,6 @@ pub(crate) struct Replaced;
 pub(crate) struct Unwritable(pub TraceError);
 
 /// Why a question has no answer, as one sentence.
-#[derive(Debug)]
 pub struct QuestionError(anyhow::Error);
 
 impl From<anyhow::Error> for QuestionError {
@@ -121,6 +119,13 @@ impl Display for QuestionError {
     }
 }
 
+/// The same sentence: `main` shows errors so.
+impl Debug for QuestionError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
 impl Error for QuestionError {}
 
 impl SessionError {
@@ -129,6 +134,13 @@ impl SessionError {
             at: at.to_owned(),
             why: Box::new(why.into()),
         }
+    }
+}
+
+/// The same sentence: `main` shows errors so.
+impl Debug for SessionError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
     }
 }
 

@@ -48,6 +48,7 @@ pub mod why;
 pub use afterimage_analyses as analyses;
 pub use afterimage_present as present;
 pub use afterimage_profile as profile;
+pub use afterimage_record::Progress;
 pub use afterimage_replay::{Recording, RecordingError};
 pub use append::append_to;
 pub use error::{QuestionError, Reason, SessionError};
