@@ -46,6 +46,10 @@ pub(crate) fn append(
             let is_same = TraceFile::open(at)?.state() == seen.state();
             Ok(is_same.then_some(out))
         }
+        // A recorder is done when the program is.
+        Err(TraceError::BeingWritten(recorder)) if seen.state().is_none() => {
+            Err(Reason::StillRecorded(recorder))
+        }
         Err(TraceError::BeingWritten(other)) => {
             monitor.note(at, &Note::Waiting(other));
             while writer(at)?.is_some() {

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::exit::Exit;
 use crate::filters::{Beyond, FilterArguments};
-use crate::input::Loaded;
+use crate::input::{self, Loaded};
 use crate::lens::{self, session, stoppable};
 use crate::output::{pasted, say};
 
@@ -55,6 +55,7 @@ pub(crate) enum Lens {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    input::ended(&arguments.file)?;
     let session = session(&arguments.file)?;
     if arguments.lens == Lens::Full {
         return full(&arguments, session);

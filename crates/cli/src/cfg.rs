@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::arguments::{Which, formats};
 use crate::exit::Exit;
 use crate::input::{self, Kind};
-use crate::lens::{session, which_call};
+use crate::lens::{finished, which_call};
 use crate::output::{Color, harmless, pasted, write};
 use crate::record::counted;
 
@@ -190,7 +190,7 @@ fn dynamic(arguments: &Arguments, function: &Function, name: &str) -> Result<()>
             pasted(at)
         );
     }
-    let session = session(at)?;
+    let session = finished(at)?;
     let path = session.ensure_path()?;
     let nodes = match arguments.nodes {
         None | Some(NodesArgument::Dbb) => GraphNodes::Dynamic,

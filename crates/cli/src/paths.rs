@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::ReportArguments;
 use crate::exit::Exit;
-use crate::lens::session;
+use crate::lens::finished;
 use crate::output::write;
 
 /// Show which paths the run took: each function's unique path traces, hot paths, where a path occurs
@@ -104,7 +104,7 @@ const TEXT_ROWS: usize = 25;
 const JSON_OCCURRENCES: usize = 1000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let session = session(&arguments.report.file)?;
+    let session = finished(&arguments.report.file)?;
     answer(&arguments, &session).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }
