@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -23,16 +24,18 @@ pub fn append_to(
     lost: &'static str,
     monitor: &dyn Monitor,
 ) -> Result<Option<TraceWriter>, SessionError> {
-    append(at, seen, lost, monitor).map_err(|why| SessionError::new(at, why))
+    append(at, seen, lost, monitor, &AtomicBool::new(false))
+        .map_err(|why| SessionError::new(at, why))
 }
 
 /// Opens the file to add something to it; `lost` says what cannot be added if that fails. `None` if another process has added something
-/// since it was opened as `seen`: what was to be added may be there then. One that does at this moment is waited for.
+/// since it was opened as `seen`: what was to be added may be there then. One that does at this moment is waited for, until `cancel`.
 pub(crate) fn append(
     at: &Path,
     seen: &TraceFile,
     lost: &'static str,
     monitor: &dyn Monitor,
+    cancel: &AtomicBool,
 ) -> Result<Option<TraceWriter>, Reason> {
     let failed = |why| Reason::Lost { lost, why };
     match TraceWriter::append(at) {
@@ -53,6 +56,12 @@ pub(crate) fn append(
         Err(TraceError::BeingWritten(other)) => {
             monitor.note(at, &Note::Waiting(other));
             while writer(at)?.is_some() {
+                if cancel.load(Ordering::SeqCst) {
+                    let how = "while another process added to the file: nothing was added";
+                    return Err(Reason::Cancelled {
+                        how: how.to_owned(),
+                    });
+                }
                 sleep(LOOK);
             }
             Ok(None)

@@ -1,6 +1,7 @@
 //! Building the path of a run, and adding it to the recording.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use afterimage_record::{
     BuiltPaths, Cache, LivePath, PathFilter, Progress, RecordedRun, build_paths,
@@ -116,7 +117,7 @@ pub(crate) fn add_path(
         return Err(Reason::CutOff);
     }
     let lost = "the path cannot be added to the recording";
-    let Some(out) = append(at, &file, lost, monitor)? else {
+    let Some(out) = append(at, &file, lost, monitor, &AtomicBool::new(false))? else {
         return Ok(Added::Elsewhere);
     };
     let total = match (words, end) {

@@ -94,7 +94,7 @@ pub(crate) fn add_values(
         ref left_out,
     } = *kept;
     let lost = "the values cannot be added to the recording";
-    let Some(out) = append(at, &file, lost, monitor)? else {
+    let Some(out) = append(at, &file, lost, monitor, cancel)? else {
         return Ok(Added::Elsewhere);
     };
     let followed = recording.run()?;
