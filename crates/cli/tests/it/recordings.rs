@@ -287,10 +287,10 @@ fn what_an_interrupted_addition_left_is_removed_aloud() {
 #[test]
 fn cached_code_that_is_damaged_is_not_executed() {
     let sandbox = Sandbox::new();
-    let body = (0..2500).map(|i| format!(
+    let body = (0..10_000).map(|i| format!(
         "(func $f{i} (param i32) (result i32) (i32.add (i32.mul (local.get 0) (i32.const {i})) (i32.load (i32.and (i32.rotl (local.get 0) (i32.const 3)) (i32.const 255)))))"
     ));
-    let calls = (0..2500).map(|i| format!("(local.set 0 (call $f{i} (local.get 0)))"));
+    let calls = (0..10_000).map(|i| format!("(local.set 0 (call $f{i} (local.get 0)))"));
     sandbox.wasm(
         "big.wasm",
         &format!(
@@ -313,7 +313,7 @@ fn cached_code_that_is_damaged_is_not_executed() {
         "it takes long enough to compile that it is kept"
     );
     let sound = std::fs::read(&files[0]).unwrap();
-    for times in 1..=20usize {
+    for times in 1..=10usize {
         let mut damaged = sound.clone();
         for bit in 0..12 {
             let at = (times * 7919 + bit * 104_729) * 131 % damaged.len();
