@@ -28,12 +28,12 @@
 ;; |      1  run                                  host              calls run(0)
 ;; |      1  run                       @0x56      i32.atomic.store  0x8, 4 bytes <- 7
 ;; |      1  run                       @0x5e      i32.atomic.rmw.add  0x8, 4 bytes = 7
-;; |      1  run                       @0x68      i32.atomic.rmw8.xchg_u  = 255
-;; |      1  run                       @0x78      i64.atomic.rmw32.cmpxchg_u  = 8
-;; |      1  run                       @0x83      i32.atomic.rmw.cmpxchg  = 9
+;; |      1  run                       @0x68      i32.atomic.rmw8.xchg_u  0xc, 1 byte = 255
+;; |      1  run                       @0x78      i64.atomic.rmw32.cmpxchg_u  0x8, 4 bytes = 8
+;; |      1  run                       @0x83      i32.atomic.rmw.cmpxchg  0x8, 4 bytes = 9
 ;; |      1  run                       @0x8c      memory.atomic.notify  8
-;; |      1  run                       @0x93      i32.atomic.load   = 9
-;; |      1  run                       @0x99      i32.atomic.load8_u  = 255
+;; |      1  run                       @0x93      i32.atomic.load   0x8, 4 bytes = 9
+;; |      1  run                       @0x99      i32.atomic.load8_u  0xc, 1 byte = 255
 ;; |      1  run                       @0x9d      i32.add           = 264
 ;; |      1  run                       @0x9e      end               returns 264
 ;; | the run returned 264

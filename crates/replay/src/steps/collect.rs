@@ -231,15 +231,20 @@ impl<'a> Collector<'a> {
                     self.tries(code, inst, item, bank);
                     break;
                 }
-                Kind::Inst(inst) => match self.references.get_mut(reference) {
-                    Some((of, found, short)) if *of == inst => {
-                        reference += 1;
-                        let found = *found;
-                        bytes = short.take();
-                        accessed(code, inst, found, item, bank)
+                Kind::Inst(inst) => {
+                    // An atomic operator is several instructions, of which others access memory, too.
+                    let before = self.references[reference..].iter();
+                    reference += before.take_while(|(of, ..)| *of < inst).count();
+                    match self.references.get_mut(reference) {
+                        Some((of, found, short)) if *of == inst => {
+                            reference += 1;
+                            let found = *found;
+                            bytes = short.take();
+                            accessed(code, inst, found, item, bank)
+                        }
+                        _ => computed(code, inst, item, bank),
                     }
-                    _ => computed(code, inst, item, bank),
-                },
+                }
                 // It is told as the return.
                 Kind::Jump if returns && at + 1 == plan.items.len() => continue,
                 Kind::Jump => What::Jump,
