@@ -14,7 +14,8 @@ use crate::monitor::{Monitor, Note};
 /// How often one looks whether another process is done.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Opens a recording to add something to it, by whoever built it beside a session. See [`append`].
+/// Opens the file to add something to it; `lost` says what cannot be added if that fails. `None` if another process has added something since it
+/// was opened as `seen`: what was to be added may be there then. One that does at this moment is waited for.
 ///
 /// # Errors
 /// If the file cannot be written, or is another one than `seen`.
@@ -28,8 +29,7 @@ pub fn append_to(
         .map_err(|why| SessionError::new(at, why))
 }
 
-/// Opens the file to add something to it; `lost` says what cannot be added if that fails. `None` if another process has added something
-/// since it was opened as `seen`: what was to be added may be there then. One that does at this moment is waited for, until `cancel`.
+/// As [`append_to`]; `cancel` ends the waiting.
 pub(crate) fn append(
     at: &Path,
     seen: &TraceFile,
