@@ -105,8 +105,13 @@ pub fn run(arguments: &PapersArguments) -> Result<ExitCode> {
             }
             Needs::Recordings => words.extend(recordings(&measured, &only)?),
         }
-        if !only.is_empty() && !matches!(part.needs, Needs::Recordings) {
-            words.extend(["--only".to_owned(), only.join(",")]);
+        let named = match part.needs {
+            Needs::Corpus => only.clone(),
+            Needs::Versions => only.iter().flat_map(|name| levels(name)).collect(),
+            Needs::Recordings => Vec::new(),
+        };
+        if !named.is_empty() {
+            words.extend(["--only".to_owned(), named.join(",")]);
         }
         let status = tool::cargo()
             .args(["run", "--locked", "--quiet", "-p", "bench", "--"])
@@ -172,6 +177,11 @@ fn recordings(folder: &Path, only: &[String]) -> Result<Vec<String>> {
         all.push(text(&at));
     }
     Ok(all)
+}
+
+/// What the versions of a program are called.
+fn levels(name: &str) -> impl Iterator<Item = String> {
+    (0..=3).map(move |level| format!("{name}-O{level}"))
 }
 
 fn text(path: &Path) -> String {
