@@ -1,4 +1,4 @@
-//! What a variable of the source holds at a moment, and what there is when a run has ended: of variables, and what an invoked function returned.
+//! Values of source variables at a moment or at the end of a run, and the results of an invoked function.
 
 use std::cell::RefCell;
 
@@ -45,7 +45,7 @@ fn result(value: RawValue) -> ResultValue {
     }
 }
 
-/// What the function returned that was invoked instead of `_start`; `None` if there was none, or it did not return. Reads the whole log.
+/// The results of the function that was invoked instead of `_start`; `None` if `_start` ran, or the function did not return. Reads the whole log.
 pub fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
     let ending = file.end()?.map(|end| end.ending);
     if file.meta()?.invoke.is_none() || ending != Some(Ending::Returned) {
@@ -87,15 +87,15 @@ pub fn is_over(traced: &Session, at: &str) -> Result<bool> {
     Ok(at.trim() == "end" && traced.final_operator()?.is_none())
 }
 
-/// What is shown of an object.
+/// An object and its value, as reports show them.
 pub struct Shown {
     /// Where it is: of vectors and strings of Rust, their elements are before themselves.
     pub pieces: Vec<Piece>,
-    /// What it holds.
+    /// Its value.
     pub rendered: Rendered,
     /// Which bits of its bytes it has, if it shares them with others.
     pub bits: Option<BitField>,
-    /// What the first of its pieces holds, if that is a few bytes in memory.
+    /// The bytes of its first piece, if that is short and in memory.
     pub held: Vec<u8>,
     /// It begins with a parameter whose place may hold something else: why.
     pub written: Option<Written>,
@@ -104,7 +104,7 @@ pub struct Shown {
 /// No number is longer.
 const HELD: u64 = 16;
 
-/// What the first piece of an object holds, if that is a few bytes in memory.
+/// The bytes of an object's first piece, if that is short and in memory.
 pub fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
     let Some(piece) = pieces.first().filter(|piece| piece.bytes <= HELD) else {
         return Vec::new();
