@@ -7,6 +7,8 @@ use std::collections::hash_map::Entry;
 use afterimage_analyses::why::{Spot, Walk};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::WhyPlace;
+use afterimage_present::document::objects::Function;
+use afterimage_profile::{Source, SourceLine};
 use afterimage_program::{Location, Names, SourceMap};
 use afterimage_replay::steps::Operators;
 use afterimage_replay::values::{Controllers, Executions, HostReads, RecordedValues, Types};
@@ -131,7 +133,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         let number = self.number(spot.function, spot.op, spot.time)?;
         let mut place = self.operator(spot.function, spot.op)?;
         place.at = format!("{}#{number}", place.at);
-        place.time = spot.time;
+        place.t = spot.time;
         Ok(place)
     }
 
@@ -139,9 +141,9 @@ impl<'s, 'a> Scene<'s, 'a> {
     pub fn operator(&self, function: FuncId, op: OpId) -> Result<WhyPlace> {
         let found = self.operators().get(function, op)?;
         let found = found.context("an operator that the program does not have")?;
-        let (mut line, mut around, mut text) = (String::new(), None, None);
+        let (mut source, mut around, mut text) = (None, None, None);
         if let Some(position) = found.position {
-            line = self.line(position);
+            source = Some(self.source().line(position));
             text = self.text(position);
             if text.is_none()
                 && let Some((call, its)) = self.around(found.offset)
@@ -150,13 +152,13 @@ impl<'s, 'a> Scene<'s, 'a> {
             }
         }
         Ok(WhyPlace {
-            function: self.names.function(function).to_owned(),
-            line,
+            function: Function::new(self.names, function),
+            source,
             around,
             text,
             operator: found.name.to_string(),
             at: format!("@{}", found.offset),
-            time: 0,
+            t: 0,
         })
     }
 
@@ -186,18 +188,12 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(found.map(|found| self.source().path(found.file)))
     }
 
-    /// `file.c:42`.
-    fn line(&self, position: Location) -> String {
-        let short = self.source().short_path(position.file);
-        format!("{short}:{}", position.line)
-    }
-
     /// The innermost call around inlined code of which the source is at hand, and its text.
-    fn around(&self, offset: OrigOffset) -> Option<(String, String)> {
+    fn around(&self, offset: OrigOffset) -> Option<(SourceLine, String)> {
         let frames = self.source().inlined_frames(offset);
         let calls = frames.iter().skip(1).filter_map(|frame| frame.location);
         calls
-            .filter_map(|call| Some((self.line(call), self.text(call)?)))
+            .filter_map(|call| Some((self.source().line(call), self.text(call)?)))
             .next()
     }
 

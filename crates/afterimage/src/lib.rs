@@ -24,8 +24,11 @@ pub mod ended;
 mod error;
 #[doc(hidden)]
 pub mod explain;
+mod filters;
 #[doc(hidden)]
 pub mod given;
+#[doc(hidden)]
+pub mod info;
 mod monitor;
 #[doc(hidden)]
 pub mod path;
@@ -40,7 +43,9 @@ mod source_lines;
 pub mod steps;
 #[doc(hidden)]
 pub mod text;
-mod values;
+pub mod values;
+#[doc(hidden)]
+pub mod verify;
 #[doc(hidden)]
 pub mod wasm_local;
 pub mod why;
@@ -52,9 +57,10 @@ pub use afterimage_record::Progress;
 pub use afterimage_replay::{Recording, RecordingError};
 pub use append::append_to;
 pub use error::{QuestionError, Reason, SessionError};
+pub use filters::{Beyond, Filters};
 pub use monitor::{Monitor, Note, Silent, Work};
 pub use path::Empty;
 pub use session::Session;
 pub use source::{LARGEST_SOURCE, source_map};
-pub use values::{Adds, KeptValues};
+pub use values::{Adds, KeptValues, ValuesQuery, VariableQuery};
 pub use why::{WhyAbout, WhyQuery, WhyReport};

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use afterimage_ids::Counts;
+use afterimage_present::values::{ValuesReport, VariableReport};
 use afterimage_profile::Profile;
 use afterimage_program::SourceMap;
 use afterimage_record::PathFilter;
@@ -17,7 +18,7 @@ use crate::explain::{Scene, explain};
 use crate::monitor::{Monitor, Silent};
 use crate::path::{self, Added, Empty};
 use crate::source::source_map;
-use crate::values::{self, Adds, KeptValues};
+use crate::values::{self, Adds, KeptValues, ValuesQuery, VariableQuery};
 use crate::why::{WhyQuery, WhyReport};
 
 /// A recording, and what builds the parts of it that questions need.
@@ -193,14 +194,35 @@ impl Session {
         self.prepared(|scene| query.answer(scene))
     }
 
+    /// Which values did the statements at a place give? Builds the path and the values if they are not there yet. After that O(log n) for each
+    /// value, or as long as it takes to follow the run where that is less.
+    ///
+    /// # Errors
+    /// If the program has no such place, the run no such executions, or the recording is damaged.
+    pub fn statement_values(&self, query: &ValuesQuery) -> Result<ValuesReport, QuestionError> {
+        self.ensured(|| query.answer(self))
+    }
+
+    /// Which values did a variable of the source have, each time that the run was at a place? Builds the path and the values if they are not there yet.
+    ///
+    /// # Errors
+    /// If there is no such place or variable, the run was never there, or the recording is damaged.
+    pub fn variable_values(&self, query: &VariableQuery) -> Result<VariableReport, QuestionError> {
+        self.ensured(|| query.answer(self))
+    }
+
     fn prepared<R>(
         &self,
         ask: impl FnOnce(&Scene<'_, '_>) -> anyhow::Result<R>,
     ) -> Result<R, QuestionError> {
+        self.ensured(|| explain(self, ask))
+    }
+
+    fn ensured<R>(&self, ask: impl FnOnce() -> anyhow::Result<R>) -> Result<R, QuestionError> {
         let prepare = || -> anyhow::Result<R> {
             self.ensure_whole_path()?;
             self.ensure_values(&AtomicBool::new(false))?;
-            explain(self, ask)
+            ask()
         };
         let found = prepare();
         found.map_err(|error| error.context(self.at().display().to_string()).into())

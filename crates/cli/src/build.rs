@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use afterimage::{Adds, Empty, KeptValues, Session};
+use afterimage::{Adds, Beyond, Empty, KeptValues, Session};
 use afterimage_record::PathFilter;
 use afterimage_replay::paths::coded_path;
 use afterimage_replay::values::recorded_epochs;
@@ -11,7 +11,7 @@ use afterimage_wet::LeftOut;
 use anyhow::{Context, Result, bail};
 
 use crate::exit::Exit;
-use crate::filters::{Beyond, FilterArguments};
+use crate::filters::FilterArguments;
 use crate::input::{self, Loaded};
 use crate::lens::{self, session, stoppable};
 use crate::output::{pasted, say};
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         return full(&arguments, session);
     }
     let recording = &*session;
-    let filter = arguments.filters.filter(&Loaded::of(recording))?;
+    let filter = arguments.filters.path(&Loaded::of(recording))?;
     // A path that is damaged is built anew, too.
     let is_there = !arguments.again && has_path(recording)?;
     match arguments.filters.given() {
@@ -164,8 +164,11 @@ fn kept_values(
     let source = recording.source_map();
     let names = recording.module().names(&source);
     let positions = recording.positions(&names, &source)?;
-    let (loaded, length) = (Loaded::of(recording), recording.path()?.length());
-    let kept = filters.values(&loaded, length, beyond, |text| Ok(positions.time(text)?));
+    let (module, length) = (recording.module(), recording.path()?.length());
+    let time = |text: &str| Ok(positions.time(text)?);
+    let kept = filters
+        .filters()
+        .values(&names, module, length, beyond, time);
     kept.with_context(|| recording.at().display().to_string())
 }
 

@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     });
     let args = args.collect::<Result<Vec<_>>>()?;
     let loaded = input::program(program)?;
-    let filter = arguments.filters.filter(&loaded)?;
+    let filter = arguments.filters.path(&loaded)?;
     if let (Some(option), None | Some(Lens::Counts)) = (arguments.filters.given(), arguments.lens) {
         bail!(
             "{option} says what to keep of the path or of the values, which are made with --lens paths and --lens full"

@@ -5,6 +5,7 @@ use afterimage::ended::{self, results, stood};
 use afterimage::steps::follow;
 use afterimage_ids::FuncId;
 use afterimage_present::{StateView, render};
+use afterimage_profile::{Source, SourceLine};
 use afterimage_program::{Names, Program, SourceMap, demangle};
 use afterimage_replay::paths::At;
 use afterimage_replay::state::{
@@ -285,14 +286,10 @@ impl<'a> Scene<'_, 'a> {
         })
     }
 
-    /// `file.c:42`, or nothing if it is not known.
-    fn line(&self, activation: &Activation<'_>) -> Result<String> {
+    fn line(&self, activation: &Activation<'_>) -> Result<Option<SourceLine>> {
         let place = self.operators.get(activation.function, activation.op)?;
         let position = place.and_then(|place| place.position);
-        Ok(position.map_or(String::new(), |position| {
-            let short = self.source.short_path(position.file);
-            format!("{short}:{}", position.line)
-        }))
+        Ok(position.map(|position| self.source.line(position)))
     }
 
     fn locals(&self, activation: &Activation<'_>, contents: &dyn Contents) -> Vec<Local> {

@@ -174,7 +174,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                 let head = WhyHead {
                     about: start.about().to_owned(),
                     value: start.value.clone(),
-                    place: place.map(|place| place.at),
+                    at: place.map(|place| place.at),
                     written: start.written.map(Into::into),
                 };
                 why_head(out, &head)?;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::PresentError;
 use crate::addresses::Shown;
+use crate::document::objects::Function;
 use crate::document::{Document, begin, row};
 use crate::number::grouped;
 use crate::steps::StepScene;
@@ -58,8 +59,8 @@ impl Document for AccessedHead {
 /// What a load or store accessed in executions one after the other.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AccessedRow {
-    /// The function's index.
-    pub function: u32,
+    /// Where it is.
+    pub function: Function,
     /// Where the load or store is in the original module.
     pub offset: u32,
     /// Which memory it accesses.
@@ -90,7 +91,7 @@ pub fn accessed_json(
         room -= 1;
         let shown = Shown::of(scene, accessed.site)?;
         let entry = AccessedRow {
-            function: accessed.site.function.as_u32(),
+            function: Function::new(scene.names, accessed.site.function),
             offset: shown.offset.0,
             memory: accessed.memory,
             bytes: accessed.bytes,

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::PresentError;
-use crate::document::objects::{InFunction, Instruction, MemoryRange, Position};
+use crate::document::objects::{Function, Instruction, MemoryRange, Position};
 use crate::document::{Document, begin, row};
 use crate::number::{counted, grouped};
 use crate::steps::StepScene;
@@ -52,7 +52,7 @@ impl Shown {
     pub(crate) fn instruction(&self, scene: &StepScene<'_>, site: AccessSite) -> Instruction {
         let source = self.position;
         Instruction {
-            function: InFunction::new(scene.names, site.function),
+            function: Function::new(scene.names, site.function),
             operator: self.name.clone(),
             offset: self.offset.0,
             source: source.map(|position| Position::line(scene.file(position), position.line)),

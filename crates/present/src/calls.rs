@@ -215,7 +215,6 @@ impl Document for CallsDocument {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallsFunction {
     /// Which.
-    #[serde(flatten)]
     pub function: Function,
     /// How often.
     pub calls: u64,
@@ -228,10 +227,10 @@ pub struct CallsFunction {
 /// Calls of a function by another.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallsEdge {
-    /// The caller's index; `null` for the host.
-    pub caller: Option<u32>,
-    /// The index of the function that was called.
-    pub callee: u32,
+    /// Who called; `null` for the host.
+    pub caller: Option<Function>,
+    /// What was called.
+    pub callee: Function,
     /// How often.
     pub calls: u64,
     /// How many blocks these activations executed themselves.
@@ -267,8 +266,10 @@ pub fn calls_json(
             .collect(),
         edges: edges
             .map(|edge| CallsEdge {
-                caller: edge.caller.map(|caller| caller.as_u32()),
-                callee: edge.callee.as_u32(),
+                caller: edge
+                    .caller
+                    .map(|caller| Function::new(report.names, caller)),
+                callee: Function::new(report.names, edge.callee),
                 calls: edge.calls,
                 own: edge.own,
                 inclusive: edge.inclusive,

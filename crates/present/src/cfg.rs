@@ -7,15 +7,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::PresentError;
-use crate::document::objects::InFunction;
+use crate::document::objects;
 use crate::document::{Document, NoRows, begin};
 
 /// The control-flow graph of a function.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CfgDocument {
     /// Which function.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: objects::Function,
     /// The block where it begins.
     pub root: u32,
     /// The block where it ends.
@@ -114,8 +113,8 @@ pub fn cfg_json(
         op: edge.op.map(|op| op.as_u32()),
     });
     let document = CfgDocument {
-        function: InFunction {
-            function: function.id.as_u32(),
+        function: objects::Function {
+            index: function.id.as_u32(),
             name: name.to_owned(),
         },
         root: cfg.graph.root().as_u32(),

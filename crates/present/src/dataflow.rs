@@ -14,7 +14,7 @@ use crate::PresentError;
 use crate::Style;
 use crate::addresses::Shown;
 use crate::csv::{Csv, known};
-use crate::document::objects::{InFunction, Instruction};
+use crate::document::objects::{Function, Instruction};
 use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped, percent};
 use crate::render::Render;
@@ -413,7 +413,10 @@ pub enum DataflowPlace {
     /// An operator.
     Operator(Instruction),
     /// A function.
-    Function(InFunction),
+    Function {
+        /// Which.
+        function: Function,
+    },
 }
 
 /// An execution that was asked about.
@@ -473,8 +476,8 @@ fn answer(scene: &FactScene<'_>, row: &FactRow) -> Result<DataflowAnswer, Presen
                 Some(DataflowPlace::Operator(at(function, first)?))
             }
             Some(Decider::GenEntry(function) | Decider::KillEntry(function)) => {
-                let function = InFunction::new(scene.steps.names, function);
-                Some(DataflowPlace::Function(function))
+                let function = Function::new(scene.steps.names, function);
+                Some(DataflowPlace::Function { function })
             }
             Some(Decider::Something) | None => None,
         };

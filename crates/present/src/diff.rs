@@ -21,6 +21,7 @@ pub use self::text::diff_text;
 pub use self::versions::{VersionsDocument, VersionsView};
 use crate::PresentError;
 use crate::Sources;
+use crate::document::objects::Position;
 use crate::name::without_parameters;
 use crate::render::Render;
 use crate::shell::shell_name;
@@ -140,7 +141,10 @@ pub struct LineDifference {
 struct Spot {
     function: String,
     place: String,
+    /// Its line, with as much of the path as is shown.
     source: Option<(String, u32)>,
+    /// Its place in the source, for programs.
+    position: Option<Position>,
 }
 
 impl Spot {
@@ -149,15 +153,17 @@ impl Spot {
             Some(op) => scene.operators.get(function, op)?,
             None => None,
         };
+        let position = found.as_ref().and_then(|found| found.position);
         Ok(Self {
             function: plain(without_parameters(scene.names.function(function))),
             place: found
                 .as_ref()
                 .map_or(String::new(), |found| format!("@{}", found.offset)),
-            source: found.and_then(|found| found.position).map(|position| {
+            source: position.map(|position| {
                 let file = plain(scene.source.shown_path(position.file));
                 (file, position.line)
             }),
+            position: position.map(|position| Position::new(scene.file(position), position)),
         })
     }
 

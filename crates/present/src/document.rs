@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::PresentError;
 
 /// The version of all documents: what `afterimage/why/1` ends with.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A document, or the head of one.
 pub trait Document: Serialize {
@@ -122,6 +122,7 @@ pub fn descriptions() -> Vec<Description> {
         describe::<crate::diff::DiffDocument>(),
         describe::<crate::dynamic_cfg::DynamicCfgDocument>(),
         describe::<crate::cfg::InstrumentDocument>(),
+        describe::<crate::info::InfoReport>(),
         describe::<crate::loads::LoadValuesHead>(),
         describe::<crate::loads::LoadedHead>(),
         describe::<crate::matching::MatchDocument>(),
@@ -136,6 +137,9 @@ pub fn descriptions() -> Vec<Description> {
         describe::<crate::slice::SliceDocument>(),
         describe::<crate::state::StateDocument>(),
         describe::<crate::trace::TraceHead>(),
+        describe::<crate::values::ValuesReport>(),
+        describe::<crate::values::VariableReport>(),
+        describe::<crate::verify::VerifyReport>(),
         describe::<crate::diff::VersionsDocument>(),
         describe::<crate::WhyHead>(),
     ]

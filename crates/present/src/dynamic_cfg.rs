@@ -9,7 +9,7 @@ use afterimage_replay::paths::{DynamicGraph, GraphNodes, Whose};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::document::objects::InFunction;
+use crate::document::objects;
 use crate::document::{Document, NoRows, begin};
 use crate::dot::quoted;
 use crate::number::{counted, grouped};
@@ -149,8 +149,7 @@ pub fn dynamic_cfg_dot(
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicCfgDocument {
     /// Which function.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: objects::Function,
     /// The call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<DynamicCall>,
@@ -265,8 +264,8 @@ pub fn dynamic_cfg_json(
         count: edge.count,
     });
     let document = DynamicCfgDocument {
-        function: InFunction {
-            function: graph.function.as_u32(),
+        function: objects::Function {
+            index: graph.function.as_u32(),
             name: name.to_owned(),
         },
         call,

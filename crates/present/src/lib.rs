@@ -16,6 +16,7 @@ mod dot;
 mod dynamic_cfg;
 mod error;
 pub mod export;
+pub mod info;
 mod inlined;
 mod json;
 mod listing;
@@ -39,6 +40,8 @@ mod table;
 mod text;
 mod trace;
 mod value;
+pub mod values;
+pub mod verify;
 mod why;
 
 pub use accessed::{NextAccessed, accessed_binary, accessed_json, accessed_text};
@@ -68,7 +71,7 @@ pub use loads::{
 };
 pub use matching::{MatchReport, MatchSide};
 pub use memory::{MemoryPlace, MemoryVariable, MemoryView, VariableCall};
-pub use number::grouped;
+pub use number::{counted, grouped, size};
 pub use paths::{
     PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
     traces_text,

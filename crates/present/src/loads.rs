@@ -9,7 +9,7 @@ use wasmparser::ValType;
 
 use crate::PresentError;
 use crate::addresses::{Shown, exact};
-use crate::document::objects::Instruction;
+use crate::document::objects::{Function, Instruction};
 use crate::document::{Document, begin, row};
 use crate::number::{counted, grouped};
 use crate::steps::StepScene;
@@ -211,8 +211,8 @@ impl Document for LoadedHead {
 /// What a load read in executions one after the other.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadedRow {
-    /// The function's index.
-    pub function: u32,
+    /// Where it is.
+    pub function: Function,
     /// Where the load is in the original module.
     pub offset: u32,
     /// `i32`, `i64`, `f32`, `f64` or `v128`.
@@ -221,7 +221,7 @@ pub struct LoadedRow {
     /// Which execution of it is the first of these, from 1.
     pub first: u64,
     /// What it read: the bits, as hexadecimal digits, of 256 values at most.
-    pub values: Vec<String>,
+    pub bits: Vec<String>,
 }
 
 /// The same as lines of JSON, after a head.
@@ -243,11 +243,11 @@ pub fn loaded_json(
         let shown = Shown::of(scene, loaded.site)?;
         let values = loaded.values.iter().map(|&value| bits(value));
         let entry = LoadedRow {
-            function: loaded.site.function.as_u32(),
+            function: Function::new(scene.names, loaded.site.function),
             offset: shown.offset.0,
             kind: loaded.values.first().map(|value| type_text(value.ty)),
             first: loaded.first,
-            values: values.collect(),
+            bits: values.collect(),
         };
         row::<LoadedHead>(out, &entry)?;
     }

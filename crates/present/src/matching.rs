@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::PresentError;
 use crate::diff::{DiffEnding, DiffEndings};
+use crate::document::objects::{Function, Position};
 use crate::document::{Document, NoRows, begin};
 use crate::name::without_parameters;
 use crate::number::{counted, grouped, percent};
@@ -62,12 +63,10 @@ pub struct MatchReport<'a> {
 pub(crate) struct StatementLabel {
     pub(crate) operator: String,
     pub(crate) offset: OrigOffset,
-    file: Option<String>,
-    /// As much of its path as is shown.
+    position: Option<Position>,
+    /// As much of the file's path as is shown.
     shown: String,
-    line: u32,
-    column: u32,
-    function: String,
+    function: Function,
 }
 
 impl MatchSide<'_> {
@@ -81,13 +80,11 @@ impl MatchSide<'_> {
         Ok(StatementLabel {
             operator: found.name.to_string(),
             offset: found.offset,
-            file: file.cloned(),
+            position: file.zip(position).map(|(file, at)| Position::new(file, at)),
             shown: position
                 .map_or("", |at| self.source.shown_path(at.file))
                 .to_owned(),
-            line: position.map_or(0, |position| position.line),
-            column: position.map_or(0, |position| position.column),
-            function: self.names.function(function).to_owned(),
+            function: Function::new(self.names, function),
         })
     }
 
@@ -103,8 +100,8 @@ impl MatchSide<'_> {
 
 impl StatementLabel {
     pub(crate) fn source(&self) -> String {
-        match &self.file {
-            Some(_) => plain(&format!("{}:{}", self.shown, self.line)),
+        match &self.position {
+            Some(at) => plain(&format!("{}:{}", self.shown, at.line)),
             None => "-".to_owned(),
         }
     }
@@ -114,12 +111,12 @@ impl StatementLabel {
     }
 
     pub(crate) fn function(&self) -> String {
-        plain(without_parameters(&self.function))
+        plain(without_parameters(&self.function.name))
     }
 
     /// `main.c:12 in score, @0x1f3 i32.add`.
     fn text(&self) -> String {
-        match &self.file {
+        match &self.position {
             Some(_) => format!("{} in {}, {}", self.source(), self.function(), self.place()),
             None => format!("{} in {}", self.place(), self.function()),
         }
@@ -127,14 +124,10 @@ impl StatementLabel {
 
     pub(crate) fn document(&self) -> MatchStatement {
         MatchStatement {
-            name: self.function.clone(),
+            function: self.function.clone(),
             operator: self.operator.clone(),
             offset: self.offset.0,
-            source: self.file.as_ref().map(|file| MatchPosition {
-                file: file.clone(),
-                line: self.line,
-                column: self.column,
-            }),
+            source: self.position.clone(),
         }
     }
 }
@@ -142,25 +135,14 @@ impl StatementLabel {
 /// A statement of a version.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchStatement {
-    /// The function's name.
-    pub name: String,
+    /// Where it is.
+    pub function: Function,
     /// The operator's name in the text format.
     pub operator: String,
     /// Where it is in the module.
     pub offset: u32,
     /// Its line, if that is known.
-    pub source: Option<MatchPosition>,
-}
-
-/// A position in the source.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct MatchPosition {
-    /// The path, as the debug information has it.
-    pub file: String,
-    /// From 1.
-    pub line: u32,
-    /// From 1; 0 if it is not known.
-    pub column: u32,
+    pub source: Option<Position>,
 }
 
 /// What speaks for a match most, in words.
@@ -453,7 +435,7 @@ pub struct MatchDivergence {
     /// The first execution that differs, of each.
     pub numbers: [u64; 2],
     /// What they gave: the bits, as hexadecimal digits.
-    pub values: [String; 2],
+    pub bits: [String; 2],
     /// Of calls: which of the arguments these are, from 1.
     pub arguments: Option<[u32; 2]>,
     /// Of tests and branches: whether they were decided otherwise than in their first executions.
@@ -471,7 +453,7 @@ pub(crate) fn divergences(report: &MatchReport<'_>) -> Result<Vec<MatchDivergenc
             origin: origin(found.origin),
             likely: likely(report.matching, found.b),
             numbers: found.numbers,
-            values: found.values.map(|bits| format!("0x{bits:x}")),
+            bits: found.values.map(|bits| format!("0x{bits:x}")),
             arguments: found.arguments,
             decided_otherwise: found.decided,
             t: found.times,
@@ -750,13 +732,13 @@ pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), Pr
     let header = "b_name,b_offset,b_operator,b_file,b_line,a_name,a_offset,a_operator,a_file,a_line,ground,likely,others";
     let mut table = crate::csv::Csv::new(out, header)?;
     let cells = |told: &StatementLabel| -> [String; 5] {
-        let line = told.file.as_ref().map(|_| told.line.to_string());
+        let at = told.position.as_ref();
         [
-            told.function.clone(),
+            told.function.name.clone(),
             told.offset.0.to_string(),
             told.operator.clone(),
-            told.file.clone().unwrap_or_default(),
-            line.unwrap_or_default(),
+            at.map_or(String::new(), |at| at.file.clone()),
+            at.map_or(String::new(), |at| at.line.to_string()),
         ]
     };
     for (at, found) in (0..).zip(&report.matching.of_b) {

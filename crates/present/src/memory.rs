@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Style;
-use crate::document::objects::digits;
+use crate::document::objects::{Function, digits};
 use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
 use crate::render::Render;
@@ -56,7 +56,7 @@ pub struct MemoryVariable {
 #[derive(Clone, Debug)]
 pub struct VariableCall {
     /// Of which function.
-    pub function: String,
+    pub function: Function,
     /// Its first block and its last one.
     pub window: Window,
 }
@@ -85,7 +85,7 @@ impl MemoryVariable {
             write!(
                 out,
                 ", of the call of {} from t={first} to t={last}",
-                harmless(function)
+                harmless(&function.name)
             )?;
         }
         writeln!(out)
@@ -100,9 +100,11 @@ impl MemoryVariable {
             value: value.and_then(|value| value.as_ref().ok().cloned()),
             unavailable: value.and_then(|value| value.as_ref().err().cloned()),
             written: self.written.map(WrittenSince::from),
-            function: call.map(|call| call.function.clone()),
-            first: call.map(|call| call.window.first),
-            last: call.map(|call| call.window.last),
+            call: call.map(|call| CallThere {
+                function: call.function.clone(),
+                first_t: call.window.first,
+                last_t: call.window.last,
+            }),
         }
     }
 }
@@ -117,7 +119,7 @@ pub struct MemoryDocument {
     /// How many bytes the memory had.
     pub size: u64,
     /// The time of the block that was about to begin, or is executed at the moment; `null` for the end of the run.
-    pub at: Option<u64>,
+    pub t: Option<u64>,
     /// Where the operator is that was about to be executed, if a place within a block was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<u32>,
@@ -168,15 +170,20 @@ pub struct VariableThere {
     /// What wrote to its place since the call began: it may be something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
-    /// The function of the call that it lives in: what is read and written before and after that belongs to others.
+    /// The call that it lives in: what is read and written before and after that belongs to others. It is absent where it lives as long as the run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
-    /// The time of that call's first block.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first: Option<u64>,
+    pub call: Option<CallThere>,
+}
+
+/// The call that a variable lives in.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CallThere {
+    /// Of which function.
+    pub function: Function,
+    /// The time of its first block.
+    pub first_t: u64,
     /// The time of its last block.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last: Option<u64>,
+    pub last_t: u64,
 }
 
 /// Writes what bytes held, and who wrote and reads them.
@@ -285,7 +292,7 @@ pub fn memory_json(
         memory: place.memory,
         address: place.address,
         size: answer.size,
-        at: match place.at {
+        t: match place.at {
             At::Before(moment) => Some(moment.time),
             At::End => None,
         },

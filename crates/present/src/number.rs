@@ -29,8 +29,18 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
 }
 
 /// `1 function`, `2 functions`.
-pub(crate) fn counted(n: u64, noun: &str) -> String {
+pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+/// A number of bytes, for people: `1.3 MB`.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1000 => counted(bytes, "byte"),
+        1000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::csv::Csv;
+use crate::document::objects::{Function, Position};
 use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
 use crate::render::Render;
@@ -194,11 +195,13 @@ fn ranked_value(
         Number::Truth(value) => RankNumber::Truth(value),
     });
     Ok(RankValue {
-        name: told.function,
+        function: Function::new(values.names, row.place.function),
         operator: told.operator,
         offset: told.offset,
-        line: told.file.as_ref().map(|_| told.line),
-        file: told.file,
+        source: told
+            .file
+            .as_ref()
+            .map(|file| Position::line(file, told.line)),
         predicate,
         than,
         failing: row.failing,
@@ -312,10 +315,8 @@ impl Document for RankDocument {
 /// A line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RankLine {
-    /// The file.
-    pub file: String,
-    /// Which line of it, from 1.
-    pub line: u32,
+    /// Which.
+    pub source: Position,
     /// In how many failing executions it ran.
     pub failing: usize,
     /// In how many passing ones.
@@ -331,16 +332,14 @@ pub struct RankLine {
 /// A statement, and what holds of some value of it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RankValue {
-    /// The function's name.
-    pub name: String,
+    /// Where it is.
+    pub function: Function,
     /// The operator's name in the text format.
     pub operator: String,
     /// Where it is in the original module.
     pub offset: u32,
-    /// The file, if it is known.
-    pub file: Option<String>,
-    /// Which line of it, from 1.
-    pub line: Option<u32>,
+    /// Its line, if that is known.
+    pub source: Option<Position>,
     /// `negative`, `zero` (of tests and branches: false, or not taken), `positive`, or `above` or `below` the number `than`.
     pub predicate: &'static str,
     /// That number.
@@ -377,8 +376,7 @@ pub enum RankNumber {
 /// If `out` fails.
 pub fn rank_json(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), PresentError> {
     let lines = report.rows.iter().map(|row| RankLine {
-        file: report.file(row).to_owned(),
-        line: row.line.number,
+        source: Position::line(report.file(row), row.line.number),
         failing: row.failing,
         passing: row.passing,
         score: row.score,

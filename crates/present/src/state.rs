@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Style;
+use crate::document::objects::{Function, Position};
 use crate::document::{Document, NoRows, begin};
 use crate::name::without_parameters;
 use crate::plain::plain;
@@ -73,11 +74,10 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
             Vec::from_iter(own.map(value_of)).join(", ")
         }
     };
-    let place = if frame.line.is_empty() {
-        String::new()
-    } else {
-        format!(" at {}", plain(&frame.line))
-    };
+    let place = frame.line.as_ref();
+    let place = place.map_or(String::new(), |line| {
+        format!(" at {}", plain(&line.to_string()))
+    });
     writeln!(
         out,
         "#{} {}({}){place}  @{}  t={}",
@@ -129,22 +129,14 @@ fn shown_text<'s>(
 
 /// That a parameter's place may hold something else.
 pub fn written_text(written: Option<Written>) -> String {
-    written.map_or(String::new(), |Written { time, offset, by }| match by {
-        Writer::Shared => {
-            "  (another variable has the same place: may be something else)".to_owned()
-        }
-        _ => format!(
-            "  (its place was written since the call began, at @{offset}, t={}: may be something else)",
-            grouped(time)
-        ),
-    })
+    written.map_or(String::new(), |written| WrittenSince::from(written).text())
 }
 
 /// What wrote to the place of a parameter since the call began.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WrittenSince {
     /// When.
-    pub time: u64,
+    pub t: u64,
     /// By which operator.
     pub offset: u32,
     /// There, and `true`, if another variable has the same place.
@@ -152,10 +144,24 @@ pub struct WrittenSince {
     pub shared: Option<bool>,
 }
 
+impl WrittenSince {
+    /// That, to be put behind the value.
+    pub(crate) fn text(&self) -> String {
+        match self.shared {
+            Some(_) => "  (another variable has the same place: may be something else)".to_owned(),
+            None => format!(
+                "  (its place was written since the call began, at @0x{:x}, t={}: may be something else)",
+                self.offset,
+                grouped(self.t)
+            ),
+        }
+    }
+}
+
 impl From<Written> for WrittenSince {
     fn from(written: Written) -> Self {
         Self {
-            time: written.time,
+            t: written.time,
             offset: written.offset.0,
             shared: (written.by == Writer::Shared).then_some(true),
         }
@@ -200,7 +206,7 @@ fn named(name: &str) -> String {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StateDocument {
     /// The time of the block.
-    pub time: u64,
+    pub t: u64,
     /// How many blocks the run executed.
     pub length: u64,
     /// Before what it is: `block`, or `operator`, that of the innermost frame's `offset`. Where a place is asked for, that is the first operator of the line, the operator itself, or the first one after the function's prologue.
@@ -246,18 +252,16 @@ pub struct ResultValue {
 pub struct StateFrame {
     /// 0 for the innermost.
     pub number: usize,
-    /// The function's index.
-    pub index: u32,
-    /// The function's name.
-    pub function: String,
+    /// Its function.
+    pub function: Function,
     /// The time of its first block.
-    pub entered: u64,
+    pub entered_t: u64,
     /// The time of the block where it stands: for all but the innermost the one that ends with the call that it waits for, and its state is the one before that call.
-    pub time: u64,
+    pub t: u64,
     /// Where the operator is in the original module.
     pub offset: u32,
-    /// `file.c:42`, or empty.
-    pub line: String,
+    /// Its line, if that is known.
+    pub source: Option<Position>,
     /// The names of the functions that were inlined there, the innermost first.
     pub inlined: Vec<String>,
     /// Why not everything is known.
@@ -335,7 +339,7 @@ pub fn state_json(
 ) -> Result<(), PresentError> {
     let globals = report.globals.as_ref();
     let document = StateDocument {
-        time: report.time,
+        t: report.time,
         length: report.length,
         before: match report.before {
             Some(_) => "operator",
@@ -357,12 +361,14 @@ impl From<&Frame> for StateFrame {
         let locals = || frame.locals.iter().map(StateLocal::from).collect();
         Self {
             number: frame.number,
-            index: frame.function.as_u32(),
-            function: frame.name.clone(),
-            entered: frame.entered,
-            time: frame.time,
+            function: Function {
+                index: frame.function.as_u32(),
+                name: frame.name.clone(),
+            },
+            entered_t: frame.entered,
+            t: frame.time,
             offset: frame.offset.0,
-            line: frame.line.clone(),
+            source: frame.line.as_ref().map(Position::from),
             inlined: frame.inlined.clone(),
             outside: frame.outside.clone(),
             variables: variables

@@ -6,12 +6,14 @@ mod json;
 
 use std::io::Write;
 
+use afterimage_profile::SourceLine;
 pub use dot::WhyDot;
 pub use expression::expression;
 pub use json::{WhyHead, why_head};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::document::objects::{Function, Position, position};
 use crate::number::counted;
 use crate::plain::plain;
 use crate::shell::shell_word;
@@ -20,24 +22,25 @@ use crate::{PresentError, grouped};
 /// An operator of an execution. Its texts are as they are in the program: what is written for people escapes what is hidden in them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyPlace {
-    /// Its function's name.
-    pub function: String,
-    /// `file.c:42`; empty if it is not known.
-    #[serde(serialize_with = "unless_empty")]
-    #[schemars(with = "Option<String>")]
-    pub line: String,
-    /// The line with the call that it was inlined for, if the source of that is at hand and of its own line is not: mostly a line of the program, where
-    /// [`line`](Self::line) is one of a library.
-    pub around: Option<String>,
-    /// The source line, of [`around`](Self::around) if there is one, if it is at hand.
-    #[serde(rename = "source")]
+    /// Its function.
+    pub function: Function,
+    /// Its line, if that is known.
+    #[serde(serialize_with = "position")]
+    #[schemars(with = "Option<Position>")]
+    pub source: Option<SourceLine>,
+    /// The line with the call that it was inlined for, if the text of that is at hand and of its own line is not: mostly a line of the program, where
+    /// [`source`](Self::source) is one of a library.
+    #[serde(serialize_with = "position")]
+    #[schemars(with = "Option<Position>")]
+    pub around: Option<SourceLine>,
+    /// The text of the line, of [`around`](Self::around) if there is one, if it is at hand.
     pub text: Option<String>,
     /// Its name in the text format.
     pub operator: String,
     /// How it is named to commands: `@0x1f3#7`.
     pub at: String,
     /// The time of its block.
-    pub time: u64,
+    pub t: u64,
 }
 
 impl WhyPlace {
@@ -46,26 +49,23 @@ impl WhyPlace {
         self.at.split_once('#').map_or(&self.at, |(site, _)| site)
     }
 
-    /// `file.c:42`, or `main.rs:7 (index.rs:568)` for what was inlined; empty if it is not known. For people.
-    pub fn source(&self) -> String {
-        match &self.around {
-            Some(around) => plain(&format!("{around} ({})", self.line)),
-            None => plain(&self.line),
-        }
+    /// `file.c:42`, or `main.rs:7 (index.rs:568)` for what was inlined. For people.
+    pub fn line(&self) -> Option<String> {
+        let source = self.source.as_ref()?;
+        Some(plain(&match &self.around {
+            Some(around) => format!("{around} ({source})"),
+            None => source.to_string(),
+        }))
     }
 
-    /// [`source`](Self::source), or the operator where the line is not known.
-    pub fn source_or_at(&self) -> String {
-        if self.line.is_empty() {
-            self.at.clone()
-        } else {
-            self.source()
-        }
+    /// The line, or the operator where that is not known. For people.
+    pub fn line_or_at(&self) -> String {
+        self.line().unwrap_or_else(|| self.at.clone())
     }
 
     /// `file.c:42 in main`, for people.
     pub fn told(&self) -> String {
-        format!("{} in {}", self.source_or_at(), plain(&self.function))
+        format!("{} in {}", self.line_or_at(), plain(&self.function.name))
     }
 }
 
@@ -360,9 +360,9 @@ impl WhyText<'_> {
     }
 
     fn line(&mut self, what: &str, place: &WhyPlace) -> Result<(), PresentError> {
-        let at = format!("{}  t={}", place.told(), grouped(place.time));
+        let at = format!("{}  t={}", place.told(), grouped(place.t));
         let text = match &place.text {
-            Some(text) if self.shown != Some(place.source()) => {
+            Some(text) if self.shown != place.line() => {
                 let text = plain(text);
                 let mut short: String = text.chars().take(SOURCE).collect();
                 if short.len() < text.len() {
@@ -372,7 +372,7 @@ impl WhyText<'_> {
             }
             _ => String::new(),
         };
-        self.shown = Some(place.source());
+        self.shown = place.line();
         let line = format!("  {what:<WIDTH$}  {at:<PLACE$}{text}");
         writeln!(self.out, "{}", line.trim_end())?;
         Ok(())
@@ -384,7 +384,7 @@ impl WhyText<'_> {
         for one in moves {
             let place = &one.place;
             let at = if function == Some(&place.function) {
-                place.source_or_at()
+                place.line_or_at()
             } else {
                 place.told()
             };

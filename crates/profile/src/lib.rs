@@ -30,7 +30,7 @@ pub use prologue::{PrologueEnd, prologue_end};
 pub use report::{By, Options, Report, Sort};
 pub use resolve::Resolver;
 pub use rows::{BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows};
-pub use source::{Line, Source};
+pub use source::{Line, Source, SourceLine};
 pub use stops::stops;
 pub use text::{readable, texts as operator_texts};
 pub use walk::OperatorCount;

@@ -1,5 +1,7 @@
 //! Where operators come from.
 
+use std::fmt;
+
 use afterimage_ids::OrigOffset;
 use afterimage_program::{FileId, InlinedFrame, Location, NoDebug, SourceMap};
 
@@ -18,6 +20,26 @@ impl From<Location> for Line {
             file: location.file,
             number: location.line,
         }
+    }
+}
+
+/// A line of a source file, with what the file is called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourceLine {
+    /// The file's full path, as the debug information has it.
+    pub path: String,
+    /// The least of the end of the path that names the file.
+    pub short: String,
+    /// From 1.
+    pub line: u32,
+    /// From 1; 0 if it is not known.
+    pub column: u32,
+}
+
+impl fmt::Display for SourceLine {
+    /// As it is named to commands: `file.c:42`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.short, self.line)
     }
 }
 
@@ -41,6 +63,20 @@ pub trait Source {
         let path = self.files().get(file.0 as usize).map_or("", String::as_str);
         let (two, least) = (last_two(path), self.short_path(file));
         if least.len() > two.len() { least } else { two }
+    }
+
+    /// A place with what its file is called.
+    fn line(&self, at: Location) -> SourceLine {
+        SourceLine {
+            path: self
+                .files()
+                .get(at.file.0 as usize)
+                .cloned()
+                .unwrap_or_default(),
+            short: self.short_path(at.file).to_owned(),
+            line: at.line,
+            column: at.column,
+        }
     }
 
     /// Where the function whose body holds this offset is declared.

@@ -58,8 +58,8 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
                     let mut place = scene.place(spot)?;
                     if let Some(call) = scene.walk().passed_by(instance, op)? {
                         let call = scene.operator(call.function, call.op)?;
-                        (place.line, place.around, place.text) =
-                            (call.line, call.around, call.text);
+                        (place.source, place.around, place.text) =
+                            (call.source, call.around, call.text);
                     }
                     place
                 }

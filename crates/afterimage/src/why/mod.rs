@@ -102,7 +102,7 @@ impl WhyQuery {
         while way.more(&mut entries)? {}
         let head = WhyHead {
             about: start.about().to_owned(),
-            place: place.map(|place| place.at),
+            at: place.map(|place| place.at),
             written: start.written.map(Into::into),
             value: start.value,
         };
@@ -130,9 +130,7 @@ pub fn origin(begun: &[WhyEntry], links: u64) -> String {
         Some(WhyEntry::End(end)) => {
             let back = back(links);
             let place = end.place.as_ref();
-            let at = place.map_or(String::new(), |place| {
-                format!(" at {}", place.source_or_at())
-            });
+            let at = place.map_or(String::new(), |place| format!(" at {}", place.line_or_at()));
             format!("comes from {}{at}{back}", end.what)
         }
         Some(WhyEntry::Made(made)) if made.followed().is_none() => {
@@ -141,7 +139,7 @@ pub fn origin(begun: &[WhyEntry], links: u64) -> String {
             } else {
                 format!("constants, {}", expression(made))
             };
-            let at = made.place.source_or_at();
+            let at = made.place.line_or_at();
             // The last one of the steps is this one.
             let back = back(links.saturating_sub(1));
             format!("comes from {of} at {at}{back}")

@@ -84,7 +84,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         let op = (depth == 0).then_some(death.op);
         let (frame, branch) = told(scene, call.time, op)?;
         let library = is_library(scene.path(call.function)?);
-        let own = !library && !frame.place.line.is_empty();
+        let own = !library && frame.place.source.is_some();
         frames.push(WhyFrame { own, ..frame });
         if let Some(branch) = branch.filter(|_| !found) {
             let decides = (own || may_return(scene, call.function)) && is_computed(scene, &branch)?;

@@ -7,6 +7,7 @@ use afterimage::ended::at_end;
 use afterimage::steps::follow;
 use afterimage::wasm_local::wasm_local;
 use afterimage_ids::FuncId;
+use afterimage_present::document::objects;
 use afterimage_present::{MemoryVariable, VariableCall, grouped, shell_word};
 use afterimage_program::{Function, Names};
 use afterimage_replay::paths::{At as When, Window};
@@ -163,7 +164,7 @@ pub(super) fn find<'a>(
     })?;
     let call = if seen.local {
         Some(VariableCall {
-            function: names.function(function).to_owned(),
+            function: objects::Function::new(names, function),
             window: call(traced, time)?,
         })
     } else {

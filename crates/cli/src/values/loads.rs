@@ -6,7 +6,6 @@ use afterimage_present::{
     PresentError, StepScene, load_values_json, load_values_text, loaded_binary, loaded_json,
     loaded_text,
 };
-use afterimage_program::{Names, SourceMap};
 use afterimage_replay::steps::{LoadedStretches, Operators, load_values};
 use anyhow::Result;
 
@@ -16,13 +15,10 @@ use crate::output::write;
 /// Lines that text has on standard output if nothing else is asked for.
 const LINES: u64 = 100;
 
-pub(super) fn answer(
-    arguments: &Arguments,
-    traced: &Session,
-    names: &Names,
-    source: &SourceMap<'_>,
-) -> Result<()> {
+pub(super) fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
     let loaded = traced.module();
+    let source = &traced.source_map();
+    let names = &loaded.names(source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, source);
     let scene = StepScene {
         names,

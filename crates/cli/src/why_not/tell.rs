@@ -5,6 +5,7 @@ use afterimage::places::times;
 use afterimage::why::{Held, Start};
 use afterimage_analyses::why::{Absent, At, BranchOutcome, Cause, Hop, Place};
 use afterimage_ids::{FuncId, OpId};
+use afterimage_present::document::objects::{Function, Position};
 use afterimage_present::{WhyPlace, grouped, value_text};
 use afterimage_program::EdgeKind;
 use afterimage_replay::state::{Call, calls};
@@ -40,9 +41,13 @@ fn end_of(scene: &Scene<'_, '_>, (function, block): Place) -> Result<OpId> {
     })
 }
 
+fn position(place: &WhyPlace) -> Option<Position> {
+    place.source.as_ref().map(Position::from)
+}
+
 /// `file.c:42 in main (@0x1f3)`: a line may have several branches.
 fn exactly(place: &WhyPlace) -> String {
-    if place.line.is_empty() {
+    if place.source.is_none() {
         place.told()
     } else {
         format!("{} ({})", place.told(), place.at)
@@ -66,7 +71,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
         ));
         json_hops.push(json!({
             "how": if matches!(hop, Hop::Branch(_)) { "branch" } else { "call" },
-            "at": place.at, "line": place.line, "function": place.function, "operator": place.operator,
+            "at": place.at, "source": position(&place), "function": place.function, "operator": place.operator,
         }));
     }
     let which = if after == 0 {
@@ -107,8 +112,8 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
                 times(count)
             );
             let json = json!({
-                "kind": "branch", "place": shown.at, "line": shown.line, "function": shown.function,
-                "operator": shown.operator, "times": count, "time": execution.time,
+                "kind": "branch", "place": shown.at, "source": position(&shown), "function": shown.function,
+                "operator": shown.operator, "times": count, "t": execution.time,
                 "value": start.as_ref().map(|start| start.value.clone()),
             });
             CauseReport {
@@ -141,8 +146,8 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
                 harmless(called)
             );
             let json = json!({
-                "kind": "table", "place": shown.at, "line": shown.line, "function": shown.function,
-                "operator": shown.operator, "times": count, "time": execution.time, "called": called,
+                "kind": "table", "place": shown.at, "source": position(&shown), "function": shown.function,
+                "operator": shown.operator, "times": count, "t": execution.time, "called": called,
                 "value": start.as_ref().map(|start| start.value.clone()),
             });
             CauseReport {
@@ -159,11 +164,14 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
             time,
         } => {
             let mut shown = scene.operator(place.0, end_of(scene, place)?)?;
-            shown.time = time;
+            shown.t = time;
             let stood = stood(scene, time)?;
             let then = match &stood {
                 Some(stood) => stood.what.clone(),
-                None => format!("{} was left by an exception", harmless(&shown.function)),
+                None => format!(
+                    "{} was left by an exception",
+                    harmless(&shown.function.name)
+                ),
             };
             let code = scene.traced.program().function(place.0);
             let is_empty = code.is_some_and(|code| code.cfg.blocks[place.1].ops.is_empty());
@@ -178,8 +186,8 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
                 grouped(time)
             );
             let json = json!({
-                "kind": "ended", "place": shown.at, "line": shown.line, "function": shown.function,
-                "operator": shown.operator, "times": count, "time": time,
+                "kind": "ended", "place": shown.at, "source": position(&shown), "function": shown.function,
+                "operator": shown.operator, "times": count, "t": time,
                 "stood": stood.map(|stood| stood.json),
             });
             CauseReport {
@@ -199,8 +207,8 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
                 what: format!("{}, before it came there", stood.what),
                 hops,
                 json: json!({
-                    "kind": "stopped", "place": shown.at, "line": shown.line, "function": shown.function,
-                    "operator": shown.operator, "time": length, "stood": stood.json,
+                    "kind": "stopped", "place": shown.at, "source": position(&shown), "function": shown.function,
+                    "operator": shown.operator, "t": length, "stood": stood.json,
                 }),
                 place: Some(shown),
                 start: None,
@@ -213,7 +221,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
             };
             let again = if after > 0 { " after that" } else { "" };
             let what = format!("{what} {}{again}", name(function));
-            let json = json!({ "kind": kind, "function": exact(function) });
+            let json = json!({ "kind": kind, "function": Function::new(scene.names, function) });
             CauseReport {
                 what,
                 hops,
@@ -270,18 +278,18 @@ fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Stood>> {
         grouped(length)
     );
     let mut json = json!({
-        "at": died.at, "line": died.line, "function": died.function, "time": length,
+        "at": died.at, "source": position(&died), "function": died.function, "t": length,
     });
     if depth > 0 {
         let waits = scene.operator(call.function, end_of(scene, block(call)?)?)?;
         what = format!(
             "{what}, when {} was in its call at {}, at t={}",
-            harmless(&waits.function),
-            waits.source_or_at(),
+            harmless(&waits.function.name),
+            waits.line_or_at(),
             grouped(call.time)
         );
         json["call"] = json!({
-            "at": waits.at, "line": waits.line, "function": waits.function, "time": call.time,
+            "at": waits.at, "source": position(&waits), "function": waits.function, "t": call.time,
         });
     }
     Ok(Some(Stood { what, json }))
@@ -354,5 +362,5 @@ fn went(scene: &Scene<'_, '_>, function: FuncId, execution: &BranchOutcome) -> R
         return Ok("it left the function".to_owned());
     };
     let place = scene.operator(function, block.ops.start)?;
-    Ok(format!("it went to {}", place.source_or_at()))
+    Ok(format!("it went to {}", place.line_or_at()))
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict};
 use crate::PresentError;
-use crate::document::objects::TypedValue;
+use crate::document::objects::{Function, Position, TypedValue};
 use crate::document::{Document, NoRows, begin};
 
 /// Whether a variable of an optimised run is current: at each stop, whether a debugger shows of it what the source says. docs/CURRENCY.md has the rules.
@@ -93,7 +93,7 @@ pub struct CurrencyStop {
     /// Which arrival at the line it is, from 1.
     pub number: u64,
     /// The time of its block.
-    pub time: u64,
+    pub t: u64,
     /// `current`, `not current`, `not available`, `not set`, `not comparable` or `not told`.
     pub verdict: &'static str,
     /// What the optimised run shows.
@@ -142,7 +142,7 @@ pub struct CurrencyArrival {
     /// Which, from 1.
     pub number: u64,
     /// The time of its block.
-    pub time: u64,
+    pub t: u64,
 }
 
 /// Code that gave something else.
@@ -173,7 +173,7 @@ pub struct CurrencyExplained {
     /// `hoisted`, `delayed`, `dropped`, `removed`, `not executed` or `unknown`.
     pub cause: &'static str,
     /// When: of the unoptimised run for `hoisted`, otherwise of the optimised one.
-    pub time: Option<u64>,
+    pub t: Option<u64>,
     /// Of `unknown`: why.
     pub why: Option<String>,
     /// What assigned the value that is expected.
@@ -197,16 +197,16 @@ pub enum CurrencyAssigned {
 /// An operator that assigned a variable.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyOperator {
-    /// The function's name.
-    pub function: String,
-    /// `file.c:42`, or empty.
-    pub line: String,
+    /// Its function.
+    pub function: Function,
+    /// Its line, if that is known.
+    pub source: Option<Position>,
     /// The operator's name in the text format.
     pub operator: String,
     /// How it is named to commands: `@0x1f3#7`.
     pub at: String,
     /// The time of its block.
-    pub time: u64,
+    pub t: u64,
 }
 
 /// Writes what was found as one object.
@@ -232,11 +232,11 @@ fn stop(row: &CurrencyRow) -> CurrencyStop {
     let counterpart = row.counterpart;
     let mut stop = CurrencyStop {
         number: row.number,
-        time: row.time,
+        t: row.time,
         verdict: row.verdict.word(),
         shown: (&row.shown).into(),
         expected: row.expected.as_ref().map(CurrencyValue::from),
-        unoptimised: counterpart.map(|(number, time)| CurrencyArrival { number, time }),
+        unoptimised: counterpart.map(|(number, t)| CurrencyArrival { number, t }),
         part: None,
         why: None,
         differs: None,
@@ -273,10 +273,10 @@ fn cause(number: u64, cause: &CurrencyCause) -> CurrencyExplained {
     let assigned = |by: &Assigned| match by {
         Assigned::By(place) => CurrencyAssigned::By(CurrencyOperator {
             function: place.function.clone(),
-            line: place.line.clone(),
+            source: place.source.as_ref().map(Position::from),
             operator: place.operator.clone(),
             at: place.at.clone(),
-            time: place.time,
+            t: place.t,
         }),
         Assigned::Beginning => CurrencyAssigned::Beginning("beginning"),
     };
@@ -291,7 +291,7 @@ fn cause(number: u64, cause: &CurrencyCause) -> CurrencyExplained {
         number,
         part: cause.part.clone(),
         cause: cause.cause.word(),
-        time,
+        t: time,
         why,
         expected: cause.expected.as_ref().map(assigned),
         shown: cause.shown.as_ref().map(assigned),

@@ -277,14 +277,11 @@ fn explained(
     let what = format!("{}{}", named(report), plain(&cause.part));
     let by = |assigned: &Option<Assigned>| match assigned {
         Some(Assigned::By(place)) => {
-            let line = if place.line.is_empty() {
-                place.operator.clone()
-            } else {
-                plain(&place.line)
-            };
+            let line = place.source.as_ref().map(|line| plain(&line.to_string()));
+            let line = line.unwrap_or_else(|| place.operator.clone());
             let text = place.text.as_ref();
             let text = text.map_or(String::new(), |text| format!("  {}", plain(text)));
-            let (at, time) = (&place.at, grouped(place.time));
+            let (at, time) = (&place.at, grouped(place.t));
             Some(format!("by {line} ({at}, t={time}){text}"))
         }
         Some(Assigned::Beginning) => Some("before the run: nothing assigned it".to_owned()),
@@ -299,9 +296,10 @@ fn explained(
         writeln!(out, "  shown        {place}made {by}")?;
     }
     let line = match &cause.expected {
-        Some(Assigned::By(place)) if !place.line.is_empty() => plain(&place.line),
-        _ => "the assignment".to_owned(),
+        Some(Assigned::By(place)) => place.source.as_ref(),
+        _ => None,
     };
+    let line = line.map_or("the assignment".to_owned(), |line| plain(&line.to_string()));
     let why = match &cause.cause {
         Cause::Early { time, in_local } => {
             let unless = if *in_local {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::replaced::{AlikeDocument, alike_document};
 use super::{DiffEnding, DiffReport, OutputPlaces, Spot};
-use crate::document::objects::{InFunction, Position};
+use crate::document::objects::{Function, Position};
 use crate::document::{Document, NoRows, begin};
 use crate::steps::{StepScene, entry};
 use crate::{PresentError, StepRow};
@@ -115,11 +115,10 @@ pub struct DiffCall {
     /// The time of its block.
     pub t: u64,
     /// Where it is.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// The call: `@0x1f3`.
-    pub place: String,
-    /// Its line, as much of the path as is shown.
+    pub at: String,
+    /// Its line, if that is known.
     pub source: Option<Position>,
 }
 
@@ -153,8 +152,7 @@ pub struct DiffDecided {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffBlock {
     /// In which function.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// Which block of it.
     pub block: u32,
 }
@@ -167,7 +165,7 @@ pub struct DiffOutput {
     /// The first byte that differs, from 0.
     pub offset: u64,
     /// The line that it is in, from 1.
-    pub line: u64,
+    pub output_line: u64,
     /// The bytes of that line before it.
     pub before: Vec<u8>,
     /// What the first put out; `null` if nothing more.
@@ -184,19 +182,16 @@ pub struct DiffWritten {
     /// The time of the call's block.
     pub t: u64,
     /// Where it is.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// The call: `@0x1f3`.
-    pub place: String,
+    pub at: String,
 }
 
 /// A line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffLine {
-    /// The file.
-    pub file: Option<String>,
-    /// Which line of it, from 1.
-    pub line: u32,
+    /// Which.
+    pub source: Position,
     /// How often the first arrived at it.
     pub a: u64,
     /// How often the second did.
@@ -228,7 +223,7 @@ pub fn diff_json(
     });
     let block = |scene: &StepScene<'_>, block: Option<(FuncId, BlockId)>| {
         block.map(|(function, block)| DiffBlock {
-            function: InFunction::new(scene.names, function),
+            function: Function::new(scene.names, function),
             block: block.as_u32(),
         })
     };
@@ -255,7 +250,7 @@ pub fn diff_json(
         Ok(DiffOutput {
             descriptor: output.descriptor,
             offset: output.offset,
-            line: output.line,
+            output_line: output.line,
             before: output.before.clone(),
             a: written(scene, output.a.as_ref())?,
             b: written(&scenes[1], output.b.as_ref())?,
@@ -264,8 +259,12 @@ pub fn diff_json(
     let files = scene.source.files();
     let lines = report.lines.as_ref().map(|lines| {
         let lines = lines.iter().map(|row| DiffLine {
-            file: files.get(row.line.file.0 as usize).cloned(),
-            line: row.line.number,
+            source: Position::line(
+                files
+                    .get(row.line.file.0 as usize)
+                    .map_or("", String::as_str),
+                row.line.number,
+            ),
             a: row.counts[0],
             b: row.counts[1],
         });
@@ -298,9 +297,9 @@ fn calls(scene: &StepScene<'_>, calls: &[CallPlace]) -> Result<Vec<DiffCall>, Pr
         let spot = Spot::of(scene, call.function, Some(call.op))?;
         Ok(DiffCall {
             t: call.time,
-            function: InFunction::new(scene.names, call.function),
-            place: spot.place,
-            source: spot.source.map(|(file, line)| Position::line(&file, line)),
+            function: Function::new(scene.names, call.function),
+            at: spot.place,
+            source: spot.position,
         })
     };
     calls.iter().map(one).collect()
@@ -315,8 +314,8 @@ fn written(
         Ok(DiffWritten {
             bytes: written.bytes.clone(),
             t: written.time,
-            function: InFunction::new(scene.names, written.function),
-            place: spot.place,
+            function: Function::new(scene.names, written.function),
+            at: spot.place,
         })
     };
     written.map(one).transpose()

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{AlikeReport, DiffReport, ReplacedReport, Spot, command, ended};
 use crate::PresentError;
-use crate::document::objects::{InFunction, Position, TypedValue};
+use crate::document::objects::{Function, Position, TypedValue};
 use crate::number::{counted, grouped};
 use crate::steps::StepScene;
 use crate::table::{Paint, plain};
@@ -211,8 +211,7 @@ pub struct AlikeDocument {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffReplaced {
     /// Where it is.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// What it is in the first program.
     pub a: DiffOperator,
     /// What it is in the second one.
@@ -229,8 +228,8 @@ pub struct DiffOperator {
     /// Its text.
     pub operator: String,
     /// Where it is: `@0x1f3`.
-    pub place: String,
-    /// Its line, as much of the path as is shown.
+    pub at: String,
+    /// Its line, if that is known.
     pub source: Option<Position>,
     /// How often it was executed.
     pub executed: u64,
@@ -294,18 +293,19 @@ pub(super) fn alike_document(
     for one in alike.ranked() {
         let spots = [spot(&scenes[0], one)?, spot(&scenes[1], one)?];
         let side = |at: usize| {
-            let Spot { place, source, .. } = &spots[at];
-            let source = source.as_ref();
+            let Spot {
+                place, position, ..
+            } = &spots[at];
             DiffOperator {
                 operator: one.texts[at].clone(),
-                place: place.clone(),
-                source: source.map(|(file, line)| Position::line(file, *line)),
+                at: place.clone(),
+                source: position.clone(),
                 executed: one.effects[at].executed,
             }
         };
         let now = &one.effects[1];
         replaced.push(DiffReplaced {
-            function: InFunction::new(scenes[1].names, one.at.function),
+            function: Function::new(scenes[1].names, one.at.function),
             a: side(0),
             b: side(1),
             otherwise: now.otherwise,

@@ -213,7 +213,7 @@ pub struct VersionsOutput {
     /// The first byte that differs, from 0.
     pub offset: u64,
     /// The line that it is in, from 1.
-    pub line: u64,
+    pub output_line: u64,
     /// The bytes of that line before it.
     pub before: Vec<u8>,
     /// What the first put out; `null` if nothing more.
@@ -265,7 +265,7 @@ pub fn versions_json(
     let outputs = outputs.iter().map(|output| VersionsOutput {
         descriptor: output.descriptor,
         offset: output.offset,
-        line: output.line,
+        output_line: output.line,
         before: output.before.clone(),
         a: written(&output.a),
         b: written(&output.b),

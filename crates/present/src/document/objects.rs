@@ -1,10 +1,13 @@
 //! Objects that are in several documents.
 
 use afterimage_ids::FuncId;
+use afterimage_profile::SourceLine;
 use afterimage_program::{Location, Names};
 use afterimage_replay::steps::{Range, Value};
+use afterimage_replay::values::Bits;
 use schemars::JsonSchema;
 use serde::Serialize;
+use wasmparser::ValType;
 
 use crate::value::{bits_text, type_text, value_text};
 
@@ -23,26 +26,6 @@ impl Function {
         Self {
             index: function.as_u32(),
             name: names.function(function).to_owned(),
-        }
-    }
-}
-
-/// The function that an object is about, as two of the object's fields.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct InFunction {
-    /// The function's index, imports first.
-    pub function: u32,
-    /// The function's name, demangled, or `func[12]` if it has none.
-    pub name: String,
-}
-
-impl InFunction {
-    /// A function with its name.
-    pub fn new(names: &Names, function: FuncId) -> Self {
-        let Function { index, name } = Function::new(names, function);
-        Self {
-            function: index,
-            name,
         }
     }
 }
@@ -78,12 +61,28 @@ impl Position {
     }
 }
 
+impl From<&SourceLine> for Position {
+    fn from(line: &SourceLine) -> Self {
+        Self {
+            column: (line.column > 0).then_some(line.column),
+            ..Self::line(&line.path, line.line)
+        }
+    }
+}
+
+/// Writes a line as a [`Position`].
+pub(crate) fn position<S: serde::Serializer>(
+    line: &Option<SourceLine>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    line.as_ref().map(Position::from).serialize(to)
+}
+
 /// An operator of the module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Instruction {
     /// Where it is.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// Its name in the text format.
     pub operator: String,
     /// Where it is in the original module.
@@ -98,24 +97,62 @@ pub struct TypedValue {
     /// `i32`, `i64`, `f32`, `f64`, `v128` or `ref`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Its bits, as hexadecimal digits.
+    /// Its bits, as hexadecimal digits: exact.
     pub bits: String,
+    /// The number, integers with their sign; absent where a double does not hold it exactly: of integers beyond 2^53, infinities, NaN, vectors and references.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<Number>,
     /// What it is, for a person.
     pub text: String,
 }
 
-impl From<&Value> for TypedValue {
-    fn from(&Value { ty, bits }: &Value) -> Self {
+/// A number that a double holds exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Number {
+    /// Of an integer type.
+    Integer(i64),
+    /// Of a float.
+    Float(f64),
+}
+
+impl Eq for Number {}
+
+impl Number {
+    fn new(ty: ValType, (low, _): Bits) -> Option<Self> {
+        let integer =
+            |value: i64| (value.unsigned_abs() <= 1 << 53).then_some(Self::Integer(value));
+        let float = |value: f64| value.is_finite().then_some(Self::Float(value));
+        match ty {
+            ValType::I32 => integer(i64::from(low as i32)),
+            ValType::I64 => integer(low as i64),
+            ValType::F32 => float(f64::from(f32::from_bits(low as u32))),
+            ValType::F64 => float(f64::from_bits(low)),
+            ValType::V128 | ValType::Ref(_) => None,
+        }
+    }
+}
+
+impl TypedValue {
+    /// A value.
+    pub fn new(ty: ValType, bits: Bits) -> Self {
         Self {
             kind: type_text(ty),
             bits: bits_text(ty, bits),
+            number: Number::new(ty, bits),
             text: value_text(ty, bits),
         }
     }
 }
 
+impl From<&Value> for TypedValue {
+    fn from(value: &Value) -> Self {
+        Self::new(value.ty, value.bits)
+    }
+}
+
 /// Bytes of a memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MemoryRange {
     /// Of which memory.
     pub memory: u32,
@@ -131,6 +168,16 @@ impl From<Range> for MemoryRange {
             memory: range.memory,
             address: range.address,
             bytes: range.length,
+        }
+    }
+}
+
+impl From<MemoryRange> for Range {
+    fn from(range: MemoryRange) -> Self {
+        Self {
+            memory: range.memory,
+            address: range.address,
+            length: range.bytes,
         }
     }
 }

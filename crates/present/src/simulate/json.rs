@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::MissReport;
 use crate::PresentError;
-use crate::document::objects::{InFunction, Position};
+use crate::document::objects::{Function, Position};
 use crate::document::{self, Document, begin};
 use crate::steps::StepScene;
 
@@ -78,8 +78,8 @@ pub struct CacheLines {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateRow {
     /// The function; of `--by function` and `--by instruction`.
-    #[serde(flatten)]
-    pub function: Option<InFunction>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<Function>,
     /// The instruction; of `--by instruction`.
     #[serde(flatten)]
     pub instruction: Option<SimulatedInstruction>,
@@ -112,7 +112,7 @@ pub fn misses_json(
     report: &MissReport<'_>,
 ) -> Result<(), PresentError> {
     begin(out, &head(report.summary))?;
-    let in_function = |function| Some(InFunction::new(scene.names, function));
+    let in_function = |function| Some(Function::new(scene.names, function));
     for row in report.shown() {
         let (function, instruction, source) = match &row.place {
             MissesPlace::Line(line) => {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{SliceScene, without_lines};
 use crate::PresentError;
 use crate::csv::{Csv, known};
-use crate::document::objects::InFunction;
+use crate::document::objects::{Function, Position};
 use crate::document::{Document, NoRows, begin};
 use crate::state::WrittenSince;
 
@@ -42,10 +42,8 @@ impl Document for SliceDocument {
 /// A line of a slice.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SliceLine {
-    /// The file.
-    pub file: String,
-    /// Which line of it, from 1.
-    pub line: u32,
+    /// Which.
+    pub source: Position,
     /// How many of its operators are in the slice.
     pub statements: usize,
     /// The most executions that one of them has in the slice; with `--algorithm edges` and `nodes` all count.
@@ -60,16 +58,13 @@ pub struct SliceLine {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SliceStatement {
     /// Where it is.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// The operator's number in the body.
     pub op: u32,
     /// Where it is in the original module.
     pub offset: u32,
-    /// The file, if it is known.
-    pub file: Option<String>,
-    /// Which line of it, from 1.
-    pub line: Option<u32>,
+    /// Its line, if that is known.
+    pub source: Option<Position>,
     /// How many executions are in the slice; with `--algorithm edges` and `nodes` all count.
     pub sliced: u64,
     /// How often it was executed.
@@ -79,19 +74,19 @@ pub struct SliceStatement {
 impl SliceDocument {
     fn new(report: &SliceReport, scene: &SliceScene<'_>) -> Self {
         let lines = report.lines.iter().map(|one| SliceLine {
-            file: scene.file(one.line).to_owned(),
-            line: one.line.number,
+            source: Position::line(scene.file(one.line), one.line.number),
             statements: one.operators,
             sliced: one.sliced,
             executed: one.executed,
             criterion: scene.begins(one.line),
         });
         let statements = report.operators.iter().map(|one| SliceStatement {
-            function: InFunction::new(scene.names, one.function),
+            function: Function::new(scene.names, one.function),
             op: one.op.as_u32(),
             offset: one.offset.0,
-            file: one.line.map(|line| scene.file(line).to_owned()),
-            line: one.line.map(|line| line.number),
+            source: one
+                .line
+                .map(|line| Position::line(scene.file(line), line.number)),
             sliced: one.sliced,
             executed: one.executed,
         });
@@ -130,7 +125,7 @@ pub fn slice_csv(
     by_line: bool,
 ) -> Result<(), PresentError> {
     if by_line {
-        let mut table = Csv::new(out, "file,line,statements,sliced,executed,function")?;
+        let mut table = Csv::new(out, "file,line,statements,sliced,executed,name")?;
         for one in &report.lines {
             let (file, line) = (scene.file(one.line), one.line.number);
             table.row(&[

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{NextStep, StepScene, level_name};
 use crate::PresentError;
-use crate::document::objects::{Function, InFunction, MemoryRange, Position, TypedValue, digits};
+use crate::document::objects::{Function, MemoryRange, Position, TypedValue, digits};
 use crate::document::{begin, row};
 use crate::trace::{Stretch, TraceHead, TraceRow};
 
@@ -18,8 +18,7 @@ pub struct StepRow {
     /// The time of its block.
     pub t: u64,
     /// Where it is.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// The operator's name in the text format; `null` if the host did it by itself.
     pub operator: Option<String>,
     /// Where the operator is in the original module.
@@ -112,8 +111,7 @@ pub enum StepWhat {
     /// A call.
     Call {
         /// What was called.
-        #[serde(flatten)]
-        callee: Callee,
+        callee: Function,
         /// The arguments.
         values: Vec<TypedValue>,
     },
@@ -126,8 +124,7 @@ pub enum StepWhat {
     #[serde(rename = "host return")]
     HostReturn {
         /// What had been called.
-        #[serde(flatten)]
-        callee: Callee,
+        callee: Function,
         /// The results.
         values: Vec<TypedValue>,
     },
@@ -135,8 +132,7 @@ pub enum StepWhat {
     #[serde(rename = "host read")]
     HostRead {
         /// What had been called.
-        #[serde(flatten)]
-        callee: Callee,
+        callee: Function,
         /// What was read.
         access: MemoryRange,
     },
@@ -144,8 +140,7 @@ pub enum StepWhat {
     #[serde(rename = "host write")]
     HostWrite {
         /// What had been called.
-        #[serde(flatten)]
-        callee: Callee,
+        callee: Function,
         /// What was written.
         access: MemoryRange,
     },
@@ -162,15 +157,6 @@ pub enum StepWhat {
         #[serde(skip_serializing_if = "Option::is_none")]
         tried: Option<StepTried>,
     },
-}
-
-/// What was called.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Callee {
-    /// The index of what was called.
-    pub callee: u32,
-    /// Its name.
-    pub callee_name: String,
 }
 
 /// What an operator that trapped would have done.
@@ -255,7 +241,7 @@ pub(crate) fn entry(scene: &StepScene<'_>, step: &Step) -> Result<StepRow, Prese
     let source = source.map(|position| Position::new(scene.file(position), position));
     Ok(StepRow {
         t: step.time,
-        function: InFunction::new(scene.names, step.function),
+        function: Function::new(scene.names, step.function),
         operator: step.op.map(|_| operator.name),
         offset: operator.offset.map(|offset| offset.0),
         source,
@@ -266,13 +252,7 @@ pub(crate) fn entry(scene: &StepScene<'_>, step: &Step) -> Result<StepRow, Prese
 
 fn what(scene: &StepScene<'_>, what: &What) -> StepWhat {
     let all = |values: &[Value]| values.iter().map(TypedValue::from).collect();
-    let callee = |function| {
-        let Function { index, name } = Function::new(scene.names, function);
-        Callee {
-            callee: index,
-            callee_name: name,
-        }
-    };
+    let callee = |function| Function::new(scene.names, function);
     match what {
         What::Computed(given) => StepWhat::Value {
             value: given.into(),

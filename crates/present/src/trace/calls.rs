@@ -12,7 +12,7 @@ use super::json::{TraceHead, TraceRow, head, source};
 use super::text::{Functions, Indent, shown_line};
 use super::{CallSource, Scene, Stretch};
 use crate::PresentError;
-use crate::document::objects::{InFunction, Position};
+use crate::document::objects::{Function, Position};
 use crate::document::row;
 use crate::number::{counted, grouped};
 use crate::table::Paint;
@@ -28,14 +28,13 @@ pub struct CallRow {
     /// The time of its first block.
     pub t: u64,
     /// The time of its last block, or of the last in what it called; `null` if it had not ended when the run did.
-    pub end: Option<u64>,
+    pub end_t: Option<u64>,
     /// How many blocks were executed meanwhile.
     pub blocks: u64,
     /// In how many activations it is.
     pub depth: usize,
     /// Of which function.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// With `--function` only: which call of the function it is in the whole run, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<u64>,
@@ -53,10 +52,10 @@ impl CallRow {
         let site = call.site.map(|site| CallSite::new(scene, site));
         Ok(Self {
             t: call.entered,
-            end: call.left,
+            end_t: call.left,
             blocks: call.blocks(scene.path.length()),
             depth: call.depth,
-            function: InFunction::new(scene.names, call.function),
+            function: Function::new(scene.names, call.function),
             call: number,
             from: site.transpose()?,
         })
@@ -67,8 +66,7 @@ impl CallRow {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallSite {
     /// In which function.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// In which block of it.
     pub block: u32,
     /// The line of the block's last instruction.
@@ -82,7 +80,7 @@ impl CallSite {
     ) -> Result<Self, PresentError> {
         let place = scene.place(function, block)?;
         Ok(Self {
-            function: InFunction::new(scene.names, function),
+            function: Function::new(scene.names, function),
             block: block.as_u32(),
             source: place.end.map(|position| source(scene, position)),
         })

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::calls::CallRow;
 use super::{Scene, Stretch, TraceLevel, unreadable};
-use crate::document::objects::{Function, InFunction, Position};
+use crate::document::objects::{Function, Position};
 use crate::document::{Document, begin, row};
 use crate::{PresentError, StepRow};
 
@@ -64,8 +64,7 @@ pub struct BlockRow {
     /// In how many activations its activation is.
     pub depth: usize,
     /// Where it is.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// Which block of the function.
     pub block: u32,
     /// Where it begins in the original module.
@@ -82,8 +81,7 @@ pub struct PathRow {
     /// In how many activations its activation is.
     pub depth: usize,
     /// Where it is.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// Its blocks.
     pub path: Vec<u32>,
     /// The line of the first.
@@ -96,8 +94,7 @@ pub struct LeftOutRow {
     /// The time of the first.
     pub t: u64,
     /// Where they are.
-    #[serde(flatten)]
-    pub function: InFunction,
+    pub function: Function,
     /// How many they are.
     pub left_out: u64,
 }
@@ -127,7 +124,7 @@ where
         && let Some(visit) = visits.next_visit().map_err(unreadable)?
     {
         let node = &scene.path.nodes()[visit.node];
-        let (function, depth) = (InFunction::new(scene.names, node.function), visits.depth());
+        let (function, depth) = (Function::new(scene.names, node.function), visits.depth());
         let part = visits.window().part(visit);
         if node.left_out > 0 {
             let entry = LeftOutRow {

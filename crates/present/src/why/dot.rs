@@ -142,7 +142,7 @@ impl<'o> WhyDot<'o> {
         self.vertices += 1;
         let mut lines: Vec<String> = what.lines().map(str::to_owned).collect();
         if let Some(place) = place {
-            lines.push(format!("{}  t={}", place.told(), grouped(place.time)));
+            lines.push(format!("{}  t={}", place.told(), grouped(place.t)));
             lines.extend(place.text.clone());
         }
         let lines = Vec::from_iter(lines.iter().map(String::as_str));

@@ -20,7 +20,7 @@ pub struct WhyHead {
     /// The value, as text.
     pub value: String,
     /// The statement, as `--at` takes it: `@OFFSET#K`.
-    pub place: Option<String>,
+    pub at: Option<String>,
     /// What wrote to the variable's place since the call began: it may be something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,

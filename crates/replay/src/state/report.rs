@@ -1,6 +1,7 @@
 //! The state at a moment, ready to be shown.
 
 use afterimage_ids::{FuncId, OrigOffset};
+use afterimage_profile::SourceLine;
 use wasmparser::ValType;
 
 use super::Shown;
@@ -38,8 +39,8 @@ pub struct Frame {
     pub time: u64,
     /// The operator before which it stands.
     pub offset: OrigOffset,
-    /// The source line of that, `file.c:42`; empty if it is not known.
-    pub line: String,
+    /// The source line of that, if it is known.
+    pub line: Option<SourceLine>,
     /// The functions inlined there, the innermost first.
     pub inlined: Vec<String>,
     /// The variables of the source, the innermost scope first; or why there are none.

@@ -93,8 +93,8 @@ pub fn told(open: usize, it: &str, frames: &[WhyFrame], repeated: Option<&Repeat
     let calls = (0..own.len()).rev().map(|at| {
         let called = match (own.len(), at) {
             (1, _) => "itself".to_owned(),
-            (all, 0) => harmless(&own[all - 1].place.function),
-            _ => harmless(&own[at - 1].place.function),
+            (all, 0) => harmless(&own[all - 1].place.function.name),
+            _ => harmless(&own[at - 1].place.function.name),
         };
         format!("{} called {called}", caller(&own[at].place))
     });
@@ -112,12 +112,8 @@ pub fn told(open: usize, it: &str, frames: &[WhyFrame], repeated: Option<&Repeat
 
 /// `f at file.c:42`.
 fn caller(place: &WhyPlace) -> String {
-    let at = if place.line.is_empty() {
-        place.site().to_owned()
-    } else {
-        place.source()
-    };
-    format!("{} at {at}", harmless(&place.function))
+    let at = place.line().unwrap_or_else(|| place.site().to_owned());
+    format!("{} at {at}", harmless(&place.function.name))
 }
 
 #[cfg(test)]

@@ -1,15 +1,11 @@
-//! `afterimage values --var`: a variable of the source, each time that the run was at a place.
+//! A variable of the source, each time that the run was at a place.
 
-mod summary;
-
-use std::io::Write;
-
-use afterimage::Session;
-use afterimage::places::{Site, executions, times};
-use afterimage::steps::follow;
-use afterimage::wasm_local::{WasmLocal, wasm_local};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_present::{WrittenSince, grouped, type_text, value_text, written_text};
+use afterimage_present::document::objects::Function;
+use afterimage_present::values::{
+    VariableInstance, VariableReport, VariableRows, VariableValue, rank,
+};
+use afterimage_present::{WrittenSince, type_text, value_text};
 use afterimage_profile::Resolver;
 use afterimage_profile::location::{Form, Place, form, split_occurrence};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
@@ -19,154 +15,134 @@ use afterimage_replay::state::{
 };
 use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, bail};
-use serde_json::{Value, json};
 
-use super::{Arguments, Format, range, rank, wanted};
-use crate::lens;
-use crate::output::{harmless, write};
+use super::{ValuesQuery, VariableQuery, summary};
+use crate::Session;
+use crate::places::{Site, executions};
+use crate::steps::follow;
+use crate::wasm_local::{WasmLocal, wasm_local};
 
-/// What is asked about.
-struct VariableQuery<'a> {
-    name: &'a str,
-    at: &'a str,
-    /// What is counted: arrived at, executed, called.
-    happened: &'static str,
-    count: u64,
-}
-
-impl VariableQuery<'_> {
-    /// `total (int) at app.c:17: arrived at 5 times`
-    fn head(&self, out: &mut dyn Write, kind: Option<&str>) -> Result<()> {
-        let kind = kind.map_or(String::new(), |kind| format!(" ({})", harmless(kind)));
-        writeln!(
-            out,
-            "{}{kind} at {}: {} {}",
-            harmless(self.name),
-            harmless(self.at),
-            self.happened,
-            times(self.count)
-        )?;
-        Ok(())
-    }
-}
-
-/// The answer.
-struct Report<'a> {
-    asked: VariableQuery<'a>,
-    rows: Vec<Evaluated>,
-    more: u64,
-    /// The user named single occasions: the others are not missing.
-    named: bool,
-}
-
-pub(super) fn answer<'a>(
-    arguments: &Arguments,
-    traced: &'a Session,
-    names: &'a Names,
-    source: &'a SourceMap<'a>,
-    name: &str,
-) -> Result<()> {
-    let loaded = traced.module();
-    let path: Path = name.parse().map_err(|error: PathError| {
-        anyhow::anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
-    })?;
-    let resolver = Resolver::new(&loaded.program, &loaded.bytes, names, source);
-    let resolved = resolver.location(arguments.place())?;
-    let which = wanted(arguments, resolved.occurrence)?;
-    let at = match resolved.occurrence {
-        Some(_) => split_occurrence(arguments.place())?.0,
-        None => arguments.place(),
-    };
-    if let (
-        Place::Line(..),
-        Form::Line {
-            column: Some(_), ..
-        },
-    ) = (&resolved.place, form(at))
-    {
-        bail!("{at} names a column, but arrivals are counted by line: leave the column out");
-    }
-    let local = match only_function(&resolved.place) {
-        Some(function) => wasm_local(loaded, names, function, name),
-        None => None,
-    };
-    let variables = match local {
-        Some(_) => None,
-        None => Some(Variables::open(&loaded.bytes)?),
-    };
-    if let Some(variables) = &variables {
-        known(traced, variables, &path, names, &resolved.place)?;
-    }
-    let values = lens::values(traced)?;
-    let (occasions, happened) = occasions(traced, &values, names, source, resolved.place)?;
-    let count = occasions.count();
-    let summed = arguments.stats || arguments.histogram;
-    let (first, last) = range(which, count, (at, happened), |time| Ok(occasions.by(time)?))?;
-    let last = last.min((first - 1).saturating_add(which.most(arguments)));
-    let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-    let called = |function: FuncId| names.function(function).to_owned();
-    let program = &loaded.program;
-    let subject = match (&variables, local) {
-        (Some(variables), _) => {
-            let watch = Watch::new(program, &bodies, &values, variables, &called, path);
-            Subject::Variable(traced, watch)
+impl VariableQuery {
+    /// The values of a variable wherever the run was at a place.
+    pub fn new(name: impl Into<String>, at: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            values: ValuesQuery::new(at),
         }
-        (None, local) => Subject::Local(WasmLocal {
-            values: &values,
-            bodies: &bodies,
-            local: local.unwrap_or_default(),
-        }),
-    };
-    let asked = VariableQuery {
-        name,
-        at,
-        happened,
-        count,
-    };
-    if summed {
-        let moments = summary::Moments {
-            values: &values,
-            occasions: &occasions,
-            first,
-            last,
+    }
+
+    pub(crate) fn answer(&self, traced: &Session) -> Result<VariableReport> {
+        let (name, query) = (self.name.as_str(), &self.values);
+        let loaded = traced.module();
+        let source = traced.source_map();
+        let names = loaded.names(&source);
+        let path: Path = name.parse().map_err(|error: PathError| {
+            anyhow::anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
+        })?;
+        let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
+        let resolved = resolver.location(&query.at)?;
+        let which = query.instances.named(&query.at, resolved.occurrence)?;
+        let at = match resolved.occurrence {
+            Some(_) => split_occurrence(&query.at)?.0,
+            None => &query.at,
         };
-        let summary = summary::Summary::of(&moments, &subject, &asked)?;
-        return write(arguments.report.output.as_deref(), false, |out| {
-            match arguments.format {
-                Format::Text => summary.text(out, &asked, arguments)?,
-                Format::Json | Format::Bin => {
-                    writeln!(out, "{}", summary.json(&asked, arguments.rows()))?;
-                }
-            }
-            Ok(())
-        });
-    }
-    let mut wanted = Vec::new();
-    for number in first..=last {
-        wanted.extend(occasions.get(&values, number)?);
-    }
-    let rows = subject.worths(&wanted)?;
-    let reasons = rows.iter().map(|row| row.value.as_ref().err());
-    if let Some(why) = never(reasons) {
-        bail!("--var {name}: {why}");
-    }
-    let report = Report {
-        more: which.of(count, first) - rows.len() as u64,
-        named: which.is_named(),
-        asked,
-        rows,
-    };
-    write(arguments.report.output.as_deref(), false, |out| {
-        match arguments.format {
-            Format::Text => text(out, &report, names)?,
-            Format::Json | Format::Bin => writeln!(out, "{}", document(&report, names))?,
+        if let (
+            Place::Line(..),
+            Form::Line {
+                column: Some(_), ..
+            },
+        ) = (&resolved.place, form(at))
+        {
+            bail!("{at} names a column, but arrivals are counted by line: leave the column out");
         }
-        Ok(())
-    })
+        let local = match only_function(&resolved.place) {
+            Some(function) => wasm_local(loaded, &names, function, name),
+            None => None,
+        };
+        let variables = match local {
+            Some(_) => None,
+            None => Some(Variables::open(&loaded.bytes)?),
+        };
+        if let Some(variables) = &variables {
+            known(traced, variables, &path, &names, &resolved.place)?;
+        }
+        let values = traced.values()?;
+        let (occasions, happened) = occasions(traced, &values, &names, &source, resolved.place)?;
+        let count = occasions.count();
+        let by = |time| Ok(occasions.by(time)?);
+        let (first, last) = which.range(count, (at, happened), by)?;
+        let last = last.min((first - 1).saturating_add(query.most(which)));
+        let bodies = Bodies::new(&loaded.program, &loaded.bytes);
+        let called = |function: FuncId| names.function(function).to_owned();
+        let program = &loaded.program;
+        let subject = match (&variables, local) {
+            (Some(variables), _) => {
+                let watch = Watch::new(program, &bodies, &values, variables, &called, path);
+                Subject::Variable(traced, watch)
+            }
+            (None, local) => Subject::Local(WasmLocal {
+                values: &values,
+                bodies: &bodies,
+                local: local.unwrap_or_default(),
+            }),
+        };
+        let (rows, more) = if query.is_summed() {
+            let moments = summary::Moments {
+                values: &values,
+                occasions: &occasions,
+                first,
+                last,
+            };
+            summary::rows(traced, &moments, &subject, self)?
+        } else {
+            let mut wanted = Vec::new();
+            for number in first..=last {
+                wanted.extend(occasions.get(&values, number)?);
+            }
+            let rows = subject.worths(&wanted)?;
+            let reasons = rows.iter().map(|row| row.value.as_ref().err());
+            if let Some(why) = never(reasons) {
+                bail!("--var {name}: {why}");
+            }
+            let more = which.of(count, first) - rows.len() as u64;
+            let instances = rows.into_iter().map(|row| instance(&names, row));
+            let rows = VariableRows::Instances {
+                instances: instances.collect(),
+                named: which.is_named(),
+            };
+            (rows, more)
+        };
+        Ok(VariableReport {
+            variable: name.to_owned(),
+            at: at.to_owned(),
+            count,
+            rows,
+            more,
+            happened,
+        })
+    }
+}
+
+fn instance(names: &Names, row: Evaluated) -> VariableInstance {
+    VariableInstance {
+        number: row.number,
+        t: row.time,
+        function: Function::new(names, row.function),
+        value: match row.value {
+            Ok(worth) => VariableValue::Known {
+                type_name: worth.type_name,
+                value: worth.text,
+                written: worth.written.map(WrittenSince::from),
+            },
+            Err(why) => VariableValue::Unavailable {
+                unavailable: why.to_string(),
+            },
+        },
+    }
 }
 
 /// What has a value at each moment.
-enum Subject<'s, 'a> {
+pub(super) enum Subject<'s, 'a> {
     /// An expression of the source.
     Variable(&'s Session, Watch<'s, 'a>),
     /// A local of WebAssembly.
@@ -191,7 +167,7 @@ impl Subject<'_, '_> {
     }
 
     /// Each with whether its place may hold something else.
-    fn numbers(&self, occasions: &[Occasion]) -> Result<Vec<Evaluated<(Number, bool)>>> {
+    pub(super) fn numbers(&self, occasions: &[Occasion]) -> Result<Vec<Evaluated<(Number, bool)>>> {
         match self {
             Self::Variable(traced, watch) => {
                 let rows = watch.each(
@@ -251,7 +227,9 @@ fn only_function(place: &Place) -> Option<FuncId> {
 }
 
 /// Why an expression can never have a value, if that is the same wherever there is none and it has one nowhere.
-fn never<'e>(mut reasons: impl Iterator<Item = Option<&'e PathError>>) -> Option<&'e PathError> {
+pub(super) fn never<'e>(
+    mut reasons: impl Iterator<Item = Option<&'e PathError>>,
+) -> Option<&'e PathError> {
     let first = reasons.next()??;
     let of_types = matches!(
         first,
@@ -367,77 +345,5 @@ fn occasions<'v, 's: 'v>(
             let all = positions.arrivals(line, functions)?;
             (Occasions::Line(all), "arrived at")
         }
-    })
-}
-
-fn text(out: &mut dyn Write, report: &Report<'_>, names: &Names) -> Result<()> {
-    let types = report.rows.iter().filter_map(|row| row.value.as_ref().ok());
-    let kind = types.map(|worth| worth.type_name.as_str()).next();
-    report.asked.head(out, kind)?;
-    let mut functions = report.rows.iter().map(|row| row.function);
-    let first = functions.next();
-    let several = functions.any(|function| Some(function) != first);
-    // Rows in succession without a value, for the same reason, are one row.
-    let same = |a: &Evaluated, b: &Evaluated| match (&a.value, &b.value) {
-        (Err(a_why), Err(b_why)) => a_why == b_why && a.function == b.function,
-        _ => false,
-    };
-    for rows in report.rows.chunk_by(same) {
-        let row = &rows[0];
-        let value = match &row.value {
-            Ok(worth) => format!("{}{}", harmless(&worth.text), written_text(worth.written)),
-            Err(why) => format!("<{}>", harmless(&why.to_string())),
-        };
-        let function = if several {
-            format!("  in {}", harmless(names.function(row.function)))
-        } else {
-            String::new()
-        };
-        let (number, time) = match rows {
-            [.., last] if rows.len() > 1 => (
-                format!("#{}..{}", grouped(row.number), grouped(last.number)),
-                format!("{}..{}", grouped(row.time), grouped(last.time)),
-            ),
-            _ => (format!("#{}", grouped(row.number)), grouped(row.time)),
-        };
-        writeln!(out, "{number:>12}  t={time:<14} {value}{function}")?;
-    }
-    if report.more > 0 && !report.named {
-        writeln!(
-            out,
-            "{:>12}  {} more: --instances A..B, or --limit N",
-            "…",
-            grouped(report.more)
-        )?;
-    }
-    Ok(())
-}
-
-fn document(report: &Report<'_>, names: &Names) -> Value {
-    let rows = report.rows.iter().map(|row| {
-        let mut json = json!({
-            "number": row.number,
-            "time": row.time,
-            "function": names.function(row.function),
-        });
-        match &row.value {
-            Ok(worth) => {
-                json["type"] = json!(worth.type_name);
-                json["value"] = json!(worth.text);
-                if let Some(written) = worth.written {
-                    json["written"] = json!(WrittenSince::from(written));
-                }
-            }
-            Err(why) => json["unavailable"] = json!(why.to_string()),
-        }
-        json
-    });
-    json!({
-        "schema": "afterimage/variable/1",
-        "variable": report.asked.name,
-        "at": report.asked.at,
-        "count": report.asked.count,
-        "instances": Vec::from_iter(rows),
-        "more": report.more,
     })
 }

@@ -1,0 +1,306 @@
+//! What of a path, or of values, is kept.
+
+use std::collections::BTreeSet;
+
+use afterimage_ids::FuncId;
+use afterimage_present::grouped;
+use afterimage_profile::Resolver;
+use afterimage_profile::location::{Form, Occurrence, Place, form, number, split_occurrence};
+use afterimage_program::{Module, Names, SourceMap};
+use afterimage_record::{CUT, Filter, Mark, MarkedCode, PathFilter};
+use afterimage_replay::paths::line_arrivals;
+use afterimage_replay::values::LeftOut;
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::values::KeptValues;
+
+/// What is done with a window that ends after the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// It is refused.
+    Refused,
+    /// It ends with the run, which was not known when the window was chosen.
+    Cut,
+}
+
+/// What of a path, or of values, is kept: what all of these keep. Nothing is left out where none is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filters {
+    /// Only these functions, by their names.
+    pub include: Vec<String>,
+    /// Not these functions.
+    pub exclude: Vec<String>,
+    /// What is executed between two times, both included: `1000..2000`.
+    pub window: Option<String>,
+    /// Nothing before the K-th call of a function, arrival at a line, or execution of an instruction: `parse#3`.
+    pub start: Option<String>,
+    /// Nothing after it.
+    pub stop: Option<String>,
+}
+
+impl Filters {
+    /// Whether nothing is left out.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Of which part of a run values are kept, which has `length` blocks. `time` tells when the run was at a place.
+    ///
+    /// # Errors
+    /// If the program has no such function or place, or nothing is left.
+    pub fn values(
+        &self,
+        names: &Names,
+        module: &Module,
+        length: u64,
+        beyond: Beyond,
+        time: impl Fn(&str) -> Result<u64>,
+    ) -> Result<KeptValues> {
+        let (mut first, mut last) = match self.window.as_deref() {
+            None => (1, length.max(1)),
+            Some(text) => window(text)?,
+        };
+        let run = || format!("the run has {0} blocks, from t=1 to t={0}", grouped(length));
+        let given = self.window.as_deref().unwrap_or_default();
+        if first > length && self.window.is_some() {
+            bail!("--window {given} is after the end: {}", run());
+        }
+        if last > length && self.window.is_some() {
+            match beyond {
+                Beyond::Refused => bail!("--window {given} goes beyond the end: {}", run()),
+                Beyond::Cut => last = length,
+            }
+        }
+        let mark = |text: &Option<String>, option: &str| {
+            let time = text.as_deref().map(&time).transpose();
+            time.with_context(|| format!("{option} {}", text.as_deref().unwrap_or_default()))
+        };
+        let (start, stop) = (mark(&self.start, "--start")?, mark(&self.stop, "--stop")?);
+        first = first.max(start.unwrap_or(first));
+        last = last.min(stop.unwrap_or(last));
+        if first > last && length > 0 {
+            bail!(
+                "nothing is left between t={}, where it would begin, and t={}, where it would end",
+                grouped(first),
+                grouped(last)
+            );
+        }
+        Ok(KeptValues {
+            first,
+            last,
+            left_out: self.functions(names, module)?,
+        })
+    }
+
+    /// The functions of which no values are kept.
+    ///
+    /// # Errors
+    /// If the program has no such function, or all are left out.
+    pub fn functions(&self, names: &Names, module: &Module) -> Result<LeftOut> {
+        if self.include.is_empty() && self.exclude.is_empty() {
+            return Ok(LeftOut::default());
+        }
+        let include = functions(names, &self.include, "--include")?;
+        let exclude = functions(names, &self.exclude, "--exclude")?;
+        let all = module.program.functions.iter().map(|function| function.id);
+        let is_left_out = |function: &FuncId| {
+            exclude.contains(function) || !include.is_empty() && !include.contains(function)
+        };
+        let left_out: BTreeSet<FuncId> = all.clone().filter(is_left_out).collect();
+        if left_out.len() == all.len() {
+            bail!("this leaves all functions out");
+        }
+        let words = Self {
+            include: self.include.clone(),
+            exclude: self.exclude.clone(),
+            ..Self::default()
+        };
+        Ok(LeftOut::new(left_out.into_iter().collect(), words.words()))
+    }
+
+    /// The filter of a path.
+    ///
+    /// # Errors
+    /// If the program has no such function or place.
+    pub fn path<'a>(
+        &self,
+        names: &'a Names,
+        source: &'a SourceMap<'a>,
+        module: &'a Module,
+    ) -> Result<PathFilter> {
+        if self.is_nothing() {
+            return Ok(PathFilter::default());
+        }
+        let resolver = Resolver::new(&module.program, &module.bytes, names, source);
+        let mark = |text: &Option<String>, option: &str| -> Result<Option<Mark>> {
+            let Some(text) = text else { return Ok(None) };
+            let mark = mark(module, source, &resolver, text);
+            mark.map(Some).with_context(|| format!("{option} {text}"))
+        };
+        let keep = Filter {
+            include: functions(names, &self.include, "--include")?,
+            exclude: functions(names, &self.exclude, "--exclude")?,
+            window: self.window.as_deref().map(window).transpose()?,
+            start: mark(&self.start, "--start")?,
+            stop: mark(&self.stop, "--stop")?,
+        };
+        Ok(PathFilter {
+            keep,
+            left_out: self.words(),
+        })
+    }
+
+    /// What is left out, in words.
+    fn words(&self) -> String {
+        let mut words = Vec::new();
+        if !self.include.is_empty() {
+            words.push(format!("functions other than {}", self.include.join(", ")));
+        }
+        if !self.exclude.is_empty() {
+            words.push(self.exclude.join(", "));
+        }
+        if let Some(window) = &self.window {
+            words.push(format!("what is outside {window}"));
+        }
+        if let Some(start) = &self.start {
+            words.push(format!("what came before {start}"));
+        }
+        if let Some(stop) = &self.stop {
+            words.push(format!("what came after {stop}"));
+        }
+        words.join("; ")
+    }
+}
+
+/// Which functions the words of a file say to be left out: whether one is. `None` if they name functions that the program does not have.
+pub(crate) fn said(names: &Names, words: &str) -> Option<impl Fn(FuncId) -> bool + use<>> {
+    let (mut include, mut exclude) = (None, BTreeSet::new());
+    for part in words.split("; ").filter(|part| !part.is_empty()) {
+        if let Some(others) = part.strip_prefix("functions other than ") {
+            include = Some(listed(names, others)?);
+        } else if part != CUT
+            && !["outside", "before", "after"]
+                .iter()
+                .any(|of| is_time(part, of))
+        {
+            exclude = listed(names, part)?;
+        }
+    }
+    Some(move |function| {
+        exclude.contains(&function)
+            || include
+                .as_ref()
+                .is_some_and(|kept| !kept.contains(&function))
+    })
+}
+
+/// Whether words are about times, and not about functions.
+fn is_time(part: &str, of: &str) -> bool {
+    let of_time = |verb: &str| part.starts_with(&format!("what {verb} {of} "));
+    of_time("is") || of_time("came")
+}
+
+/// Functions that are listed by name, with commas between names and in some of them.
+fn listed(names: &Names, list: &str) -> Option<BTreeSet<FuncId>> {
+    let parts = Vec::from_iter(list.split(", "));
+    let (mut found, mut at) = (BTreeSet::new(), 0);
+    while at < parts.len() {
+        let mut ends = (at + 1..=parts.len().min(at + MOST_COMMAS)).rev();
+        let (end, own) = ends.find_map(|end| {
+            let name = parts[at..end].join(", ");
+            let own = functions(names, &[name], "").ok()?;
+            Some((end, own))
+        })?;
+        found.extend(own);
+        at = end;
+    }
+    Some(found)
+}
+
+/// Names with more commas are not looked for.
+const MOST_COMMAS: usize = 64;
+
+/// Functions by name.
+fn functions(names: &Names, list: &[String], option: &str) -> Result<Vec<FuncId>> {
+    list.iter()
+        .map(|name| {
+            let function = names.find(name);
+            function.with_context(|| format!("{option} {name}"))
+        })
+        .collect()
+}
+
+/// `T1..T2`.
+fn window(text: &str) -> Result<(u64, u64)> {
+    let time = |text: &str| number(text.strip_prefix("t=").unwrap_or(text));
+    let Some((Some(from), Some(to))) = text.split_once("..").map(|(a, b)| (time(a), time(b)))
+    else {
+        bail!(
+            "--window {text}: write two times, such as 1000..2000; they count executed blocks from 1"
+        );
+    };
+    if from == 0 || to < from {
+        bail!("--window {text}: times count from 1, and the second is not before the first");
+    }
+    Ok((from, to))
+}
+
+/// `PLACE#K`.
+fn mark(
+    module: &Module,
+    source: &SourceMap<'_>,
+    resolver: &Resolver<'_>,
+    text: &str,
+) -> Result<Mark> {
+    let program = &module.program;
+    let resolved = resolver.location(text)?;
+    let number = match resolved.occurrence {
+        None => 1,
+        Some(Occurrence::Kth(number)) => number,
+        Some(Occurrence::Last) => bail!(
+            "which is the last is known only when the run is over; write a number (afterimage profile counts calls and lines)"
+        ),
+    };
+    let (function, op) = match resolved.place {
+        Place::Function(function) => (function, None),
+        Place::Operator(function, op) => (function, Some(op)),
+        Place::Line(line, operators) => {
+            let place = split_occurrence(text).map_or(text, |split| split.0);
+            if let Form::Line {
+                column: Some(_), ..
+            } = form(place)
+            {
+                bail!("arrivals are counted by line: leave the column out");
+            }
+            let functions: BTreeSet<FuncId> = operators.iter().map(|(id, _)| *id).collect();
+            let mut places = Vec::new();
+            for function in functions.into_iter().filter_map(|id| program.function(id)) {
+                let found = line_arrivals(program, &module.bytes, source, function, line)?;
+                let Some(found) = found else {
+                    bail!(
+                        "which blocks are executed does not tell the arrivals there; write a function, or an instruction as function+0x2a or @0x1f3"
+                    );
+                };
+                places.push(MarkedCode {
+                    function: found.function,
+                    inside: found.inside,
+                    entry: found.entry,
+                    over: found.over,
+                });
+            }
+            return Ok(Mark { places, number });
+        }
+    };
+    let Some(defined) = program.function(function) else {
+        bail!("it is imported, and has no blocks; name a function that the program defines");
+    };
+    let block = match op {
+        None => Some(defined.cfg.graph.root()),
+        Some(op) => defined.block_of(op),
+    };
+    let Some(block) = block else {
+        bail!("the instruction cannot be reached");
+    };
+    Ok(Mark::block(function, block, number))
+}

@@ -1,0 +1,125 @@
+//! Which executions of a statement, or arrivals at a place, are asked for.
+
+use std::str::FromStr;
+
+use afterimage_present::grouped;
+use afterimage_profile::location::{Occurrence, number};
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::places::times;
+
+/// Which of the executions of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Instances {
+    /// All of them.
+    All,
+    /// From one to another one, by their numbers from 1.
+    Range(u64, u64),
+    /// One, by its number from 1.
+    One(u64),
+    /// The last one.
+    Last,
+    /// From a time on.
+    From(u64),
+}
+
+/// A text that says no instances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InstancesError {
+    /// It has another form.
+    #[error("write A..B, one number, last, or t=T")]
+    Form,
+    /// The numbers are not in order, or 0.
+    #[error("executions count from 1, and the second is not before the first")]
+    Order,
+}
+
+impl FromStr for Instances {
+    type Err = InstancesError;
+
+    fn from_str(text: &str) -> Result<Self, InstancesError> {
+        if text == "last" {
+            return Ok(Self::Last);
+        }
+        if let Some(time) = text.strip_prefix("t=").and_then(number) {
+            return Ok(Self::From(time));
+        }
+        let range = text
+            .split_once("..")
+            .map(|(from, to)| (number(from), number(to)));
+        match range {
+            Some((Some(from), Some(to))) if from > 0 && from <= to => Ok(Self::Range(from, to)),
+            None => match number(text) {
+                Some(one) if one > 0 => Ok(Self::One(one)),
+                _ => Err(InstancesError::Form),
+            },
+            _ => Err(InstancesError::Order),
+        }
+    }
+}
+
+impl Instances {
+    /// What a place names that may end in the number of one execution.
+    pub(super) fn named(self, at: &str, named: Option<Occurrence>) -> Result<Self> {
+        Ok(match (self, named) {
+            (which, None) => which,
+            (Self::All, Some(Occurrence::Kth(number))) => Self::One(number),
+            (Self::All, Some(Occurrence::Last)) => Self::Last,
+            (_, Some(_)) => {
+                bail!("{at} names one execution already; leave --instances out")
+            }
+        })
+    }
+
+    /// Of how many executions those that are shown are the first, if the first of these has a number.
+    pub(super) fn of(self, count: u64, first: u64) -> u64 {
+        match self {
+            Self::From(_) => count + 1 - first,
+            Self::All | Self::Range(..) | Self::One(_) | Self::Last => count,
+        }
+    }
+
+    /// They are named, so that there are no others to tell of.
+    pub(super) fn is_named(self) -> bool {
+        matches!(self, Self::Range(..) | Self::One(_) | Self::Last)
+    }
+
+    /// The first and the last of `count` executions that are asked for; the last is before the first if there are none and none is named. `by` tells
+    /// how many there were at a time and before; `what` was `happened`: "the statement at @0x1f3", "executed".
+    pub(super) fn range(
+        self,
+        count: u64,
+        (what, happened): (&str, &str),
+        by: impl Fn(u64) -> Result<u64>,
+    ) -> Result<(u64, u64)> {
+        let so_often = |number: u64| {
+            format!(
+                "{what} was {happened} {}: there is no execution {}",
+                times(count),
+                grouped(number)
+            )
+        };
+        Ok(match self {
+            Self::All => (1, count),
+            _ if count == 0 => bail!("{what} was never {happened}"),
+            Self::Range(first, _) if first > count => bail!(so_often(first)),
+            Self::Range(first, last) => (first, last.min(count)),
+            Self::Last => (count, count),
+            Self::One(number) if !(1..=count).contains(&number) => bail!(so_often(number)),
+            Self::One(number) => (number, number),
+            Self::From(time) => {
+                let before = by(time.saturating_sub(1))?;
+                if before >= count {
+                    bail!(
+                        "{what} was not {happened} at t={} or later; the last time is number {}",
+                        grouped(time),
+                        grouped(count)
+                    );
+                }
+                (before + 1, count)
+            }
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! The values of a variable summed up: how many there are, or how often each.
+
+use std::collections::BTreeMap;
+
+use afterimage_present::values::{VariableCount, VariableMissing, VariableRows, VariableStats};
+use afterimage_replay::state::{Number, Occasion, Occasions, PathError};
+use afterimage_replay::values::RecordedValues;
+use anyhow::{Result, bail};
+
+use super::variable::{Subject, never};
+use super::{Detail, VariableQuery};
+use crate::Session;
+use crate::monitor::Work;
+
+/// The moments of which the values are summed up.
+pub(super) struct Moments<'m, 'a> {
+    pub values: &'m RecordedValues<'a>,
+    pub occasions: &'m Occasions<'a>,
+    /// The first of them and the last one, by number.
+    pub first: u64,
+    pub last: u64,
+}
+
+/// How many moments are looked at in one go. Between two of them the run is followed from the last checkpoint again.
+const TOGETHER: u64 = 1 << 18;
+
+/// Sums up one number at many moments, and tells how many of the values are left out.
+pub(super) fn rows<'a>(
+    traced: &Session,
+    moments: &Moments<'_, 'a>,
+    subject: &Subject<'_, 'a>,
+    query: &VariableQuery,
+) -> Result<(VariableRows, u64)> {
+    let &Moments {
+        values,
+        occasions,
+        first,
+        last,
+    } = moments;
+    let mut counts: BTreeMap<(String, u128), (Number, u64)> = BTreeMap::new();
+    let mut missing: BTreeMap<String, (PathError, u64)> = BTreeMap::new();
+    let total = Some((last + 1).saturating_sub(first));
+    let progress = traced
+        .monitor()
+        .begin(Work::Question("counting values"), total);
+    let (mut next, mut marked) = (first, 0);
+    while next <= last {
+        let end = last.min(next + (TOGETHER - 1));
+        let mut wanted: Vec<Occasion> = Vec::new();
+        for number in next..=end {
+            wanted.extend(occasions.get(values, number)?);
+        }
+        for row in subject.numbers(&wanted)? {
+            match row.value {
+                Ok((number, is_marked)) => {
+                    marked += u64::from(is_marked);
+                    let key = (number.type_name.clone(), number.bits);
+                    counts.entry(key).or_insert((number, 0)).1 += 1;
+                }
+                Err(why) => {
+                    let text = why.to_string();
+                    missing.entry(text).or_insert((why, 0)).1 += 1;
+                }
+            }
+        }
+        progress(end + 1 - first);
+        next = end + 1;
+    }
+    let reasons = missing.values().map(|(why, _)| Some(why));
+    if let (Some(why), true) = (never(reasons), counts.is_empty()) {
+        bail!("--var {}: {why}", query.name);
+    }
+    let missing = missing.into_iter();
+    let missing = missing.map(|(unavailable, (_, times))| VariableMissing { unavailable, times });
+    let mut counts = Vec::from_iter(counts.into_values());
+    counts.sort_by(|(a, _), (b, _)| {
+        let types = a.type_name.cmp(&b.type_name);
+        types.then_with(|| a.rank.order(&b.rank))
+    });
+    let stats = counts.chunk_by(|a, b| a.0.type_name == b.0.type_name);
+    let stats = Vec::from_iter(stats.filter_map(extremes));
+    counts.sort_by_key(|(_, often)| std::cmp::Reverse(*often));
+    let most = usize::try_from(query.values.limit).unwrap_or(usize::MAX);
+    let more = counts.len().saturating_sub(most) as u64;
+    let counts = counts
+        .into_iter()
+        .take(most)
+        .map(|(number, times)| VariableCount {
+            type_name: number.type_name,
+            value: number.text,
+            bits: format!("0x{:x}", number.bits),
+            times,
+        });
+    let rows = VariableRows::Summary {
+        stats,
+        counts: counts.collect(),
+        missing: missing.collect(),
+        marked,
+        brief: query.values.detail == Detail::Stats,
+    };
+    Ok((rows, more))
+}
+
+/// The extremes of the values of one type, which are in order.
+fn extremes(counts: &[(Number, u64)]) -> Option<VariableStats> {
+    let (smallest, largest) = (&counts.first()?.0, &counts.last()?.0);
+    let (most, times) = counts.iter().rev().max_by_key(|(_, often)| *often)?;
+    Some(VariableStats {
+        type_name: smallest.type_name.clone(),
+        different: counts.len(),
+        smallest: smallest.text.clone(),
+        largest: largest.text.clone(),
+        most: most.text.clone(),
+        most_times: *times,
+    })
+}

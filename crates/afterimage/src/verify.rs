@@ -1,0 +1,315 @@
+//! Whether a recording is sound: every byte, every invariant, and that it repeats.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use afterimage_analyses::simulate::{Followed, verify_followed, verify_simulations};
+use afterimage_analyses::slices::verify_slices;
+use afterimage_placement::{Mode, PlanOptions, block_counts};
+use afterimage_present::verify::{
+    VerifiedPath, VerifiedSimulation, VerifiedSlice, VerifiedValues, VerifyReport,
+};
+use afterimage_program::Module;
+use afterimage_record::{Cache, CheckedWords, Progress, RecordError, check, count, verify_words};
+use afterimage_replay::paths::{recorded_directory, recorded_path, verify_path};
+use afterimage_replay::values::{recorded_epochs, verify_values};
+use afterimage_trace::{Kind as Section, Rule, TraceFile};
+use anyhow::{Context, Result};
+
+use crate::filters::said;
+use crate::monitor::{Monitor, Work};
+use crate::path::TELLING;
+use crate::source::source_map;
+
+/// Whether a recording is executed and followed again to see that it repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execute {
+    /// It is.
+    Again,
+    /// The file is read only.
+    Not,
+}
+
+/// Checks a recording. `module` gives its program, which is not asked for if the file itself is damaged.
+///
+/// # Errors
+/// If the program cannot be read, or cannot be executed on this machine.
+pub fn verify(
+    at: &Path,
+    file: &TraceFile,
+    module: impl FnOnce() -> Result<Arc<Module>>,
+    execute: Execute,
+    monitor: &dyn Monitor,
+) -> Result<VerifyReport> {
+    let found = file.verify();
+    // Where a recording was cut off, the log and the words of the path have no last chunk.
+    let torn = |rule| !found.ended && rule == Rule::Complete;
+    let findings = found.findings.iter().filter(|one| !torn(one.rule));
+    let mut report = VerifyReport {
+        sound: false,
+        bytes: found.bytes,
+        chunks: found.chunks,
+        sections: found.sections,
+        events: found.events,
+        ended: found.ended,
+        ignored_bytes: file.ignored_bytes(),
+        interrupted: file.is_interrupted(),
+        path: None,
+        moments: None,
+        values: None,
+        simulations: None,
+        slices: None,
+        not_followed: None,
+        repeats: None,
+        obstacle: None,
+        findings: findings.map(ToString::to_string).collect(),
+    };
+    if report.findings.is_empty() {
+        let module = &*module()?;
+        let checker = Checker {
+            at,
+            file,
+            module,
+            monitor,
+        };
+        checker.stored(&mut report)?;
+        if execute == Execute::Again {
+            if report.findings.is_empty() {
+                checker.followed(&mut report);
+            }
+            checker.executed(&mut report)?;
+        }
+    }
+    report.sound = report.findings.is_empty();
+    Ok(report)
+}
+
+/// Checks a file that is sound as a file.
+struct Checker<'c> {
+    at: &'c Path,
+    file: &'c TraceFile,
+    module: &'c Module,
+    monitor: &'c dyn Monitor,
+}
+
+impl Checker<'_> {
+    /// What is stored of counts and path, against each other and against the program.
+    fn stored(&self, report: &mut VerifyReport) -> Result<()> {
+        let &Self { file, module, .. } = self;
+        let counts = file.counts().with_context(|| self.name())?;
+        if let Some(lens) = counts
+            && let Err(error) = block_counts(&module.program, &lens.counts)
+        {
+            report.findings.push(format!("Conservation: {error}"));
+        }
+        if let Some(found) = verify_path(file, &module.program, &module.bytes) {
+            let findings = found.findings.iter().map(ToString::to_string);
+            report.findings.extend(findings);
+            report.path = Some(VerifiedPath {
+                segments: found.segments,
+                nodes: found.nodes,
+                blocks: found.blocks,
+                left_out: found.left_out,
+                counts: found.counts,
+                end: found.end,
+            });
+        }
+        if report.findings.is_empty() {
+            report.findings.extend(self.left_out());
+            report.findings.extend(along_no_path(file));
+        }
+        match verify_words(file, &module.program) {
+            Ok(Some(CheckedWords { moments, bits })) => {
+                report.moments = Some(moments);
+                let directory = recorded_directory(file).ok().flatten();
+                if let Some(directory) = directory.filter(|directory| directory.bits != bits) {
+                    report.findings.push(format!(
+                        "Path: it is of {} recorded bits and not of {bits}, as what the run wrote of it",
+                        directory.bits
+                    ));
+                }
+            }
+            Ok(None) => {}
+            Err(error) => report.findings.push(format!("Words: {error}")),
+        }
+        Ok(())
+    }
+
+    /// What was made along the path, by following it again.
+    fn followed(&self, report: &mut VerifyReport) {
+        let &Self { file, module, .. } = self;
+        let (program, bytes) = (&module.program, module.bytes.as_slice());
+        let blocks = report.path.as_ref().map(|path| path.blocks);
+        let begin = |doing| self.monitor.begin(Work::Question(doing), blocks);
+        let progress = begin("following the values");
+        let found = verify_values(file, program, bytes, |time| progress(time));
+        drop(progress);
+        if let Some(found) = found {
+            report.findings.extend(found.findings);
+            let windows = found.windows.iter().map(|window| VerifiedValues {
+                statements: window.statements,
+                first: window.first,
+                last: window.last,
+            });
+            report.values = Some(windows.collect());
+        }
+        let progress = begin("simulating");
+        let found = verify_simulations(file, program, bytes, &*progress);
+        drop(progress);
+        if let Some(found) = found {
+            report.findings.extend(found.findings);
+            let rows = found.simulations.into_iter();
+            let rows = rows.map(|(simulation, executions)| VerifiedSimulation {
+                simulation,
+                executions,
+            });
+            report.simulations = Some(rows.collect());
+        }
+        let progress = begin("slicing");
+        let found = verify_slices(file, program, bytes, &*progress);
+        drop(progress);
+        if let Some(found) = found {
+            report.findings.extend(found.findings);
+            let rows = found.slices.into_iter();
+            let rows = rows.map(|(slice, executions)| VerifiedSlice { slice, executions });
+            report.slices = Some(rows.collect());
+        }
+        if report.values.is_some() || report.simulations.is_some() {
+            return;
+        }
+        let progress = begin("following the path");
+        match verify_followed(file, program, bytes, &*progress) {
+            Some(Followed::Wrong(error)) => report.findings.push(format!("Path: {error}")),
+            Some(Followed::Refused(why)) => report.not_followed = Some(why),
+            Some(Followed::Whole) | None => {}
+        }
+    }
+
+    /// The whole run, by executing it again.
+    fn executed(&self, report: &mut VerifyReport) -> Result<()> {
+        if !report.ended {
+            return Ok(());
+        }
+        let outcome = {
+            let progress = self.events("re-executing", report.events);
+            let (program, bytes) = (&self.module.program, &self.module.bytes);
+            check(self.file, bytes, program, &Cache::of_user(), &progress)
+        };
+        match outcome {
+            Ok(()) => {
+                report.repeats = Some(true);
+                report.findings.extend(self.recounted()?);
+            }
+            Err(error @ RecordError::NoClock(_)) => report.obstacle = Some(error.to_string()),
+            // These say something about this machine, and nothing about the recording.
+            Err(
+                error @ (RecordError::Engine(_)
+                | RecordError::Compile(_)
+                | RecordError::Instantiate(_)
+                | RecordError::Thread(_)),
+            ) => return Err(anyhow::Error::new(error).context(self.name())),
+            Err(error) => {
+                report.repeats = Some(false);
+                report.findings.push(format!("Repetition: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        self.at.display().to_string()
+    }
+
+    /// Tells how far an execution has come, by the events of its log. Of a run that hardly asked the host, these do not tell.
+    fn events(&self, doing: &'static str, events: u64) -> Progress {
+        let total = Some(events).filter(|events| *events >= TELLING);
+        self.monitor.begin(Work::Question(doing), total)
+    }
+
+    /// What is wrong with the words that say which functions a path and values lack.
+    fn left_out(&self) -> Option<String> {
+        let &Self { file, module, .. } = self;
+        let source = source_map(self.at, module, self.monitor);
+        let names = module.names(&source);
+        let path = recorded_path(file, &module.program).ok()??;
+        let words = &path.segments().directory().left_out;
+        let wrong = |what: &str, words: &str| {
+            Some(format!(
+                "Words: {what} is said to lack {words}, and lacks other functions"
+            ))
+        };
+        let nodes = path.nodes().values();
+        let mut there = nodes
+            .filter(|node| node.left_out == 0)
+            .map(|node| node.function);
+        match said(&names, words) {
+            Some(said) if !there.any(&said) => {}
+            _ => return wrong("the path", words),
+        }
+        // What is wrong with the values is said by those who follow them.
+        let epochs = recorded_epochs(file, &path).ok()??;
+        for index in epochs.windows() {
+            let words = &index.left_out.words;
+            let all = module.program.functions.iter().map(|function| function.id);
+            let same =
+                |said: &dyn Fn(_) -> bool| all.clone().all(|f| said(f) == index.left_out.has(f));
+            match said(&names, words) {
+                Some(said) if same(&said) => {}
+                _ => return wrong("a window of values", words),
+            }
+        }
+        None
+    }
+
+    /// What is wrong with the counts in a file: they are made again.
+    fn recounted(&self) -> Result<Option<String>> {
+        let &Self { file, module, .. } = self;
+        let name = || self.name();
+        let Some(kept) = file.counts().with_context(name)? else {
+            return Ok(None);
+        };
+        let mode = match kept.mode.as_str() {
+            "quick" => Mode::Quick,
+            _ => Mode::Program,
+        };
+        let events = file.end().with_context(name)?.map_or(0, |end| end.events);
+        let progress = self.events("counting", events);
+        let again = count(
+            file,
+            &module.bytes,
+            &module.program,
+            &PlanOptions::new(mode),
+            &Cache::of_user(),
+            &progress,
+        );
+        drop(progress);
+        Ok(match again {
+            Ok(again) if again.counts != kept.counts => {
+                Some("Counts: they are not what running the recording again gives".into())
+            }
+            // By the same plan, so do the costs have to agree.
+            Ok(again) if again.mode == kept.mode && again != kept => Some(
+                "Counts: the numbers of counters and increments are not those of the plan".into(),
+            ),
+            Ok(_) => None,
+            Err(error) => Some(format!("Counts: {error}")),
+        })
+    }
+}
+
+/// What was made along a path that the file does not have: nothing can compare it.
+fn along_no_path(file: &TraceFile) -> Option<String> {
+    let made = [
+        Section::VALUES_INDEX,
+        Section::CHECKPOINTS,
+        Section::PRINTED,
+        Section::SIMULATION,
+        Section::SLICE,
+        Section::PATH_GRAMMARS,
+    ];
+    let has_path = file.last(Section::PATH_INDEX).is_some();
+    let found = made.into_iter().find(|kind| file.last(*kind).is_some());
+    found.filter(|_| !has_path).map(|kind| {
+        format!("Path: the file has a section {kind}, but no path that it was made along")
+    })
+}

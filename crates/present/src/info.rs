@@ -1,0 +1,491 @@
+//! What a recording holds.
+
+mod sizes;
+
+use std::io::Write;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::document::objects::{Function, Position};
+use crate::document::{Document, NoRows, begin};
+use crate::number::{counted, grouped, size};
+use crate::plain::plain;
+use crate::render::Render;
+use crate::{PresentError, ResultValue, Style, shell_word};
+
+use sizes::sections;
+pub use sizes::{InfoClass, InfoOriginal, InfoSection, InfoStream, InfoStreams, InfoWindow};
+
+/// What is said of bytes that an interrupted addition left.
+pub(crate) const LEFT_OVER: &str = "were being added when that was interrupted: nothing else is lost, they are ignored, and go when something is added";
+
+/// What a recording holds: what was run, how it ended, and what has been made of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoReport {
+    /// The guest's name for itself.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// The exported function that was called instead of `_start`.
+    pub invoke: Option<String>,
+    /// The folders that were granted, by their guest paths.
+    pub dirs: Vec<String>,
+    /// The names of the variables that were granted.
+    pub env: Vec<String>,
+    /// The module's digest, in hexadecimal digits.
+    pub module_sha256: String,
+    /// When the recording began, in seconds since 1970-01-01 UTC.
+    pub recorded_unix: u64,
+    /// The engine that ran it.
+    pub engine: String,
+    /// The version of afterimage that recorded it.
+    pub tool_version: String,
+    /// How the run ended, in words; `null`: the recording was cut off, or goes on.
+    pub ending: Option<String>,
+    /// What the invoked function returned; `null`: none was invoked, or it did not return.
+    pub results: Option<Vec<ResultValue>>,
+    /// The program is still being recorded.
+    pub running: bool,
+    /// Where the activations stood at the end, the innermost first: the first 20 places.
+    pub frames: Vec<InfoFrame>,
+    /// How many activations there were.
+    pub frames_total: usize,
+    /// What the stop clock showed at the end; `null`: there was none, or the recording was cut off.
+    pub clock: Option<u64>,
+    /// How many events are in the log; `null` as for `ending`.
+    pub events: Option<u64>,
+    /// How many of these are calls of imports.
+    pub host_calls: Option<u64>,
+    /// What has been made of the recording: `counts`, `paths`, `full`.
+    pub lenses: Vec<&'static str>,
+    /// The path was written while the program ran: it can be followed even if the end is not known.
+    pub path_words: bool,
+    /// The whole path of the run, if it was built.
+    pub path: Option<InfoPath>,
+    /// The values, for each window that was traced.
+    pub values: Vec<InfoValues>,
+    /// From where the run can be followed besides its beginning, if from anywhere.
+    pub checkpoints: Option<InfoCheckpoints>,
+    /// What was simulated.
+    pub simulations: Vec<InfoSimulation>,
+    /// The slices that were kept.
+    pub slices: Vec<InfoSlice>,
+    /// How many bytes the file has.
+    pub length: u64,
+    /// How many of these are behind its last complete state.
+    pub ignored_bytes: u64,
+    /// `true`, and only there, if these bytes are what an addition left that was interrupted, and no damage.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// The parts of the file. What these lack of `length` is the file's header, indexes and footers, and what is ignored.
+    pub sections: Vec<InfoSection>,
+    /// With `--sizes`: which bytes values are answered from.
+    pub streams: Option<InfoStreams>,
+    /// What could not be read, in words; the exit code is then 125.
+    pub problems: Vec<String>,
+    /// Text shows sizes, too.
+    #[serde(skip)]
+    pub sized: bool,
+}
+
+impl Document for InfoReport {
+    const NAME: &'static str = "info";
+    const COMMAND: &'static str = "info";
+    type Row = NoRows;
+}
+
+impl Render for InfoReport {
+    const NAME: &'static str = "what a recording holds";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        text(out, self)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        begin(out, self)
+    }
+}
+
+/// Where activations stood at the end.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoFrame {
+    /// Of which function.
+    pub function: Function,
+    /// Before which operator: where it is in the original module.
+    pub offset: u32,
+    /// Its line, if that is known.
+    pub source: Option<Position>,
+    /// How many in a row stood there.
+    pub times: usize,
+}
+
+/// A whole path.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoPath {
+    /// How many blocks were executed.
+    pub blocks: u64,
+    /// How many segments it is cut into.
+    pub segments: u64,
+    /// How many different paths it consists of.
+    pub nodes: u64,
+    /// How many bytes the segments take, and what readers need before they open one.
+    pub stored_bytes: u64,
+    /// The same in bits for each block; `null` if none was executed.
+    pub bits_per_block: Option<f64>,
+    /// How many bits the instrumented run wrote.
+    pub recorded_bits: u64,
+    /// The same for each block.
+    pub recorded_bits_per_block: Option<f64>,
+    /// What was left out as the user wished, in words; empty for nothing.
+    pub left_out: String,
+}
+
+/// The values of a window of the run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoValues {
+    /// The first block of which values are kept.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    /// How many statements were executed between them, without those of functions that were left out.
+    pub statements: u64,
+    /// Which functions were left out, in words; empty for none.
+    pub left_out: String,
+    /// How many epochs they are cut into.
+    pub epochs: u64,
+    /// How many bytes they take in the file, with their index.
+    pub stored_bytes: u64,
+    /// The same for each statement.
+    pub bytes_per_statement: Option<f64>,
+    /// What takes how much, before chunks are packed.
+    pub parts: Vec<InfoPart>,
+}
+
+/// A part of the values.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoPart {
+    /// What it holds.
+    pub what: &'static str,
+    /// How many numbers.
+    pub numbers: u64,
+    /// In how many bytes.
+    pub bytes: u64,
+}
+
+/// From where a run can be followed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoCheckpoints {
+    /// How many intervals the run is cut into.
+    pub intervals: u64,
+    /// The last block of the last one.
+    pub last: u64,
+    /// How many bytes they take in the file.
+    pub stored_bytes: u64,
+    /// The same for each statement of which values are kept; `null` if there are none.
+    pub bytes_per_statement: Option<f64>,
+}
+
+/// A simulation that is kept.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoSimulation {
+    /// The options that ask for it.
+    pub simulation: String,
+    /// Of how many executions there is a bit.
+    pub executions: u64,
+    /// How many of them missed.
+    pub missed: u64,
+    /// How many bytes it takes in the file.
+    pub stored_bytes: u64,
+    /// The same in bits for each execution; `null` if there were none.
+    pub bits_per_execution: Option<f64>,
+}
+
+/// A slice that is kept.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoSlice {
+    /// Its name.
+    pub slice: String,
+    /// What was asked, in words.
+    pub about: String,
+    /// How many statements are in it.
+    pub statements: u64,
+    /// How many executions of them.
+    pub executions: u64,
+}
+
+fn simulation_text(out: &mut dyn Write, row: &InfoSimulation) -> Result<(), PresentError> {
+    let each = row.bits_per_execution;
+    let each = each.map_or(String::new(), |each| {
+        format!(", {} bits each", significant(each))
+    });
+    writeln!(
+        out,
+        "simulated {}: {}, {} missed: {}{each}",
+        row.simulation,
+        counted(row.executions, "execution"),
+        grouped(row.missed),
+        size(row.stored_bytes),
+    )?;
+    Ok(())
+}
+
+fn values_text(out: &mut dyn Write, values: &InfoValues) -> Result<(), PresentError> {
+    let each = values.bytes_per_statement;
+    let each = each.map_or(String::new(), |each| {
+        format!(", {} bytes each", significant(each))
+    });
+    writeln!(
+        out,
+        "values    {} from t={} to t={} in {}: {}{each}",
+        counted(values.statements, "executed statement"),
+        grouped(values.first),
+        grouped(values.last),
+        counted(values.epochs, "epoch"),
+        size(values.stored_bytes),
+    )?;
+    if !values.left_out.is_empty() {
+        writeln!(out, "          without {}", plain(&values.left_out))?;
+    }
+    Ok(())
+}
+
+fn path_text(out: &mut dyn Write, path: &InfoPath) -> Result<(), PresentError> {
+    let each = |bits: Option<f64>| {
+        bits.map_or(String::new(), |bits| {
+            format!(", {} bits each", significant(bits))
+        })
+    };
+    writeln!(
+        out,
+        "path      {} in {}: {}{}; {} recorded{}",
+        counted(path.blocks, "executed block"),
+        counted(path.segments, "segment"),
+        size(path.stored_bytes),
+        each(path.bits_per_block),
+        counted(path.recorded_bits, "bit"),
+        each(path.recorded_bits_per_block),
+    )?;
+    if !path.left_out.is_empty() {
+        writeln!(out, "          without {}", plain(&path.left_out))?;
+    }
+    Ok(())
+}
+
+fn text(out: &mut dyn Write, d: &InfoReport) -> Result<(), PresentError> {
+    let words = |first: &String| {
+        std::iter::once(first)
+            .chain(&d.args)
+            .map(|word| shell_word(word))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    match &d.invoke {
+        None => writeln!(out, "program   {}", words(&d.program))?,
+        Some(export) => writeln!(
+            out,
+            "program   {}\ninvoked   {}",
+            shell_word(&d.program),
+            words(export)
+        )?,
+    }
+    writeln!(out, "recorded  {}", date(d.recorded_unix))?;
+    match &d.ending {
+        Some(ending) => {
+            writeln!(out, "ending    {}", plain(ending))?;
+            for result in d.results.iter().flatten() {
+                writeln!(out, "result    {}", result.text)?;
+            }
+        }
+        None if d.running => writeln!(
+            out,
+            "ending    none yet: the program is still being recorded; {}",
+            if d.path_words {
+                "its path can be followed up to now: afterimage trace"
+            } else {
+                "ask again when it has ended"
+            }
+        )?,
+        None => writeln!(
+            out,
+            "ending    unknown: the recording was cut off; {}",
+            if d.path_words {
+                "its path can be followed up to there: afterimage trace"
+            } else {
+                "record the program again to profile it"
+            }
+        )?,
+    }
+    for frame in &d.frames {
+        let place = frame.source.as_ref();
+        let place = place.map(|at| format!("{}:{}", at.file, at.line));
+        let place = place.unwrap_or_else(|| format!("@0x{:x}", frame.offset));
+        let (name, place) = (plain(&frame.function.name), plain(&place));
+        write!(out, "          in {name} at {place}")?;
+        if frame.times > 1 {
+            write!(out, " ({} calls deep)", frame.times)?;
+        }
+        writeln!(out)?;
+    }
+    let shown: usize = d.frames.iter().map(|frame| frame.times).sum();
+    if d.frames_total > shown {
+        let more = counted((d.frames_total - shown) as u64, "more frame");
+        writeln!(out, "          and {more}")?;
+    }
+    if let (Some(events), Some(calls)) = (d.events, d.host_calls) {
+        writeln!(
+            out,
+            "boundary  {} in {}",
+            counted(calls, "host call"),
+            counted(events, "event")
+        )?;
+    }
+    for dir in &d.dirs {
+        writeln!(out, "folder    {}", shell_word(dir))?;
+    }
+    if !d.env.is_empty() {
+        writeln!(
+            out,
+            "env       {}",
+            d.env
+                .iter()
+                .map(|name| shell_word(name))
+                .collect::<Vec<_>>()
+                .join(" ")
+        )?;
+    }
+    writeln!(out, "module    sha256 {}", d.module_sha256)?;
+    writeln!(out, "engine    {}", plain(&d.engine))?;
+    let lenses = if d.lenses.is_empty() {
+        "none yet".to_owned()
+    } else {
+        d.lenses.join(", ")
+    };
+    writeln!(out, "lenses    {lenses}")?;
+    if let Some(path) = &d.path {
+        path_text(out, path)?;
+    }
+    for values in &d.values {
+        values_text(out, values)?;
+    }
+    if let Some(checkpoints) = d.checkpoints.as_ref().filter(|_| d.sized) {
+        let each = checkpoints.bytes_per_statement;
+        let each = each.map_or(String::new(), |each| {
+            format!(", {} bytes for each statement", significant(each))
+        });
+        writeln!(
+            out,
+            "          checkpoints, up to t={}, in {}: {}{each}",
+            grouped(checkpoints.last),
+            counted(checkpoints.intervals, "interval"),
+            size(checkpoints.stored_bytes),
+        )?;
+    }
+    for simulation in &d.simulations {
+        simulation_text(out, simulation)?;
+    }
+    for row in &d.slices {
+        writeln!(
+            out,
+            "slice {:?}: {}: {}, {} of them",
+            row.slice,
+            row.about,
+            counted(row.statements, "statement"),
+            counted(row.executions, "execution")
+        )?;
+    }
+    writeln!(out, "size      {}", size(d.length))?;
+    if d.ignored_bytes > 0 {
+        let (name, what) = if d.interrupted {
+            ("leftover", LEFT_OVER)
+        } else {
+            ("damage", "behind the last complete state are ignored")
+        };
+        writeln!(out, "{name:<8}  {} {what}", size(d.ignored_bytes))?;
+    }
+    if d.sized {
+        if let Some(streams) = &d.streams {
+            streams.text(out)?;
+        }
+        let ignored = if d.interrupted {
+            "left by an interrupted addition"
+        } else {
+            "damaged"
+        };
+        sections(out, &d.sections, d.length, (ignored, d.ignored_bytes))?;
+    }
+    writeln!(out)?;
+    writeln!(
+        out,
+        "A recording holds what the guest read: files, variables, standard input. Mind that before sharing it."
+    )?;
+    Ok(())
+}
+
+/// A number with three decimals, or with as many as show its first two digits.
+pub(super) fn significant(number: f64) -> String {
+    let decimals = (3..20).find(|&decimals| number * 10f64.powi(decimals) >= 10.0);
+    let decimals = decimals.filter(|_| number > 0.0).unwrap_or(3);
+    format!("{number:.0$}", decimals as usize)
+}
+
+/// Seconds since 1970 as a date of the Gregorian calendar, which repeats every 400 years.
+fn date(unix: u64) -> String {
+    let (mut days, second) = (unix / 86400, unix % 86400);
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    const DAYS_OF_400_YEARS: u64 = 146_097;
+    let mut year = 1970 + 400 * (days / DAYS_OF_400_YEARS);
+    days %= DAYS_OF_400_YEARS;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let lengths = [
+        31,
+        28 + u64::from(leap(year)),
+        31,
+        30,
+        31,
+        30,
+        31,
+        31,
+        30,
+        31,
+        30,
+        31,
+    ];
+    let mut month = 0;
+    while days >= lengths[month] {
+        days -= lengths[month];
+        month += 1;
+    }
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!(
+        "{year}-{:02}-{:02} {hour:02}:{minute:02}:{second:02} UTC",
+        month + 1,
+        days + 1
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{date, significant};
+
+    #[test]
+    fn small_numbers_keep_two_digits() {
+        let all = [0.0, 1.0, 0.161_4, 0.000_199_7, 2e-9].map(significant);
+        assert_eq!(all, ["0.000", "1.000", "0.161", "0.00020", "0.0000000020"]);
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(date(951_782_399), "2000-02-28 23:59:59 UTC");
+        assert_eq!(date(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(date(1_735_689_599), "2024-12-31 23:59:59 UTC");
+        assert_eq!(date(4_107_542_400), "2100-03-01 00:00:00 UTC");
+        assert!(date(u64::MAX).ends_with("UTC"));
+    }
+}

@@ -1,0 +1,290 @@
+//! Which bytes of a recording tell what.
+
+use std::io::Write;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::significant;
+use crate::PresentError;
+use crate::number::grouped;
+use crate::plain::plain;
+
+/// The bytes that questions about values are answered from, by what they tell.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoStreams {
+    /// Of how many statements values are kept.
+    pub statements: u64,
+    /// By what they tell.
+    pub classes: Vec<InfoClass>,
+    /// All of them together.
+    pub stored_bytes: i64,
+    /// How many of these count for the part of the run that values are kept of.
+    #[serde(skip)]
+    pub counted: i64,
+    /// These for each statement.
+    pub bytes_per_statement: Option<f64>,
+    /// Which part of the run's blocks values are kept of, if not all: of what tells of the whole run, so much is counted.
+    pub of_part: Option<f64>,
+    /// The papers' original form; `null` if functions were left out.
+    pub original: Option<InfoOriginal>,
+}
+
+/// The papers' original form of a run: 4 bytes of time for each statement, 4 for each value, 8 for each dependence (Zhang and Gupta 2005).
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoOriginal {
+    /// With one control dependence for each statement.
+    pub bytes: u64,
+    /// How many times smaller the file is.
+    pub factor: f64,
+    /// The same with one control dependence for each block.
+    pub factor_by_block: f64,
+    /// The same with as many bytes for each statement as in the paper's Table I.
+    pub factor_by_table: f64,
+}
+
+impl InfoOriginal {
+    /// Bytes that a statement takes originally in Table I of Zhang and Gupta (2005): 9588.99 MiB for 646.9 million statements.
+    pub const TABLE_I: f64 = 9588.99 * 1_048_576.0 / 646.9e6;
+}
+
+/// What tells of one thing.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoClass {
+    /// What it is about.
+    pub name: &'static str,
+    /// What it takes in the papers' original form.
+    pub original_bytes: Option<u64>,
+    /// Its parts.
+    pub parts: Vec<InfoStream>,
+}
+
+/// A part of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoStream {
+    /// What it holds.
+    pub name: &'static str,
+    /// What the numbers that tier 1 leaves take, as wide as in the original form; `null` where nothing is counted.
+    pub tier1_bytes: Option<u64>,
+    /// What it takes in the file. Chunks may be packed to fewer bytes than were put into them.
+    pub stored_bytes: i64,
+    /// How many of these count for the part of the run that values are kept of.
+    #[serde(skip)]
+    pub counted: i64,
+}
+
+impl InfoClass {
+    /// A class without parts.
+    pub fn new(name: &'static str, original_bytes: Option<u64>) -> Self {
+        Self {
+            name,
+            original_bytes,
+            parts: Vec::new(),
+        }
+    }
+
+    /// The same with one part more.
+    pub fn part(mut self, name: &'static str, tier1_bytes: Option<u64>, stored_bytes: i64) -> Self {
+        self.parts.push(InfoStream {
+            name,
+            tier1_bytes,
+            stored_bytes,
+            counted: stored_bytes,
+        });
+        self
+    }
+
+    /// The same with a part that tells of the whole run, of which only `part` counts.
+    pub fn whole(
+        self,
+        name: &'static str,
+        tier1_bytes: Option<u64>,
+        stored: u64,
+        part: f64,
+    ) -> Self {
+        let mut class = self.part(name, tier1_bytes, signed(stored));
+        if let Some(last) = class.parts.last_mut() {
+            last.counted = signed((stored as f64 * part).round() as u64);
+        }
+        class
+    }
+
+    /// How many bytes of it count for the part of the run that values are kept of.
+    pub fn counted(&self) -> i64 {
+        self.parts.iter().map(|part| part.counted).sum()
+    }
+
+    /// How many bytes it takes in the file.
+    pub fn stored(&self) -> i64 {
+        self.parts.iter().map(|part| part.stored_bytes).sum()
+    }
+
+    fn tier1(&self) -> Option<u64> {
+        let known = self.parts.iter().filter_map(|part| part.tier1_bytes);
+        known.reduce(u64::saturating_add)
+    }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+impl InfoStreams {
+    /// Writes them as a table.
+    pub(super) fn text(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        writeln!(out)?;
+        let head = ["originally", "tier 1", "tier 2", "B/statement", "factor"];
+        line(out, "bytes of the values and of what they need", head)?;
+        let number = |bytes: Option<u64>| bytes.map_or(String::new(), grouped);
+        let stored = |bytes: i64| {
+            if bytes < 0 {
+                format!("-{}", grouped(bytes.unsigned_abs()))
+            } else {
+                grouped(bytes.unsigned_abs())
+            }
+        };
+        let each = |bytes: i64| match self.statements {
+            0 => String::new(),
+            statements => format!("{:.4}", bytes as f64 / statements as f64),
+        };
+        let row = |original: Option<u64>, tier1: Option<u64>, bytes: i64, counted: i64| {
+            let factor = original.filter(|_| counted > 0);
+            let factor =
+                factor.map(|original| significant_factor(original as f64 / counted as f64));
+            [
+                number(original),
+                number(tier1),
+                stored(bytes),
+                each(counted),
+                factor.unwrap_or_default(),
+            ]
+        };
+        for class in &self.classes {
+            let (stored, counted) = (class.stored(), class.counted());
+            let found = row(class.original_bytes, class.tier1(), stored, counted);
+            line(out, class.name, found.each_ref().map(String::as_str))?;
+            for part in class.parts.iter().filter(|_| class.parts.len() > 1) {
+                let found = row(None, part.tier1_bytes, part.stored_bytes, part.counted);
+                let name = format!("  {}", part.name);
+                line(out, &name, found.each_ref().map(String::as_str))?;
+            }
+        }
+        let original = self.original.as_ref();
+        let all = original.map(|form| form.bytes);
+        let all = row(all, None, self.stored_bytes, self.counted);
+        line(out, "all", all.each_ref().map(String::as_str))?;
+        match original {
+            None => writeln!(
+                out,
+                "values are kept without some functions: the original form of the others is not known"
+            )?,
+            Some(form) => writeln!(
+                out,
+                "Originally: 4 bytes of time per statement, 4 per value, 8 per dependence, as Zhang and Gupta (2005) count; factor {} with one control\ndependence per block, {} with the {} bytes per statement of their Table I. Tier 1: what the path, the code and other values do not tell, as\nwide; tier 2: as it is in the file",
+                significant_factor(form.factor_by_block),
+                significant_factor(form.factor_by_table),
+                significant(InfoOriginal::TABLE_I),
+            )?,
+        }
+        if let Some(part) = self.of_part {
+            writeln!(
+                out,
+                "Values are kept of {:.1} % of the run's blocks: so much of the path and of the log counts per statement and for factors",
+                100.0 * part
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn line(out: &mut dyn Write, name: &str, columns: [&str; 5]) -> Result<(), PresentError> {
+    let [original, tier1, tier2, each, factor] = columns;
+    let line = format!("{name:<48}{original:>17} {tier1:>17} {tier2:>15} {each:>12} {factor:>9}");
+    writeln!(out, "{}", line.trim_end())?;
+    Ok(())
+}
+
+/// A factor with one decimal, if it is small.
+fn significant_factor(factor: f64) -> String {
+    if factor < 1000.0 {
+        format!("{factor:.1}")
+    } else {
+        grouped(factor.round() as u64)
+    }
+}
+
+/// A section of the file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoSection {
+    /// What it holds.
+    pub kind: String,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Of values: the window that they are of.
+    pub window: Option<InfoWindow>,
+    /// Something later is used instead.
+    pub replaced: bool,
+    /// How many bytes it takes.
+    pub stored_bytes: u64,
+    /// How many bytes unpacked.
+    pub raw_bytes: u64,
+    /// How many chunks it has.
+    pub chunks: u64,
+}
+
+/// A part of a run.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct InfoWindow {
+    /// The first block.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+}
+
+impl InfoSection {
+    fn title(&self) -> String {
+        let mut title = self.kind.clone();
+        if let Some(name) = &self.name {
+            title += &format!(" {name}");
+        }
+        if let Some(InfoWindow { first, last }) = self.window {
+            title += &format!(" t={}..{}", grouped(first), grouped(last));
+        }
+        if self.replaced {
+            title += " (replaced)";
+        }
+        plain(&title)
+    }
+}
+
+/// Writes all sections, and what else the file consists of.
+pub(super) fn sections(
+    out: &mut dyn Write,
+    rows: &[InfoSection],
+    length: u64,
+    (why, ignored): (&str, u64),
+) -> Result<(), PresentError> {
+    let titles = Vec::from_iter(rows.iter().map(InfoSection::title));
+    let rest = "header, indexes and footers of the file";
+    let widths = titles.iter().map(|title| title.chars().count());
+    let width = widths.max().unwrap_or(0).max(rest.len());
+    writeln!(out)?;
+    writeln!(
+        out,
+        "{:<width$} {:>16} {:>16} {:>8}",
+        "section", "bytes", "unpacked", "chunks"
+    )?;
+    for (row, title) in rows.iter().zip(&titles) {
+        let (stored, raw) = (grouped(row.stored_bytes), grouped(row.raw_bytes));
+        let chunks = grouped(row.chunks);
+        writeln!(out, "{title:<width$} {stored:>16} {raw:>16} {chunks:>8}")?;
+    }
+    let stored: u64 = rows.iter().map(|row| row.stored_bytes).sum();
+    let own = length.saturating_sub(stored).saturating_sub(ignored);
+    writeln!(out, "{rest:<width$} {:>16}", grouped(own))?;
+    if ignored > 0 {
+        writeln!(out, "{why:<width$} {:>16}", grouped(ignored))?;
+    }
+    writeln!(out, "{:<width$} {:>16}", "the file", grouped(length))?;
+    Ok(())
+}

@@ -1,0 +1,356 @@
+//! The values of statements and of variables, one by one or summed up.
+
+mod variable;
+
+use std::io::Write;
+
+use afterimage_profile::SourceLine;
+use afterimage_replay::state::Rank;
+use afterimage_replay::values::Bits;
+use schemars::JsonSchema;
+use serde::Serialize;
+use wasmparser::ValType;
+
+use crate::document::objects::{Function, MemoryRange, Position, TypedValue, position};
+use crate::document::{Document, NoRows, begin};
+use crate::number::grouped;
+use crate::plain::plain;
+use crate::render::Render;
+use crate::{PresentError, Style, range_text, type_text};
+
+pub use variable::{
+    VariableCount, VariableInstance, VariableMissing, VariableReport, VariableRows, VariableStats,
+    VariableValue,
+};
+
+/// The values of the statements at a place.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ValuesReport {
+    /// The place, as it was named.
+    pub at: String,
+    /// One for each statement there that has something to show.
+    pub statements: Vec<StatementValues>,
+    /// How many memories the program has: if it has one, text does not number it.
+    #[serde(skip)]
+    pub memories: u32,
+    /// What is outside of what was kept, and how to get it, in words.
+    #[serde(skip)]
+    pub rest: String,
+}
+
+impl Document for ValuesReport {
+    const NAME: &'static str = "values";
+    const COMMAND: &'static str = "values";
+    type Row = NoRows;
+}
+
+/// The values of a statement.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StatementValues {
+    /// Where it is.
+    pub function: Function,
+    /// Where the operator is in the original module.
+    pub offset: u32,
+    /// The operator's text, with demangled names.
+    pub operator: String,
+    /// Its line, if that is known.
+    #[serde(serialize_with = "position")]
+    #[schemars(with = "Option<Position>")]
+    pub source: Option<SourceLine>,
+    /// How often it was executed.
+    pub executions: u64,
+    /// Why nothing can be told of the executions that are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// What they gave.
+    #[serde(flatten)]
+    pub rows: ValueRows,
+    /// How many rows are left out.
+    pub more: u64,
+    /// If values were kept of a part of the run only: how many of the executions that are asked for are not in it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub outside: u64,
+    /// The executions were asked for one by one: text does not tell that there are others.
+    #[serde(skip)]
+    pub named: bool,
+}
+
+pub(crate) fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Values.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ValueRows {
+    /// Execution by execution.
+    Instances {
+        /// The executions.
+        instances: Vec<ValuesInstance>,
+    },
+    /// With `--stats` and `--histogram`.
+    Counts {
+        /// The values, and how often each was given.
+        counts: Vec<ValueCount>,
+        /// Why an execution gave nothing, if the run ended with it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        trapped: Option<String>,
+        /// Text shows a summary of these.
+        #[serde(skip)]
+        stats: bool,
+    },
+}
+
+/// What an execution did.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ValuesInstance {
+    /// Which, from 1.
+    pub number: u64,
+    /// The time of its block.
+    pub t: u64,
+    /// What it gave; if it trapped, its operands.
+    pub values: Vec<RoleValue>,
+    /// What it read of memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<MemoryRange>,
+    /// What it wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<MemoryRange>,
+    /// Why it trapped, if the run ended with it: then nothing was read or written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trapped: Option<String>,
+}
+
+/// A value, and what it is for its statement.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RoleValue {
+    /// Empty for a result; `stored` (of an integer only the bytes that were written), `set`, `decided by`, `returned`; of a call, and where there is none of these, what was given: `argument`, `index`, `carried`, `byte` of a fill, `from byte` of a data segment, or another operand.
+    pub role: &'static str,
+    /// The value.
+    #[serde(flatten)]
+    pub value: TypedValue,
+    /// Where it stands among others of its type.
+    #[serde(skip)]
+    pub rank: Rank,
+}
+
+impl RoleValue {
+    /// A value.
+    pub fn new(role: &'static str, ty: ValType, bits: Bits) -> Self {
+        Self {
+            role,
+            value: TypedValue::new(ty, bits),
+            rank: rank(ty, bits),
+        }
+    }
+}
+
+/// How often a value was given.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ValueCount {
+    /// The value.
+    pub value: RoleValue,
+    /// How often.
+    pub times: u64,
+}
+
+/// Where a value stands among others of its type.
+pub fn rank(ty: ValType, (low, high): Bits) -> Rank {
+    match type_text(ty) {
+        "i32" => Rank::Signed((low as u32 as i32).into()),
+        "i64" => Rank::Signed((low as i64).into()),
+        "f32" => Rank::Float(f32::from_bits(low as u32).into()),
+        "f64" => Rank::Float(f64::from_bits(low)),
+        _ => Rank::Unsigned(u128::from(low) | u128::from(high) << 64),
+    }
+}
+
+impl ValuesInstance {
+    /// `stored 7 to 0x20, 4 bytes`.
+    fn text(&self, memories: u32) -> String {
+        let mut text = match &self.trapped {
+            Some(why) => format!("trapped ({why})"),
+            None => String::new(),
+        };
+        let values = self.values.iter().map(|value| match value.role {
+            "" => value.value.text.clone(),
+            role => format!("{role} {}", value.value.text),
+        });
+        let values = Vec::from_iter(values).join(", ");
+        let range =
+            |word, range: MemoryRange| format!("{word} {}", range_text(memories, range.into()));
+        let parts = [
+            (!values.is_empty()).then_some(values),
+            self.read.map(|read| range("from", read)),
+            self.written.map(|written| range("to", written)),
+        ];
+        let parts = Vec::from_iter(parts.into_iter().flatten()).join(" ");
+        if !text.is_empty() && !parts.is_empty() {
+            text.push_str(": ");
+        }
+        text + &parts
+    }
+}
+
+impl Render for ValuesReport {
+    const NAME: &'static str = "a report of values";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        let mut said = None;
+        for (i, report) in self.statements.iter().enumerate() {
+            // What holds for a whole function is said once.
+            if report.refused.is_some() && report.refused == said {
+                continue;
+            }
+            said.clone_from(&report.refused);
+            if i > 0 {
+                writeln!(out)?;
+            }
+            self.statement(out, report)?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        begin(out, self)
+    }
+}
+
+impl ValuesReport {
+    fn statement(&self, out: &mut dyn Write, report: &StatementValues) -> Result<(), PresentError> {
+        let place = report.source.as_ref();
+        let place = place.map_or(String::new(), |line| {
+            format!("  {}", plain(&line.to_string()))
+        });
+        writeln!(
+            out,
+            "@0x{:x} {}{place}  in {}: {}",
+            report.offset,
+            plain(&report.operator),
+            plain(&report.function.name),
+            match report.executions {
+                0 => "never executed".to_owned(),
+                count => format!("executed {}", times(count)),
+            }
+        )?;
+        if let Some(why) = &report.refused {
+            writeln!(out, "{:>12}  {}", "…", plain(why))?;
+        }
+        let outside = |out: &mut dyn Write| match report.outside {
+            0 => Ok(()),
+            some => writeln!(out, "{:>12}  {} {}", "…", grouped(some), self.rest),
+        };
+        match &report.rows {
+            ValueRows::Counts {
+                counts,
+                trapped,
+                stats,
+            } => {
+                if *stats {
+                    extremes(out, counts)?;
+                } else {
+                    histogram(out, counts, report.more)?;
+                }
+                if let Some(why) = trapped {
+                    writeln!(out, "{:>12}  trapped ({why})", times(1))?;
+                }
+                outside(out)?;
+            }
+            ValueRows::Instances { instances } => {
+                for instance in instances {
+                    let line = format!(
+                        "{:>12}  t={:<14} {}",
+                        format!("#{}", grouped(instance.number)),
+                        grouped(instance.t),
+                        instance.text(self.memories)
+                    );
+                    writeln!(out, "{}", line.trim_end())?;
+                }
+                outside(out)?;
+                if !report.named {
+                    more_instances(out, report.more)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn histogram(out: &mut dyn Write, counts: &[ValueCount], more: u64) -> Result<(), PresentError> {
+    for count in counts {
+        writeln!(
+            out,
+            "{:>12}  {}",
+            times(count.times),
+            count.value.value.text
+        )?;
+    }
+    more_values(out, more)
+}
+
+fn extremes(out: &mut dyn Write, counts: &[ValueCount]) -> Result<(), PresentError> {
+    let order = |a: &&ValueCount, b: &&ValueCount| a.value.rank.order(&b.value.rank);
+    let smallest = counts.iter().min_by(order);
+    let largest = counts.iter().max_by(order);
+    let most = counts.iter().max_by_key(|count| count.times);
+    let (Some(smallest), Some(largest), Some(most)) = (smallest, largest, most) else {
+        return Ok(());
+    };
+    let show = |count: &ValueCount| count.value.value.text.clone();
+    if let [only] = counts {
+        writeln!(out, "    always {} ({})", show(only), times(only.times))?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "    {} different values, from {} to {}; {}",
+        grouped(counts.len() as u64),
+        show(smallest),
+        show(largest),
+        most_often(&show(most), most.times)
+    )?;
+    Ok(())
+}
+
+/// Says how many executions are left out.
+fn more_instances(out: &mut dyn Write, more: u64) -> Result<(), PresentError> {
+    if more > 0 {
+        writeln!(
+            out,
+            "{:>12}  {} more: --instances A..B, or --limit N",
+            "…",
+            grouped(more)
+        )?;
+    }
+    Ok(())
+}
+
+/// Says how many values are left out.
+fn more_values(out: &mut dyn Write, more: u64) -> Result<(), PresentError> {
+    if more > 0 {
+        let values = if more == 1 { "value" } else { "values" };
+        writeln!(
+            out,
+            "{:>12}  {} more {values}: --limit N",
+            "…",
+            grouped(more)
+        )?;
+    }
+    Ok(())
+}
+
+/// Which of several values occurred most often.
+fn most_often(value: &str, often: u64) -> String {
+    match often {
+        1 => "each once".to_owned(),
+        often => format!("most often {value} ({})", times(often)),
+    }
+}
+
+/// How often.
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        many => format!("{} times", grouped(many)),
+    }
+}

@@ -1,0 +1,298 @@
+//! A variable of the source, again and again.
+
+use std::io::Write;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{is_zero, more_instances, more_values, most_often, times};
+use crate::document::objects::Function;
+use crate::document::{Document, NoRows, begin};
+use crate::number::grouped;
+use crate::plain::plain;
+use crate::render::Render;
+use crate::{PresentError, Style, WrittenSince};
+
+/// The value of a variable, or of an expression, each time that the run was at a place: right before the line, after a function's prologue.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VariableReport {
+    /// The variable, as it was named.
+    pub variable: String,
+    /// The place, as it was named.
+    pub at: String,
+    /// How often a line was arrived at, an instruction executed, or a function called.
+    pub count: u64,
+    /// The values.
+    #[serde(flatten)]
+    pub rows: VariableRows,
+    /// How many instances, or values, are left out.
+    pub more: u64,
+    /// What is counted, in words: arrived at, executed, called.
+    #[serde(skip)]
+    pub happened: &'static str,
+}
+
+impl Document for VariableReport {
+    const NAME: &'static str = "variable";
+    const COMMAND: &'static str = "values --var NAME";
+    type Row = NoRows;
+}
+
+/// Values of a variable.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum VariableRows {
+    /// One by one.
+    Instances {
+        /// The times.
+        instances: Vec<VariableInstance>,
+        /// They were asked for one by one: text does not tell that there are others.
+        #[serde(skip)]
+        named: bool,
+    },
+    /// With `--stats` and `--histogram`.
+    Summary {
+        /// For each type.
+        stats: Vec<VariableStats>,
+        /// The most frequent values first.
+        counts: Vec<VariableCount>,
+        /// How often there was no value, and why.
+        missing: Vec<VariableMissing>,
+        /// At how many moments the place may hold something else.
+        #[serde(skip_serializing_if = "is_zero")]
+        marked: u64,
+        /// Text shows the first of these, and not the second.
+        #[serde(skip)]
+        brief: bool,
+    },
+}
+
+/// A variable at a moment.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VariableInstance {
+    /// Which time it is, from 1.
+    pub number: u64,
+    /// The time of its block.
+    pub t: u64,
+    /// In which function.
+    pub function: Function,
+    /// The value, or why there is none.
+    #[serde(flatten)]
+    pub value: VariableValue,
+}
+
+/// What a variable holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum VariableValue {
+    /// A value.
+    Known {
+        /// Its type.
+        #[serde(rename = "type")]
+        type_name: String,
+        /// The value, as C would write it.
+        value: String,
+        /// What wrote to its place since the call began: it may be something else.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        written: Option<WrittenSince>,
+    },
+    /// None.
+    Unavailable {
+        /// Why.
+        unavailable: String,
+    },
+}
+
+/// The values of one type, summed up.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VariableStats {
+    /// The type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// How many different values.
+    pub different: usize,
+    /// The smallest, as C would write it.
+    pub smallest: String,
+    /// The largest.
+    pub largest: String,
+    /// The most frequent.
+    pub most: String,
+    /// How often that is.
+    pub most_times: u64,
+}
+
+/// How often a variable held a value.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VariableCount {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// The value, as C would write it.
+    pub value: String,
+    /// Its bits, as hexadecimal digits.
+    pub bits: String,
+    /// How often.
+    pub times: u64,
+}
+
+/// How often a variable had no value.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VariableMissing {
+    /// Why.
+    pub unavailable: String,
+    /// How often.
+    pub times: u64,
+}
+
+impl Render for VariableReport {
+    const NAME: &'static str = "a report of values";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        match &self.rows {
+            VariableRows::Instances { instances, named } => {
+                self.instances(out, instances)?;
+                more_instances(out, if *named { 0 } else { self.more })
+            }
+            VariableRows::Summary {
+                stats,
+                counts,
+                missing,
+                marked,
+                brief,
+            } => {
+                let one = match stats.as_slice() {
+                    [one] => Some(one.type_name.as_str()),
+                    _ => None,
+                };
+                self.head(out, one)?;
+                if *brief {
+                    for of_type in stats {
+                        extremes(out, of_type, one.is_none())?;
+                    }
+                } else {
+                    for count in counts {
+                        let kind = match one {
+                            Some(_) => String::new(),
+                            None => format!(" ({})", plain(&count.type_name)),
+                        };
+                        writeln!(
+                            out,
+                            "{:>12}  {}{kind}",
+                            times(count.times),
+                            plain(&count.value)
+                        )?;
+                    }
+                    more_values(out, self.more)?;
+                }
+                if *marked > 0 {
+                    writeln!(
+                        out,
+                        "{:>12}  may be something else: the place was written since the call began, or is another variable's, too",
+                        times(*marked)
+                    )?;
+                }
+                for row in missing {
+                    writeln!(
+                        out,
+                        "{:>12}  <{}>",
+                        times(row.times),
+                        plain(&row.unavailable)
+                    )?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        begin(out, self)
+    }
+}
+
+impl VariableReport {
+    /// `total (int) at app.c:17: arrived at 5 times`
+    fn head(&self, out: &mut dyn Write, kind: Option<&str>) -> Result<(), PresentError> {
+        let kind = kind.map_or(String::new(), |kind| format!(" ({})", plain(kind)));
+        writeln!(
+            out,
+            "{}{kind} at {}: {} {}",
+            plain(&self.variable),
+            plain(&self.at),
+            self.happened,
+            times(self.count)
+        )?;
+        Ok(())
+    }
+
+    fn instances(
+        &self,
+        out: &mut dyn Write,
+        rows: &[VariableInstance],
+    ) -> Result<(), PresentError> {
+        let kind = rows.iter().find_map(|row| match &row.value {
+            VariableValue::Known { type_name, .. } => Some(type_name.as_str()),
+            VariableValue::Unavailable { .. } => None,
+        });
+        self.head(out, kind)?;
+        let several = rows.iter().any(|row| row.function != rows[0].function);
+        // Rows in succession without a value, for the same reason, are one row.
+        let same = |a: &VariableInstance, b: &VariableInstance| {
+            let is_missing = matches!(a.value, VariableValue::Unavailable { .. });
+            is_missing && a.value == b.value && a.function == b.function
+        };
+        for rows in rows.chunk_by(same) {
+            let row = &rows[0];
+            let value = match &row.value {
+                VariableValue::Known { value, written, .. } => {
+                    let written = written.as_ref().map_or(String::new(), WrittenSince::text);
+                    format!("{}{written}", plain(value))
+                }
+                VariableValue::Unavailable { unavailable } => format!("<{}>", plain(unavailable)),
+            };
+            let function = if several {
+                format!("  in {}", plain(&row.function.name))
+            } else {
+                String::new()
+            };
+            let (number, time) = match rows {
+                [.., last] if rows.len() > 1 => (
+                    format!("#{}..{}", grouped(row.number), grouped(last.number)),
+                    format!("{}..{}", grouped(row.t), grouped(last.t)),
+                ),
+                _ => (format!("#{}", grouped(row.number)), grouped(row.t)),
+            };
+            writeln!(out, "{number:>12}  t={time:<14} {value}{function}")?;
+        }
+        Ok(())
+    }
+}
+
+fn extremes(
+    out: &mut dyn Write,
+    stats: &VariableStats,
+    is_typed: bool,
+) -> Result<(), PresentError> {
+    let kind = if is_typed {
+        format!("({}) ", plain(&stats.type_name))
+    } else {
+        String::new()
+    };
+    if stats.different == 1 {
+        writeln!(
+            out,
+            "    {kind}always {} ({})",
+            plain(&stats.smallest),
+            times(stats.most_times)
+        )?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "    {kind}{} different values, from {} to {}; {}",
+        grouped(stats.different as u64),
+        plain(&stats.smallest),
+        plain(&stats.largest),
+        most_often(&plain(&stats.most), stats.most_times)
+    )?;
+    Ok(())
+}

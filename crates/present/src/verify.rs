@@ -1,0 +1,239 @@
+//! Whether a recording is sound.
+
+use std::io::Write;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::document::{Document, NoRows, begin};
+use crate::info::LEFT_OVER;
+use crate::number::{counted, grouped};
+use crate::plain::plain;
+use crate::render::Render;
+use crate::{PresentError, Style};
+
+/// Whether a recording is sound. One that was cut off can be: its log and path then end after so many `events` and blocks.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VerifyReport {
+    /// Nothing was found.
+    pub sound: bool,
+    /// How many bytes were checked.
+    pub bytes: u64,
+    /// How many chunks.
+    pub chunks: u64,
+    /// How many sections.
+    pub sections: u64,
+    /// How many events of the log.
+    pub events: u64,
+    /// The file says how the run ended.
+    pub ended: bool,
+    /// How many bytes are behind its last complete state.
+    pub ignored_bytes: u64,
+    /// `true`, and only there, if these bytes are what an addition left that was interrupted, and no damage.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// What was checked of the path, if there is one.
+    pub path: Option<VerifiedPath>,
+    /// If the path was written live: at how many moments the run is where that says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moments: Option<u64>,
+    /// Windows of which values are kept: they were found again by following the run.
+    pub values: Option<Vec<VerifiedValues>>,
+    /// What was simulated again, if anything was stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulations: Option<Vec<VerifiedSimulation>>,
+    /// Which slices were made again, if any were kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slices: Option<Vec<VerifiedSlice>>,
+    /// By which limit the run cannot be followed, so that no values can be had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_followed: Option<String>,
+    /// Whether the run repeats; `null`: that was not tried.
+    pub repeats: Option<bool>,
+    /// Why it cannot be tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<String>,
+    /// What is wrong, in words.
+    pub findings: Vec<String>,
+}
+
+/// What was checked of a path.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VerifiedPath {
+    /// How many segments it has.
+    pub segments: u64,
+    /// How many different paths.
+    pub nodes: u64,
+    /// How many executed blocks.
+    pub blocks: u64,
+    /// What was left out of it, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub left_out: String,
+    /// It was compared with the counts in the file.
+    pub counts: bool,
+    /// It was compared with the recorded end.
+    pub end: bool,
+}
+
+/// Values that were found again.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VerifiedValues {
+    /// Of how many executed statements.
+    pub statements: u64,
+    /// The first block.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+}
+
+/// A simulation that was made again.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VerifiedSimulation {
+    /// The options that ask for it.
+    pub simulation: String,
+    /// Of how many executions.
+    pub executions: u64,
+}
+
+/// A slice that was made again.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VerifiedSlice {
+    /// Its name.
+    pub slice: String,
+    /// How many executions are in it.
+    pub executions: u64,
+}
+
+impl Document for VerifyReport {
+    const NAME: &'static str = "verify";
+    const COMMAND: &'static str = "verify";
+    type Row = NoRows;
+}
+
+impl Render for VerifyReport {
+    const NAME: &'static str = "whether a recording is sound";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        text(out, self)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        begin(out, self)
+    }
+}
+
+fn path_text(out: &mut dyn Write, path: &VerifiedPath) -> Result<(), PresentError> {
+    let against = match (path.counts, path.end) {
+        (true, true) => ", compared with the counts and the end",
+        (true, false) => ", compared with the counts",
+        (false, true) => ", compared with the end",
+        (false, false) => "",
+    };
+    let [blocks, nodes, segments] = [
+        (path.blocks, "executed block"),
+        (path.nodes, "path"),
+        (path.segments, "segment"),
+    ]
+    .map(|(n, noun)| counted(n, noun));
+    match path.left_out.as_str() {
+        "" => writeln!(out, "whole path: {blocks}, {nodes} in {segments}{against}")?,
+        left_out => writeln!(
+            out,
+            "path of {blocks} without {left_out}: {nodes} in {segments}{against}"
+        )?,
+    }
+    Ok(())
+}
+
+fn text(out: &mut dyn Write, d: &VerifyReport) -> Result<(), PresentError> {
+    for finding in &d.findings {
+        writeln!(out, "{}", plain(finding))?;
+    }
+    let verdict = match (d.sound, d.ended) {
+        (true, true) => "sound",
+        (true, false) => "cut off, and sound as far as it goes",
+        (false, _) => "NOT sound",
+    };
+    let [bytes, chunks, sections, events] = [
+        (d.bytes, "byte"),
+        (d.chunks, "chunk"),
+        (d.sections, "section"),
+        (d.events, "event"),
+    ]
+    .map(|(n, noun)| counted(n, noun));
+    writeln!(out, "{verdict}: {bytes}, {chunks} in {sections}, {events}")?;
+    if let Some(path) = &d.path {
+        path_text(out, path)?;
+    }
+    if let Some(moments) = d.moments.filter(|_| d.sound) {
+        writeln!(
+            out,
+            "path written live: the run is where that says, at {}",
+            counted(moments, "moment")
+        )?;
+    }
+    for values in d.values.iter().flatten().filter(|_| d.sound) {
+        writeln!(
+            out,
+            "values of {} from t={} to t={}: the same when the run is followed again, without the engine",
+            counted(values.statements, "executed statement"),
+            grouped(values.first),
+            grouped(values.last)
+        )?;
+    }
+    for row in d.simulations.iter().flatten().filter(|_| d.sound) {
+        writeln!(
+            out,
+            "history of {}, {}: the same when it is simulated again",
+            counted(row.executions, "execution"),
+            row.simulation
+        )?;
+    }
+    for row in d.slices.iter().flatten().filter(|_| d.sound) {
+        writeln!(
+            out,
+            "slice {:?}, {}: the same when it is made again",
+            row.slice,
+            counted(row.executions, "execution")
+        )?;
+    }
+    if let Some(why) = &d.not_followed {
+        writeln!(out, "not followed: {}", plain(why))?;
+    }
+    match (d.ended, d.repeats) {
+        (false, _) => {
+            let reaches = match &d.path {
+                Some(path) if path.blocks > 0 => format!(
+                    "{} and its path after {}",
+                    counted(d.events, "event"),
+                    counted(path.blocks, "executed block")
+                ),
+                _ => counted(d.events, "event"),
+            };
+            writeln!(
+                out,
+                "the recording was cut off: its log ends after {reaches}; how the run ended is not in it, so it cannot be repeated"
+            )?;
+        }
+        (true, Some(true)) => writeln!(
+            out,
+            "re-executed: the same calls, the same results, the same ending"
+        )?,
+        (true, Some(false)) => {}
+        (true, None) => match &d.obstacle {
+            Some(obstacle) => writeln!(out, "not re-executed: {}", plain(obstacle))?,
+            None => writeln!(out, "not re-executed")?,
+        },
+    }
+    if d.interrupted {
+        writeln!(out, "{} {LEFT_OVER}", counted(d.ignored_bytes, "byte"))?;
+    } else if d.ignored_bytes > 0 {
+        writeln!(
+            out,
+            "{} behind the last complete state {} ignored",
+            counted(d.ignored_bytes, "byte"),
+            if d.ignored_bytes == 1 { "is" } else { "are" }
+        )?;
+    }
+    Ok(())
+}
