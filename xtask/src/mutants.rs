@@ -157,7 +157,7 @@ impl Mutants<'_> {
             all += 1;
             let of_alike = self.diff(&right, &aft)?;
             let place = Value::from(format!("@0x{:x}", site.offset));
-            let by_alike = of_alike["alike"]["replaced"][0]["b"]["place"] == place
+            let by_alike = of_alike["alike"]["replaced"][0]["b"]["at"] == place
                 && !of_alike["alike"]["replaced"][0]["first"].is_null();
             let of_matched = self.diff(unoptimised, &aft)?;
             let rank = |list: &str| -> Result<(Option<usize>, usize)> {

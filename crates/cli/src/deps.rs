@@ -573,7 +573,7 @@ impl<'a> Scene<'a> {
             "offset": site.offset.0,
             "operator": site.text,
             "number": execution.number,
-            "time": execution.time,
+            "t": execution.time,
             "values": given,
         });
         if let Some(why) = trapped {
@@ -736,7 +736,7 @@ impl<'a> Scene<'a> {
                 let from = Line::at(time, function, offset);
                 let json = json!({
                     "from": "operator",
-                    "time": time,
+                    "t": time,
                     "function": self.names.function(function),
                     "offset": offset.0,
                 });
@@ -792,7 +792,7 @@ impl<'a> Scene<'a> {
                 before: format!("t={}", grouped(time)),
                 ..Line::default()
             };
-            return Ok((told(from, json!({ "time": time })), None));
+            return Ok((told(from, json!({ "t": time })), None));
         };
         let (_, function, offset) = self.when(values, instance, op)?;
         let from = Line::at(time, function, offset);
@@ -802,7 +802,7 @@ impl<'a> Scene<'a> {
                 Controller::Throw { .. } => "throw",
                 Controller::Branch { .. } | Controller::Host => "branch",
             },
-            "time": time,
+            "t": time,
             "function": self.names.function(function),
             "offset": offset.0,
         });

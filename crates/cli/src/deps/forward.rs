@@ -282,7 +282,7 @@ impl<'a> Scene<'a> {
         let mut json = json!({
             "to": "operator",
             "role": found.role,
-            "time": time,
+            "t": time,
             "function": self.names.function(function),
             "offset": offset.0,
             "values": given,
@@ -380,7 +380,7 @@ impl<'a> Scene<'a> {
                     harmless(name)
                 )),
                 json: json!({
-                    "to": "block", "role": "control", "time": block.time,
+                    "to": "block", "role": "control", "t": block.time,
                     "function": name, "statements": 0,
                 }),
                 further: Users::default(),
@@ -401,7 +401,7 @@ impl<'a> Scene<'a> {
             json: json!({
                 "to": "block",
                 "role": "control",
-                "time": block.time,
+                "t": block.time,
                 "function": name,
                 "offset": first.0,
                 "last_offset": last.0,

@@ -344,7 +344,7 @@ fn values_of(naive: &Naive) -> BTreeMap<u64, Vec<&Json>> {
 }
 
 fn values(sandbox: &Sandbox, naive: &Naive, compared: &mut Compared) {
-    let functions = naive.steps.iter().map(|entry| number(&entry["function"]));
+    let functions = naive.steps.iter().map(|entry| number(&entry["function"]["index"]));
     let offsets = values_of(naive);
     for function in BTreeSet::from_iter(functions) {
         let words = format!("values FILE --at {function} --limit 100000");
@@ -368,7 +368,7 @@ fn values(sandbox: &Sandbox, naive: &Naive, compared: &mut Compared) {
                 "{words}: @{offset}, {trapped} trapped"
             );
             for (one, entry) in found.iter().zip(expected) {
-                assert_eq!(one["time"], entry["t"], "{words}: @{offset}");
+                assert_eq!(one["t"], entry["t"], "{words}: @{offset}");
                 let given = one["values"].as_array().expect("values");
                 let last = given.last().expect("a value");
                 assert_eq!(
@@ -409,7 +409,7 @@ fn loads(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &m
                 .as_u64()
                 .unwrap_or_else(|| number(&entry["access"]["bytes"]));
             for _ in 0..count {
-                found.push((one["offset"].as_u64(), one["time"].as_u64()));
+                found.push((one["offset"].as_u64(), one["t"].as_u64()));
             }
         }
         let writers = addresses(&entry["access"]).map(|address| naive.writer(address, at));
@@ -432,7 +432,7 @@ fn loads(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &m
                 && store["how"] == "stored"
             {
                 let times = Vec::from_iter(writers.iter().flatten().map(|writer| &writer["t"]));
-                assert!(times.contains(&&store["place"]["time"]), "{words}: {store}");
+                assert!(times.contains(&&store["place"]["t"]), "{words}: {store}");
             }
             compared.loads += 1;
         }
@@ -476,7 +476,7 @@ fn uses(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &mu
             one["role"] == "memory" && name.contains(".load")
         });
         let found = own.map(|one| {
-            let place = (number(&one["time"]), number(&one["offset"]));
+            let place = (number(&one["t"]), number(&one["offset"]));
             (place, one["bytes"].as_u64().unwrap_or(1))
         });
         let found = BTreeMap::from_iter(found);
@@ -509,7 +509,7 @@ fn uses(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &mu
             let Some(of_user) = one["offset"].as_u64().and_then(|at| values.get(&at)) else {
                 continue;
             };
-            let number = of_user.iter().position(|entry| entry["t"] == one["time"]);
+            let number = of_user.iter().position(|entry| entry["t"] == one["t"]);
             let Some(number) = number else {
                 continue;
             };
@@ -517,7 +517,7 @@ fn uses(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &mu
             let back = json(sandbox, &words, &STORED).expect("dependences");
             let all = back[0]["statements"][0]["dependences"].as_array();
             let mut all = all.expect("dependences").iter();
-            let is_it = |from: &Json| from["offset"] == offset && from["time"] == *time;
+            let is_it = |from: &Json| from["offset"] == offset && from["t"] == *time;
             assert!(all.any(is_it), "{words}: nothing of {place}, t={time}");
             compared.uses += 1;
         }
@@ -582,7 +582,7 @@ fn text_agrees(sandbox: &Sandbox, words: &str, answer: &Json) {
         let head = format!("@0x{:x} ", number(&statement["offset"]));
         assert!(lines.any(|line| line.starts_with(&head)), "{words}: {head}");
         for one in statement["instances"].as_array().expect("instances") {
-            let (number, time) = (&one["number"], &one["time"]);
+            let (number, time) = (&one["number"], &one["t"]);
             let is_it = |line: &&str| {
                 let mut parts = line.split_whitespace();
                 parts.next() == Some(&format!("#{number}"))
@@ -635,7 +635,7 @@ fn states(sandbox: &Sandbox, naive: &Naive, at: &str, compared: &mut Compared) {
         return;
     };
     partly(sandbox, &words);
-    let time = number(&answer[0]["time"]);
+    let time = number(&answer[0]["t"]);
     if answer[0]["before"] == "block" {
         for global in answer[0]["globals"].as_array().expect("globals") {
             let set = naive.steps.iter().rev().find(|entry| {
@@ -835,7 +835,7 @@ fn variables_have_one_answer() {
                 if is_shown {
                     let words = format!("state FILE --at {at} --depth 1");
                     let answer = json(&sandbox, &words, &STORED).expect("a state");
-                    assert_eq!(answer[0]["time"], one["time"], "{words}");
+                    assert_eq!(answer[0]["t"], one["t"], "{words}");
                     let frame = &answer[0]["frames"][0];
                     let all = frame["variables"].as_array().expect("variables");
                     let found = all.iter().find(|found| found["name"] == variable);
@@ -846,7 +846,7 @@ fn variables_have_one_answer() {
                 let answer = json(&sandbox, &words, &ALL).expect("memory");
                 let found = &answer[0]["variable"]["value"];
                 assert_eq!(*found, one["value"], "{words}");
-                assert_eq!(answer[0]["at"], one["time"], "{words}");
+                assert_eq!(answer[0]["t"], one["t"], "{words}");
                 if variable != "own" {
                     let words = format!("why FILE --var {variable} --at {at}");
                     let answer = json(&sandbox, &words, &STORED).expect("a way back");

@@ -446,7 +446,7 @@ fn instrumenting_says_what_it_made() {
     program(&sandbox, "");
     let ran = sandbox.ok("instrument app.wat -o app.wasm --format json --standalone");
     let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(json["schema"], "afterimage/instrument/1");
+    assert_eq!(json["schema"], "afterimage/instrument/2");
     assert_eq!(json["output"], "app.wasm");
     assert_eq!(json["bytes"], sandbox.read("app.wasm").len());
     assert_eq!(json["memory_export"], "afterimage.counters");

@@ -427,7 +427,7 @@ fn every_json_document_names_its_schema_and_is_one_line() {
         let document: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert_eq!(
             document["schema"],
-            format!("afterimage/{schema}/1"),
+            format!("afterimage/{schema}/2"),
             "{words}"
         );
         let described = include_str!("../../../../docs/JSON.md");

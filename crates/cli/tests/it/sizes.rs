@@ -1,7 +1,7 @@
 //! `info --sizes`: rows that add up, the papers' original form, sections told apart, and a recording of which a part is damaged.
 
 use afterimage_trace::{Kind, TraceFile};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::Sandbox;
 
@@ -107,8 +107,9 @@ fn rows_add_up_to_the_sections_and_these_to_the_file() {
     let windows = sections
         .iter()
         .filter(|section| section["kind"] == "VALUES");
-    let windows = Vec::from_iter(windows.map(|section| section["window"].to_string()));
-    assert_eq!(windows, ["null", "null", "[2,5]", "[6,9]"]);
+    let windows = Vec::from_iter(windows.map(|section| section["window"].clone()));
+    let (first, second) = (json!({"first": 2, "last": 5}), json!({"first": 6, "last": 9}));
+    assert_eq!(windows, [Value::Null, Value::Null, first, second]);
     let text = sandbox.ok("info app.aft --sizes").stdout;
     let number = |line: &str, column: usize| {
         let column = line.get(column..)?.split_whitespace().next()?;

@@ -149,7 +149,7 @@ fn instances_from_a_time_on_are_those_of_statements_and_of_variables() {
         &sandbox,
         &format!("values app.aft --at {LINE} --var half --format json"),
     );
-    let time = &all["instances"][4]["time"];
+    let time = &all["instances"][4]["t"];
     let words = format!("values app.aft --at {LINE} --instances t={time} --limit 3 --format json");
     let numbers = |rows: &Value| {
         let rows = rows.as_array().unwrap().iter();
@@ -184,10 +184,10 @@ fn a_global_variable_has_writers_and_readers() {
         (&variable["type"], &variable["value"]),
         (&"u32".into(), &"12".into())
     );
-    assert_eq!(variable["function"], Value::Null);
+    assert_eq!(variable["call"], Value::Null);
     assert_eq!(found["contents"], "0c000000");
     let written = &found["parts"][0]["written"];
-    assert_eq!(written["name"], "app::halve", "{written}");
+    assert_eq!(written["function"]["name"], "app::halve", "{written}");
     let all = sandbox.ok("memory app.aft --var CALLS --all").stdout;
     // Each round reads and writes it once.
     assert_eq!(all.matches("i32.store").count(), 12, "{all}");
@@ -209,10 +209,10 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
     );
     let variable = &found["variable"];
     assert_eq!(
-        (&variable["type"], &variable["function"]),
+        (&variable["type"], &variable["call"]["function"]["name"]),
         (&"i32".into(), &"app::halve".into())
     );
-    let (first, last) = (&variable["first"], &variable["last"]);
+    let (first, last) = (&variable["call"]["first_t"], &variable["call"]["last_t"]);
     let (first, last) = (first.as_u64().unwrap(), last.as_u64().unwrap());
     let time = found["at"].as_u64().unwrap();
     assert!((first..=last).contains(&time), "{found}");
@@ -222,10 +222,10 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
     assert_eq!(all.matches("i32.store").count(), 1, "{all}");
     // Of another call it is another one, even if it is in the same place.
     let next = format!("memory app.aft --var half --at {LINE}#6 --format json");
-    assert!(json(&sandbox, &next)["variable"]["first"].as_u64().unwrap() > last);
+    assert!(json(&sandbox, &next)["variable"]["call"]["first_t"].as_u64().unwrap() > last);
     let pointee = format!("memory app.aft --var pair->low --at {at} --format json");
     assert_eq!(
-        json(&sandbox, &pointee)["variable"]["function"],
+        json(&sandbox, &pointee)["variable"]["call"]["function"]["name"],
         Value::Null
     );
     sandbox.refused(

@@ -91,7 +91,7 @@ fn stretches_are_parts_of_the_whole_trace() {
         for function in ["fib", "twice", "spin", "throws", "main"] {
             let own: Vec<_> = whole
                 .iter()
-                .filter(|entry| entry["name"] == function)
+                .filter(|entry| entry["function"]["name"] == function)
                 .cloned()
                 .collect();
             let only = format!("--function {function}");
@@ -140,7 +140,7 @@ fn binary(sandbox: &Sandbox, whole: &[Value]) {
     assert_eq!(records.len(), 16 * 194);
     for (record, entry) in records.chunks(16).zip(&whole[6..]) {
         assert_eq!(record[..8], number(entry, "t").to_le_bytes());
-        assert_eq!(word(&record[8..12]), number(entry, "function"));
+        assert_eq!(word(&record[8..12]), number(&entry["function"], "index"));
         assert_eq!(word(&record[12..]), number(entry, "block"));
     }
     sandbox.ok("trace run.aft --format bin --reverse --limit 50 -o reverse.bin");
@@ -159,7 +159,7 @@ fn binary_levels(sandbox: &Sandbox) {
     for path in &paths {
         let blocks = path["path"].as_array().unwrap();
         expected.extend(number(path, "t").to_le_bytes());
-        expected.extend((number(path, "function") as u32).to_le_bytes());
+        expected.extend((number(&path["function"], "index") as u32).to_le_bytes());
         expected.extend((blocks.len() as u32).to_le_bytes());
         for block in blocks {
             expected.extend((block.as_u64().unwrap() as u32).to_le_bytes());
@@ -173,8 +173,8 @@ fn binary_levels(sandbox: &Sandbox) {
     let mut expected = Vec::new();
     for call in entries(sandbox, "--level call --function fib --reverse") {
         expected.extend(number(&call, "t").to_le_bytes());
-        expected.extend(call["end"].as_u64().unwrap_or(0).to_le_bytes());
-        expected.extend((number(&call, "function") as u32).to_le_bytes());
+        expected.extend(call["end_t"].as_u64().unwrap_or(0).to_le_bytes());
+        expected.extend((number(&call["function"], "index") as u32).to_le_bytes());
         expected.extend((number(&call, "depth") as u32).to_le_bytes());
     }
     let options = "--level call --function fib --reverse";
@@ -201,7 +201,7 @@ fn calls(sandbox: &Sandbox, whole: &[Value]) {
         });
         expected.push((
             number(entry, "t"),
-            number(entry, "function"),
+            number(&entry["function"], "index"),
             depth,
             1 + inside.count() as u64,
         ));
@@ -212,7 +212,7 @@ fn calls(sandbox: &Sandbox, whole: &[Value]) {
             let field = |name| number(call, name);
             (
                 field("t"),
-                field("function"),
+                number(&call["function"], "index"),
                 field("depth"),
                 field("blocks"),
             )
@@ -268,7 +268,7 @@ fn profile(sandbox: &Sandbox, whole: &[Value]) {
     let mut blocks = BTreeMap::<(u64, u64), u64>::new();
     for entry in whole {
         *blocks
-            .entry((number(entry, "function"), number(entry, "block")))
+            .entry((number(&entry["function"], "index"), number(entry, "block")))
             .or_default() += 1;
     }
     for row in rows(sandbox, "block") {
@@ -285,7 +285,7 @@ fn profile(sandbox: &Sandbox, whole: &[Value]) {
     let mut called = BTreeMap::new();
     for function in functions {
         called.insert(
-            number(function, "index"),
+            number(&function["function"], "index"),
             (number(function, "calls"), number(function, "own")),
         );
     }
@@ -297,7 +297,7 @@ fn profile(sandbox: &Sandbox, whole: &[Value]) {
             (number(&row, "entries"), number(&row, "blocks"))
         );
         let edges = graph["edges"].as_array().unwrap().iter();
-        let callers = edges.filter(|edge| number(edge, "callee") == index);
+        let callers = edges.filter(|edge| number(&edge["callee"], "index") == index);
         assert_eq!(
             callers.map(|edge| number(edge, "calls")).sum::<u64>(),
             calls
@@ -520,7 +520,7 @@ fn calls_keep_their_numbers_whatever_is_left_out() {
         for function in FUNCTIONS {
             let own = blocks
                 .iter()
-                .filter(|entry| entry["left_out"].is_null() && entry["name"] == function);
+                .filter(|entry| entry["left_out"].is_null() && entry["function"]["name"] == function);
             let innermost = |line: &str| {
                 let stack = line.rsplit_once(' ').unwrap().0;
                 stack.rsplit(';').next() == Some(function)

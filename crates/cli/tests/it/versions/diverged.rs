@@ -129,7 +129,7 @@ fn programs_that_are_not_alike_are_matched() {
             sandbox.run(&format!("record -o {name}.aft {name}.wasm"));
         }
         let found = answer(&sandbox, "diff --format json a.aft b.aft");
-        assert_eq!(found["schema"], "afterimage/versions/1", "{to}: {found}");
+        assert_eq!(found["schema"], "afterimage/versions/2", "{to}: {found}");
     }
 }
 
@@ -183,7 +183,7 @@ fn of_calls_the_argument_and_the_execution_are_named() {
     let call = call.unwrap();
     assert_eq!(call["numbers"], json!([2, 2]));
     assert_eq!(call["arguments"], json!([2, 2]));
-    assert_eq!(call["values"], json!(["0x2", "0x3"]));
+    assert_eq!(call["bits"], json!(["0x2", "0x3"]));
     for question in found["questions"].as_array().unwrap() {
         let words = question.as_str().unwrap();
         sandbox.ok(words.strip_prefix("afterimage ").unwrap());
@@ -295,7 +295,7 @@ fn executions_of_what_was_inlined_are_counted_over_all_calls() {
     assert_eq!(add["numbers"], json!([20, 10]));
     let tenth = ((9 * 1001) ^ 21) * 3 + 7;
     let values = [tenth, tenth + 1].map(|value| format!("0x{value:x}"));
-    assert_eq!(add["values"], json!(values));
+    assert_eq!(add["bits"], json!(values));
     let text = sandbox.ok("diff a.aft b.aft").stdout;
     assert!(text.contains("10 (A: 20)"), "{text}");
     for question in found["questions"].as_array().unwrap() {
@@ -359,6 +359,6 @@ fn a_number_that_differs_by_as_much_as_data_moved_is_no_address() {
         let store = all.iter().find(|one| one["b"]["operator"] == "i32.store");
         let store = store.unwrap_or_else(|| panic!("{other}: {found}"));
         // The fourth number is 10; with it, there are 0 + 7 + 3 + 10.
-        assert_eq!(store["values"], json!(["0x14", "0x15"]), "{other}: {found}");
+        assert_eq!(store["bits"], json!(["0x14", "0x15"]), "{other}: {found}");
     }
 }

@@ -31,7 +31,7 @@ fn a_planted_miscompilation_is_found_and_named() {
         let (offset, guilty) = (guilty, json!(format!("@0x{guilty:x}")));
         assert_eq!(replaced[0]["a"]["operator"], right);
         assert_eq!(replaced[0]["b"]["operator"], wrong);
-        assert_eq!(replaced[0]["b"]["place"], guilty);
+        assert_eq!(replaced[0]["b"]["at"], guilty);
         let first = &found["first"]["b"];
         assert_eq!(first["offset"], offset);
         assert_eq!(first["t"], replaced[0]["first"]["t"]);
@@ -79,7 +79,7 @@ fn a_constant_that_is_off_is_named() {
         let first = &found["divergences"][0];
         assert_eq!(first["origin"], "computed", "{found}");
         assert_eq!(first["b"]["operator"], "i32.add");
-        assert_eq!(first["values"], json!(["0xb", gave]), "{first}");
+        assert_eq!(first["bits"], json!(["0xb", gave]), "{first}");
     }
 }
 
