@@ -29,6 +29,7 @@ mod filters;
 pub mod given;
 #[doc(hidden)]
 pub mod info;
+pub mod memory;
 mod monitor;
 #[doc(hidden)]
 pub mod path;
@@ -58,6 +59,7 @@ pub use afterimage_replay::{Recording, RecordingError};
 pub use append::append_to;
 pub use error::{QuestionError, Reason, SessionError};
 pub use filters::{Beyond, Filters};
+pub use memory::{MemoryBytes, MemoryQuery};
 pub use monitor::{Monitor, Note, Silent, Work};
 pub use path::Empty;
 pub use session::Session;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use afterimage_ids::Counts;
+use afterimage_present::MemoryReport;
 use afterimage_present::values::{ValuesReport, VariableReport};
 use afterimage_profile::Profile;
 use afterimage_program::SourceMap;
@@ -15,6 +16,7 @@ use afterimage_replay::paths::RecordedPath;
 use crate::counts;
 use crate::error::{QuestionError, Reason, SessionError};
 use crate::explain::{Scene, explain};
+use crate::memory::MemoryQuery;
 use crate::monitor::{Monitor, Silent};
 use crate::path::{self, Added, Empty};
 use crate::source::source_map;
@@ -209,6 +211,18 @@ impl Session {
     /// If there is no such place or variable, the run was never there, or the recording is damaged.
     pub fn variable_values(&self, query: &VariableQuery) -> Result<VariableReport, QuestionError> {
         self.ensured(|| query.answer(self))
+    }
+
+    /// What did memory hold at a moment, who wrote it last, and who reads and writes it next? Builds the path if it is not there yet, and the values
+    /// for a variable at a moment. Takes as long as following the run to there; with values O(log n) for each part of the bytes.
+    ///
+    /// # Errors
+    /// If the program has no such memory, place or variable, the variable is not in memory then, or the recording is damaged.
+    pub fn memory(&self, query: &MemoryQuery) -> Result<MemoryReport, QuestionError> {
+        let ensure = || Ok(self.ensure_values(&AtomicBool::new(false))?);
+        let found = self.ensure_whole_path().map_err(anyhow::Error::from);
+        let found = found.and_then(|_| query.answer(self, &ensure));
+        found.map_err(|error| error.context(self.at().display().to_string()).into())
     }
 
     fn prepared<R>(

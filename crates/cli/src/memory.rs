@@ -1,18 +1,13 @@
 //! `afterimage memory`
 
-mod variable;
-
 use afterimage::Session;
+use afterimage::memory::{FoundBytes, MemoryBytes, MemoryQuery};
 use afterimage::steps::follow;
-use afterimage_ids::OrigOffset;
 use afterimage_present::{
-    MemoryPlace, MemoryView, PresentError, StepScene, Stretch, grouped, render, steps_json,
-    steps_text,
+    PresentError, StepScene, Stretch, grouped, render, steps_json, steps_text,
 };
-use afterimage_replay::paths::{At as Moment, Window};
-use afterimage_replay::steps::{
-    At, LARGEST_RANGE, Level, Operators, Range, Steps, Wanted, Within, memory_at,
-};
+use afterimage_replay::paths::Window;
+use afterimage_replay::steps::{LARGEST_RANGE, Level, Operators, Steps, Wanted, Within};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
@@ -108,124 +103,72 @@ pub(crate) fn addresses(text: &str) -> Result<(u64, u64), String> {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let traced = traced_whole(&arguments.report.file)?;
-    answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
-    Ok(Exit::Success)
-}
-
-fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
-    let loaded = traced.module();
+    let file = &arguments.report.file;
+    let traced = traced_whole(file)?;
+    let name = || file.display().to_string();
     if arguments.all && arguments.at.is_some() && arguments.var.is_none() {
-        bail!("--all shows the whole run, so leave --at out");
+        bail!("{}: --all shows the whole run, so leave --at out", name());
     }
-    let memories = loaded.program.memories;
-    if arguments.memory >= memories {
-        bail!(
-            "the program has no memory {}; it has {memories}, counted from 0",
-            arguments.memory
-        );
-    }
-    let source = traced.source_map();
-    let names = loaded.names(&source);
-    let at = match &arguments.at {
-        None => At::End,
-        Some(text) if text.trim() == "end" => At::End,
-        Some(text) => {
-            let moment = traced.positions(&names, &source)?.moment(text);
-            At::Before(moment.with_context(|| format!("--at {text}"))?)
-        }
-    };
-    let (range, variable) = match (&arguments.var, arguments.address) {
-        (Some(expression), _) => {
-            let found = variable::find(
-                &arguments.report.file,
-                traced,
-                &names,
-                expression,
-                (at, arguments.at.as_deref().unwrap_or_default()),
-            )?;
-            (found.range, Some(found))
-        }
-        (None, Some((address, length))) => {
-            let memory = arguments.memory;
-            let range = Range {
-                memory,
+    let bytes = match (&arguments.var, arguments.address) {
+        (Some(expression), _) => MemoryBytes::Variable(expression.clone()),
+        (None, address) => {
+            let (address, bytes) = address.unwrap_or_default();
+            MemoryBytes::Range {
+                memory: arguments.memory,
                 address,
-                length,
-            };
-            (range, None)
+                bytes,
+            }
         }
-        (None, None) => bail!("name bytes with --address, or a variable with --var"),
     };
-    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
-    let scene = StepScene {
-        names: &names,
-        operators: &operators,
-        source: &source,
-        memories,
-        style: arguments.report.style(),
+    let query = MemoryQuery {
+        bytes,
+        at: arguments.at.clone(),
     };
-    let mut place = MemoryPlace {
-        memory: range.memory,
-        address: range.address,
-        at,
-        before: before(traced, &operators, at)?,
-        variable: variable.as_ref().map(|found| found.variable.clone()),
-    };
+    let ensure = || lens::values(&traced).map(|_| ());
     if arguments.all {
-        return accesses(arguments, traced, &scene, range, &place);
+        let found = query.find(&traced, &ensure).with_context(name)?;
+        accesses(&arguments, &traced, &found).with_context(name)?;
+        return Ok(Exit::Success);
     }
-    let values = lens::values_if_built(traced)?;
-    let answer = follow(traced, |run, log| {
-        Ok(memory_at(run, log, values.as_ref(), range, at)?)
-    })?;
-    if let (Some(shown), Some(found)) = (&mut place.variable, &variable) {
-        shown.value = Some(found.value(&answer.bytes));
-    }
-    let style = scene.style;
-    let view = MemoryView {
-        scene,
-        place,
-        answer,
-    };
+    let report = query.answer(&traced, &ensure).with_context(name)?;
     write(arguments.report.output.as_deref(), false, |out| {
-        Ok(render(out, &view, arguments.format, style)?)
-    })
-}
-
-/// The operator that is about to be executed at a moment within a block.
-fn before(traced: &Session, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
-    let At::Before(Moment { time, op: Some(op) }) = at else {
-        return Ok(None);
-    };
-    let path = traced.path()?;
-    let visit = path.cursor().seek(time)?;
-    let function = visit.map(|visit| path.nodes()[visit.node].function);
-    let found = function.map(|function| operators.get(function, op));
-    Ok(found.transpose()?.flatten().map(|found| found.offset))
+        Ok(render(
+            out,
+            &report,
+            arguments.format,
+            arguments.report.style(),
+        )?)
+    })?;
+    Ok(Exit::Success)
 }
 
 /// Every read and write of the bytes.
 fn accesses(
     arguments: &Arguments,
     traced: &Session,
-    scene: &StepScene<'_>,
-    range: Range,
-    place: &MemoryPlace,
+    FoundBytes { range, variable }: &FoundBytes,
 ) -> Result<()> {
-    let length = traced.path()?.length();
-    let call = place.variable.as_ref().and_then(|v| v.call.as_ref());
-    let whole = Window {
-        first: 1,
-        last: length,
+    let loaded = traced.module();
+    let source = traced.source_map();
+    let names = loaded.names(&source);
+    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
+    let scene = &StepScene {
+        names: &names,
+        operators: &operators,
+        source: &source,
+        memories: loaded.program.memories,
+        style: arguments.report.style(),
     };
-    let (level, window) = (Level::Memory, call.map_or(whole, |call| call.window));
+    let length = traced.path()?.length();
+    let call = variable.as_ref().and_then(|v| v.call.as_ref());
+    let (first, last) = call.map_or((1, length), |call| (call.first_t, call.last_t));
+    let (level, window) = (Level::Memory, Window { first, last });
     let wanted = Wanted {
         level,
         window,
         within: Within::default(),
         function: None,
-        range: Some(range),
+        range: Some(*range),
     };
     let out = arguments.report.output.as_deref();
     let screen = arguments.format == Format::Text && out.is_none();
@@ -239,7 +182,7 @@ fn accesses(
         write(out, false, |out| {
             match arguments.format {
                 Format::Text => {
-                    if let Some(variable) = &place.variable {
+                    if let Some(variable) = variable {
                         variable.head(out)?;
                     }
                     if steps_text(out, scene, &mut next, length, limit)?.is_some() {

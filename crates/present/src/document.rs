@@ -126,7 +126,7 @@ pub fn descriptions() -> Vec<Description> {
         describe::<crate::loads::LoadValuesHead>(),
         describe::<crate::loads::LoadedHead>(),
         describe::<crate::matching::MatchDocument>(),
-        describe::<crate::memory::MemoryDocument>(),
+        describe::<crate::memory::MemoryReport>(),
         describe::<crate::paths::PathsDocument>(),
         describe::<crate::json::ProfileDocument>(),
         describe::<crate::rank::RankDocument>(),

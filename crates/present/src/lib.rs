@@ -70,7 +70,7 @@ pub use loads::{
     NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
 };
 pub use matching::{MatchReport, MatchSide};
-pub use memory::{MemoryPlace, MemoryVariable, MemoryView, VariableCall};
+pub use memory::{CallThere, MemoryPart, MemoryReport, VariableThere};
 pub use number::{counted, grouped, size};
 pub use paths::{
     PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,

@@ -2,116 +2,24 @@
 
 use std::io::Write;
 
-use afterimage_ids::OrigOffset;
-use afterimage_replay::paths::Window;
-use afterimage_replay::state::Written;
-use afterimage_replay::steps::{At, MemoryAnswer, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::Style;
 use crate::document::objects::{Function, digits};
 use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
+use crate::plain::plain;
 use crate::render::Render;
-use crate::state::{WrittenSince, written_text};
-use crate::steps::{StepScene, entry, step_text};
+use crate::state::WrittenSince;
 use crate::table::Paint;
-use crate::{PresentError, StepRow};
+use crate::{PresentError, StepRow, Style};
 
 /// Bytes on a line of a dump.
 const LINE: usize = 16;
 
-/// Which bytes are asked about, and when.
-#[derive(Clone, Debug)]
-pub struct MemoryPlace {
-    /// Of which memory.
-    pub memory: u32,
-    /// From where on.
-    pub address: u64,
-    /// When.
-    pub at: At,
-    /// The operator that was about to be executed, if it is a moment within a block.
-    pub before: Option<OrigOffset>,
-    /// The variable of the source that is there.
-    pub variable: Option<MemoryVariable>,
-}
-
-/// A variable of the source that is in memory.
-#[derive(Clone, Debug)]
-pub struct MemoryVariable {
-    /// The expression for it.
-    pub name: String,
-    /// Its type.
-    pub type_name: String,
-    /// What it holds, as C would write it; or why that cannot be told. Nothing where there is no moment.
-    pub value: Option<Result<String, String>>,
-    /// Its place may hold something else: why.
-    pub written: Option<Written>,
-    /// The call that it lives in; nothing if it lives as long as the run.
-    pub call: Option<VariableCall>,
-}
-
-/// The call that a variable lives in. Before and after it the bytes belong to others.
-#[derive(Clone, Debug)]
-pub struct VariableCall {
-    /// Of which function.
-    pub function: Function,
-    /// Its first block and its last one.
-    pub window: Window,
-}
-
-impl MemoryVariable {
-    /// Writes what it is, where, and what it holds.
-    ///
-    /// # Errors
-    /// If `out` fails.
-    pub fn head(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        let harmless = crate::table::plain;
-        write!(
-            out,
-            "{} ({})",
-            harmless(&self.name),
-            harmless(&self.type_name)
-        )?;
-        match &self.value {
-            None => {}
-            Some(Ok(value)) => write!(out, " = {}", harmless(value))?,
-            Some(Err(why)) => write!(out, ": {}", harmless(why))?,
-        }
-        write!(out, "{}", written_text(self.written))?;
-        if let Some(VariableCall { function, window }) = &self.call {
-            let (first, last) = (grouped(window.first), grouped(window.last));
-            write!(
-                out,
-                ", of the call of {} from t={first} to t={last}",
-                harmless(&function.name)
-            )?;
-        }
-        writeln!(out)
-    }
-
-    fn document(&self) -> VariableThere {
-        let value = self.value.as_ref();
-        let call = self.call.as_ref();
-        VariableThere {
-            name: self.name.clone(),
-            type_name: self.type_name.clone(),
-            value: value.and_then(|value| value.as_ref().ok().cloned()),
-            unavailable: value.and_then(|value| value.as_ref().err().cloned()),
-            written: self.written.map(WrittenSince::from),
-            call: call.map(|call| CallThere {
-                function: call.function.clone(),
-                first_t: call.window.first,
-                last_t: call.window.last,
-            }),
-        }
-    }
-}
-
 /// What memory held.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct MemoryDocument {
+pub struct MemoryReport {
     /// Which memory.
     pub memory: u32,
     /// From where on.
@@ -124,15 +32,20 @@ pub struct MemoryDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<u32>,
     /// The bytes, as hexadecimal digits.
-    pub contents: String,
+    #[serde(serialize_with = "as_digits")]
+    #[schemars(with = "String")]
+    pub contents: Vec<u8>,
     /// Bytes next to each other of which the same is known.
     pub parts: Vec<MemoryPart>,
     /// With `--var`, what is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variable: Option<VariableThere>,
+    /// How many memories the program has: if it has one, text does not number it.
+    #[serde(skip)]
+    pub memories: u32,
 }
 
-impl Document for MemoryDocument {
+impl Document for MemoryReport {
     const NAME: &'static str = "memory";
     const COMMAND: &'static str = "memory";
     type Row = NoRows;
@@ -186,122 +99,112 @@ pub struct CallThere {
     pub last_t: u64,
 }
 
-/// Writes what bytes held, and who wrote and reads them.
-///
-/// # Errors
-/// If `out` fails or the module is not that of the program.
-pub fn memory_text(
-    out: &mut dyn Write,
-    scene: &StepScene<'_>,
-    place: &MemoryPlace,
-    answer: &MemoryAnswer,
-) -> Result<(), PresentError> {
-    let when = match place.at {
-        At::Before(moment) => match place.before {
-            Some(offset) => format!(
-                "before @{offset}, in the block at t={}",
-                grouped(moment.time)
-            ),
-            None => format!("when t={} begins", grouped(moment.time)),
-        },
-        At::End => "at the end of the run".to_owned(),
-    };
-    if let Some(variable) = &place.variable {
-        variable.head(out)?;
-    }
-    let head = format!(
-        "memory {} {when}: {} in all",
-        place.memory,
-        counted(answer.size, "byte")
-    );
-    writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
-    for (line, bytes) in (0u64..).zip(answer.bytes.chunks(LINE)) {
-        let hex = bytes.iter().map(|byte| format!(" {byte:02x}"));
-        let hex: String = hex.collect();
-        let columns = 3 * LINE;
-        let at = place.address + line * LINE as u64;
-        writeln!(out, "{at:#010x} {hex:columns$}  {}", text_of(bytes))?;
-    }
-    // Of a variable it is known what its bytes are.
-    let readings = match place.variable {
-        None => readings(&answer.bytes),
-        Some(_) => Vec::new(),
-    };
-    for (name, value) in readings {
-        writeln!(out, "  as {name}: {value}")?;
-    }
-    let call = place.variable.as_ref().and_then(|v| v.call.as_ref());
-    let step = |step: Option<&Step>, never: &str| {
-        let Some(step) = step else {
-            return Ok(match call {
-                None => never.to_owned(),
-                Some(_) => "never".to_owned(),
-            });
-        };
-        let text = step_text(scene, step, 0)?;
-        let text = format!("t={}  {text}", grouped(step.time));
-        Ok::<_, PresentError>(match call.map(|call| call.window) {
-            Some(window) if step.time < window.first => {
-                format!("not yet in this call; before it {text}")
-            }
-            Some(window) if step.time > window.last => {
-                format!("no more in this call; after it {text}")
-            }
-            _ => text,
-        })
-    };
-    for part in &answer.parts {
-        let (first, length) = (part.range.address, part.range.length);
-        let last = first + (length - 1);
-        writeln!(out, "0x{first:x}..0x{last:x}, {}", counted(length, "byte"))?;
-        let written = step(
-            part.written.as_deref(),
-            "never: as the module has it, or zero",
-        )?;
-        writeln!(out, "  written       {written}")?;
-        let read = step(part.read_next.as_deref(), "never")?;
-        writeln!(out, "  next read     {read}")?;
-        let next = step(part.written_next.as_deref(), "never")?;
-        writeln!(out, "  next written  {next}")?;
-    }
-    Ok(())
+fn as_digits<S: serde::Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    digits(bytes).serialize(to)
 }
 
-/// The same as JSON.
-///
-/// # Errors
-/// If `out` fails or the module is not that of the program.
-pub fn memory_json(
-    out: &mut dyn Write,
-    scene: &StepScene<'_>,
-    place: &MemoryPlace,
-    answer: &MemoryAnswer,
-) -> Result<(), PresentError> {
-    let step = |step: Option<&Step>| step.map(|step| entry(scene, step)).transpose();
-    let mut parts = Vec::new();
-    for part in &answer.parts {
-        parts.push(MemoryPart {
-            address: part.range.address,
-            bytes: part.range.length,
-            written: step(part.written.as_deref())?,
-            next_read: step(part.read_next.as_deref())?,
-            next_written: step(part.written_next.as_deref())?,
-        });
+impl VariableThere {
+    /// Writes what it is, where, and what it holds.
+    ///
+    /// # Errors
+    /// If `out` fails.
+    pub fn head(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        write!(out, "{} ({})", plain(&self.name), plain(&self.type_name))?;
+        match (&self.value, &self.unavailable) {
+            (Some(value), _) => write!(out, " = {}", plain(value))?,
+            (None, Some(why)) => write!(out, ": {}", plain(why))?,
+            (None, None) => {}
+        }
+        if let Some(written) = &self.written {
+            write!(out, "{}", written.text())?;
+        }
+        if let Some(CallThere {
+            function,
+            first_t,
+            last_t,
+        }) = &self.call
+        {
+            write!(
+                out,
+                ", of the call of {} from t={} to t={}",
+                plain(&function.name),
+                grouped(*first_t),
+                grouped(*last_t)
+            )?;
+        }
+        writeln!(out)
     }
-    let document = MemoryDocument {
-        memory: place.memory,
-        address: place.address,
-        size: answer.size,
-        t: match place.at {
-            At::Before(moment) => Some(moment.time),
-            At::End => None,
-        },
-        before: place.before.map(|offset| offset.0),
-        contents: digits(&answer.bytes),
-        parts,
-        variable: place.variable.as_ref().map(MemoryVariable::document),
-    };
-    begin(out, &document)
+}
+
+impl Render for MemoryReport {
+    const NAME: &'static str = "what memory held";
+
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        let when = match (self.t, self.before) {
+            (Some(t), Some(offset)) => {
+                format!("before @0x{offset:x}, in the block at t={}", grouped(t))
+            }
+            (Some(t), None) => format!("when t={} begins", grouped(t)),
+            (None, _) => "at the end of the run".to_owned(),
+        };
+        if let Some(variable) = &self.variable {
+            variable.head(out)?;
+        }
+        let size = counted(self.size, "byte");
+        let head = format!("memory {} {when}: {size} in all", self.memory);
+        writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
+        for (line, bytes) in (0u64..).zip(self.contents.chunks(LINE)) {
+            let hex = bytes.iter().map(|byte| format!(" {byte:02x}"));
+            let hex: String = hex.collect();
+            let columns = 3 * LINE;
+            let at = self.address + line * LINE as u64;
+            writeln!(out, "{at:#010x} {hex:columns$}  {}", text_of(bytes))?;
+        }
+        // Of a variable it is known what its bytes are.
+        if self.variable.is_none() {
+            for (name, value) in readings(&self.contents) {
+                writeln!(out, "  as {name}: {value}")?;
+            }
+        }
+        for part in &self.parts {
+            let last = part.address + (part.bytes - 1);
+            let bytes = counted(part.bytes, "byte");
+            writeln!(out, "0x{:x}..0x{last:x}, {bytes}", part.address)?;
+            let written = "never: as the module has it, or zero";
+            let written = self.step(part.written.as_ref(), written);
+            writeln!(out, "  written       {written}")?;
+            let read = self.step(part.next_read.as_ref(), "never");
+            writeln!(out, "  next read     {read}")?;
+            let next = self.step(part.next_written.as_ref(), "never");
+            writeln!(out, "  next written  {next}")?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        begin(out, self)
+    }
+}
+
+impl MemoryReport {
+    /// What a step did to the bytes, and whether they were the variable's then.
+    fn step(&self, step: Option<&StepRow>, never: &str) -> String {
+        let call = self.variable.as_ref().and_then(|v| v.call.as_ref());
+        let Some(step) = step else {
+            return match call {
+                None => never.to_owned(),
+                Some(_) => "never".to_owned(),
+            };
+        };
+        let text = format!("t={}  {}", grouped(step.t), step.text(self.memories, 0));
+        match call {
+            Some(call) if step.t < call.first_t => {
+                format!("not yet in this call; before it {text}")
+            }
+            Some(call) if step.t > call.last_t => format!("no more in this call; after it {text}"),
+            _ => text,
+        }
+    }
 }
 
 /// What the first bytes are as numbers of different types, as far as there are enough.
@@ -327,26 +230,4 @@ fn text_of(bytes: &[u8]) -> String {
         _ => '.',
     };
     bytes.iter().map(shown).collect()
-}
-
-/// What memory held, and the program.
-pub struct MemoryView<'r> {
-    /// The program.
-    pub scene: StepScene<'r>,
-    /// Which bytes, and when.
-    pub place: MemoryPlace,
-    /// What they held.
-    pub answer: MemoryAnswer,
-}
-
-impl Render for MemoryView<'_> {
-    const NAME: &'static str = "what memory held";
-
-    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
-        memory_text(out, &self.scene, &self.place, &self.answer)
-    }
-
-    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        memory_json(out, &self.scene, &self.place, &self.answer)
-    }
 }

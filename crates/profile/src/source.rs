@@ -28,7 +28,7 @@ impl From<Location> for Line {
 pub struct SourceLine {
     /// The file's full path, as the debug information has it.
     pub path: String,
-    /// The least of the end of the path that names the file.
+    /// As much of the end of the path as is shown: it names the file.
     pub short: String,
     /// From 1.
     pub line: u32,
@@ -76,6 +76,14 @@ pub trait Source {
             short: self.short_path(at.file).to_owned(),
             line: at.line,
             column: at.column,
+        }
+    }
+
+    /// The same, with as much of the path as lists show.
+    fn shown_line(&self, at: Location) -> SourceLine {
+        SourceLine {
+            short: self.shown_path(at.file).to_owned(),
+            ..self.line(at)
         }
     }
 

@@ -344,7 +344,10 @@ fn values_of(naive: &Naive) -> BTreeMap<u64, Vec<&Json>> {
 }
 
 fn values(sandbox: &Sandbox, naive: &Naive, compared: &mut Compared) {
-    let functions = naive.steps.iter().map(|entry| number(&entry["function"]["index"]));
+    let functions = naive
+        .steps
+        .iter()
+        .map(|entry| number(&entry["function"]["index"]));
     let offsets = values_of(naive);
     for function in BTreeSet::from_iter(functions) {
         let words = format!("values FILE --at {function} --limit 100000");
@@ -606,7 +609,7 @@ fn lists(sandbox: &Sandbox, naive: &Naive) {
             &["load", "store"][..],
             "addresses",
         ),
-        ("values FILE --loads --each", &["load"], "values"),
+        ("values FILE --loads --each", &["load"], "bits"),
     ] {
         let answer = json(sandbox, words, &ALL).expect("a list");
         let mut found: BTreeMap<u64, Vec<Json>> = BTreeMap::new();

@@ -108,7 +108,10 @@ fn rows_add_up_to_the_sections_and_these_to_the_file() {
         .iter()
         .filter(|section| section["kind"] == "VALUES");
     let windows = Vec::from_iter(windows.map(|section| section["window"].clone()));
-    let (first, second) = (json!({"first": 2, "last": 5}), json!({"first": 6, "last": 9}));
+    let (first, second) = (
+        json!({"first": 2, "last": 5}),
+        json!({"first": 6, "last": 9}),
+    );
     assert_eq!(windows, [Value::Null, Value::Null, first, second]);
     let text = sandbox.ok("info app.aft --sizes").stdout;
     let number = |line: &str, column: usize| {

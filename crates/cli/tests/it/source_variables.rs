@@ -222,7 +222,12 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
     assert_eq!(all.matches("i32.store").count(), 1, "{all}");
     // Of another call it is another one, even if it is in the same place.
     let next = format!("memory app.aft --var half --at {LINE}#6 --format json");
-    assert!(json(&sandbox, &next)["variable"]["call"]["first_t"].as_u64().unwrap() > last);
+    assert!(
+        json(&sandbox, &next)["variable"]["call"]["first_t"]
+            .as_u64()
+            .unwrap()
+            > last
+    );
     let pointee = format!("memory app.aft --var pair->low --at {at} --format json");
     assert_eq!(
         json(&sandbox, &pointee)["variable"]["call"]["function"]["name"],

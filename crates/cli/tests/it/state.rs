@@ -684,7 +684,9 @@ fn parameters_that_were_written_are_marked() {
             let words = format!("state app.aft --at t={time} --format json");
             let state = json(&sandbox, &words);
             let frames = state["frames"].as_array().unwrap();
-            let kept = frames.iter().filter(|frame| frame["function"]["name"] == "kept");
+            let kept = frames
+                .iter()
+                .filter(|frame| frame["function"]["name"] == "kept");
             let variables = kept.flat_map(|frame| frame["variables"].as_array().unwrap());
             for n in variables.filter(|variable| variable["name"] == "n") {
                 let right = n["value"].as_str().is_none_or(|value| value == "9");

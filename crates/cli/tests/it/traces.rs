@@ -518,9 +518,9 @@ fn calls_keep_their_numbers_whatever_is_left_out() {
             "{filter}"
         );
         for function in FUNCTIONS {
-            let own = blocks
-                .iter()
-                .filter(|entry| entry["left_out"].is_null() && entry["function"]["name"] == function);
+            let own = blocks.iter().filter(|entry| {
+                entry["left_out"].is_null() && entry["function"]["name"] == function
+            });
             let innermost = |line: &str| {
                 let stack = line.rsplit_once(' ').unwrap().0;
                 stack.rsplit(';').next() == Some(function)

@@ -225,11 +225,7 @@ fn an_exit_is_explained_by_the_branch_that_led_there() {
     let frames = told[1]["frames"].as_array().unwrap().iter();
     let own = frames.filter(|frame| frame["own"] == true);
     let branches = own.filter_map(|frame| frame["branch"]["place"]["source"]["line"].as_u64());
-    assert_eq!(
-        Vec::from_iter(branches).first(),
-        Some(&4),
-        "{told:#?}"
-    );
+    assert_eq!(Vec::from_iter(branches).first(), Some(&4), "{told:#?}");
     // Why the line behind it was not executed, down to the byte that is no digit.
     let told = sandbox
         .ok("why-not app.aft --at app.rs:7 --format json")

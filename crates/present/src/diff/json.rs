@@ -12,7 +12,7 @@ use super::replaced::{AlikeDocument, alike_document};
 use super::{DiffEnding, DiffReport, OutputPlaces, Spot};
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, NoRows, begin};
-use crate::steps::{StepScene, entry};
+use crate::steps::StepScene;
 use crate::{PresentError, StepRow};
 
 /// Two executions of one program, or of two that are alike, compared.
@@ -210,7 +210,7 @@ pub fn diff_json(
     let scene = &scenes[0];
     let step = |scene: &StepScene<'_>, step: &Option<Step>| {
         let step = step.as_ref();
-        step.map(|step| entry(scene, step)).transpose()
+        step.map(|step| StepRow::new(scene, step)).transpose()
     };
     let first = report.first.as_ref().map(|first| {
         Ok::<_, PresentError>(DiffFirst {
@@ -230,8 +230,8 @@ pub fn diff_json(
     let control = report.parting.as_ref().map(|parting| {
         let decided = parting.decided.iter().map(|(a, b)| {
             Ok(DiffDecided {
-                a: entry(scene, a)?,
-                b: entry(&scenes[1], b)?,
+                a: StepRow::new(scene, a)?,
+                b: StepRow::new(&scenes[1], b)?,
             })
         });
         Ok::<_, PresentError>(DiffControl {

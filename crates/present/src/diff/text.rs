@@ -13,7 +13,7 @@ use crate::PresentError;
 use crate::Sources;
 use crate::number::{counted, grouped};
 use crate::sources::Cache;
-use crate::steps::{StepScene, step_text};
+use crate::steps::{StepRow, StepScene};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 
 /// Lines that are shown if nothing else is asked for.
@@ -174,7 +174,7 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
 fn told(scene: &StepScene<'_>, step: Option<&Step>) -> Result<String, PresentError> {
     match step {
         None => Ok("has ended".to_owned()),
-        Some(step) => step_text(scene, step, 0),
+        Some(step) => Ok(StepRow::new(scene, step)?.text(scene.memories, 0)),
     }
 }
 
@@ -221,7 +221,11 @@ fn parted(
     }
     for (a, b) in &parting.decided {
         for ((side, scene), step) in sides.iter().zip(scenes).zip([a, b]) {
-            writeln!(out, "  {side}  {}", step_text(scene, step, 0)?)?;
+            writeln!(
+                out,
+                "  {side}  {}",
+                StepRow::new(scene, step)?.text(scene.memories, 0)
+            )?;
         }
     }
     Ok(())

@@ -2,13 +2,14 @@
 
 use std::io::Write;
 
+use afterimage_profile::SourceLine;
 use afterimage_replay::steps::{Level, Step, Tried, Value, What};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{NextStep, StepScene, level_name};
 use crate::PresentError;
-use crate::document::objects::{Function, MemoryRange, Position, TypedValue, digits};
+use crate::document::objects::{Function, MemoryRange, Position, TypedValue, digits, position};
 use crate::document::{begin, row};
 use crate::trace::{Stretch, TraceHead, TraceRow};
 
@@ -24,10 +25,13 @@ pub struct StepRow {
     /// Where the operator is in the original module.
     pub offset: Option<u32>,
     /// Its line, if that is known.
-    pub source: Option<Position>,
+    #[serde(serialize_with = "position")]
+    #[schemars(with = "Option<Position>")]
+    pub source: Option<SourceLine>,
     /// Of a copy, of what was initialised and of what the host read or wrote: the bytes, as hexadecimal digits, if they are 32 at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub contents: Option<String>,
+    #[serde(serialize_with = "as_digits", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub contents: Option<Vec<u8>>,
     /// What it did.
     #[serde(flatten)]
     pub what: StepWhat,
@@ -200,6 +204,10 @@ pub enum StepTried {
     },
 }
 
+fn as_digits<S: serde::Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
+    bytes.as_ref().map(|bytes| digits(bytes)).serialize(to)
+}
+
 /// Writes steps as lines of JSON, after a head. `length` is how many blocks the run executed.
 ///
 /// # Errors
@@ -228,26 +236,30 @@ pub fn steps_json(
     while room > 0
         && let Some(step) = next()?
     {
-        row::<TraceHead>(out, &TraceRow::Step(entry(scene, &step)?))?;
+        row::<TraceHead>(out, &TraceRow::Step(StepRow::new(scene, &step)?))?;
         room -= 1;
     }
     Ok(())
 }
 
-/// A step.
-pub(crate) fn entry(scene: &StepScene<'_>, step: &Step) -> Result<StepRow, PresentError> {
-    let operator = scene.operator(step)?;
-    let source = operator.position;
-    let source = source.map(|position| Position::new(scene.file(position), position));
-    Ok(StepRow {
-        t: step.time,
-        function: Function::new(scene.names, step.function),
-        operator: step.op.map(|_| operator.name),
-        offset: operator.offset.map(|offset| offset.0),
-        source,
-        contents: step.bytes.as_ref().map(|bytes| digits(bytes)),
-        what: what(scene, &step.what),
-    })
+impl StepRow {
+    /// A step.
+    ///
+    /// # Errors
+    /// If the module is not that of the program.
+    pub fn new(scene: &StepScene<'_>, step: &Step) -> Result<Self, PresentError> {
+        let operator = scene.operator(step)?;
+        let position = operator.position;
+        Ok(Self {
+            t: step.time,
+            function: Function::new(scene.names, step.function),
+            operator: step.op.map(|_| operator.name),
+            offset: operator.offset.map(|offset| offset.0),
+            source: position.map(|position| scene.source.shown_line(position)),
+            contents: step.bytes.as_ref().map(|bytes| bytes.to_vec()),
+            what: what(scene, &step.what),
+        })
+    }
 }
 
 fn what(scene: &StepScene<'_>, what: &What) -> StepWhat {

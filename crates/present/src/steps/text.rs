@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use afterimage_replay::steps::{Range, Step, Tried, Value, What};
+use afterimage_replay::steps::{Range, Step};
 
-use super::{NextStep, Operator, StepScene};
+use super::{NextStep, StepRow, StepScene, StepTried, StepWhat};
 use crate::PresentError;
+use crate::document::objects::{MemoryRange, TypedValue};
 use crate::name::without_parameters;
 use crate::number::counted;
 use crate::table::{Paint, plain, width};
-use crate::value::value_text;
 
 /// Columns that a source line takes, unless it is longer.
 const SOURCE: usize = 22;
@@ -52,7 +52,11 @@ pub fn steps_text(
             return Ok(Some(step));
         }
         written += 1;
-        let line = format!("{:>time$}  {}", step.time, step_text(scene, &step, source)?);
+        let line = format!(
+            "{:>time$}  {}",
+            step.time,
+            StepRow::new(scene, &step)?.text(scene.memories, source)
+        );
         writeln!(out, "{}", scene.style.cut(&line))?;
     }
     if written == 0 {
@@ -61,118 +65,122 @@ pub fn steps_text(
     Ok(None)
 }
 
-/// Where a step is, in which function, the place that other commands know, and what it did; a source line has so many columns.
-pub(crate) fn step_text(
-    scene: &StepScene<'_>,
-    step: &Step,
-    source: usize,
-) -> Result<String, PresentError> {
-    let operator = scene.operator(step)?;
-    let from = match (source_text(scene, &operator), source) {
-        (None, 0) => String::new(),
-        (from, source) => format!("{:source$}  ", from.unwrap_or_default()),
-    };
-    let offset = operator.offset.map(|offset| format!("@{offset}"));
-    let place = offset.unwrap_or_default();
-    let function = plain(without_parameters(scene.names.function(step.function)));
-    let name = doing(&step.what, &operator.name);
-    let room = FUNCTION.saturating_sub(width(&function));
-    let mut effect = effect(scene, step);
-    if let Some(bytes) = step.bytes.as_deref().filter(|bytes| !bytes.is_empty()) {
-        effect = format!("{effect}: {}", bytes_text(bytes));
-    }
-    let line = format!(
-        "{from}{function}{:room$}  {place:PLACE$}  {name:OPERATOR$}  {effect}",
-        ""
-    );
-    Ok(line.trim_end().to_owned())
-}
-
-/// `file.c:42`, if that is known.
-fn source_text(scene: &StepScene<'_>, operator: &Operator) -> Option<String> {
-    let position = operator.position?;
-    let file = scene.source.shown_path(position.file);
-    Some(plain(&format!("{file}:{}", position.line)))
-}
-
-/// What is done, in a word or two: the operator, unless it is the host that does it.
-fn doing<'o>(what: &What, operator: &'o str) -> &'o str {
-    match what {
-        What::HostRead(..) => "host read",
-        What::HostWrite(..) => "host write",
-        What::HostReturn(..) => "host return",
-        _ => operator,
-    }
-}
-
-/// What an operator did.
-fn effect(scene: &StepScene<'_>, step: &Step) -> String {
-    let range = |range: &Range| range_text(scene.memories, *range);
-    match &step.what {
-        What::Computed(value) => format!("= {}", shown(value)),
-        What::Load(read, value) => format!("{} = {}", range(read), shown(value)),
-        What::Store(written, value) => format!("{} <- {}", range(written), shown(value)),
-        What::Copy { from, to } => format!("{} <- {}", range(to), range(from)),
-        What::Fill(written, byte) => format!("{} <- 0x{byte:02x}", range(written)),
-        What::Init { to, segment, from } => {
-            format!("{} <- data {segment} from 0x{from:x}", range(to))
+impl StepRow {
+    /// Where it is, in which function, the place that other commands know, and what it did, with the memory if there are several: `memories`; a source
+    /// line has so many columns.
+    pub(crate) fn text(&self, memories: u32, source: usize) -> String {
+        let line = self.source.as_ref().map(|line| plain(&line.to_string()));
+        let from = match (line, source) {
+            (None, 0) => String::new(),
+            (from, source) => format!("{:source$}  ", from.unwrap_or_default()),
+        };
+        let place = self.offset.map(|offset| format!("@0x{offset:x}"));
+        let place = place.unwrap_or_default();
+        let function = plain(without_parameters(&self.function.name));
+        let name = self.doing();
+        let room = FUNCTION.saturating_sub(width(&function));
+        let mut effect = self.effect(memories);
+        if let Some(bytes) = self.contents.as_deref().filter(|bytes| !bytes.is_empty()) {
+            effect = format!("{effect}: {}", bytes_text(bytes));
         }
-        What::Grow { memory, by, result } => format!(
-            "memory {memory} by {} = {}",
-            counted(*by, "page"),
-            shown(result)
-        ),
-        What::SetGlobal(global, value) => format!("global {global} <- {}", shown(value)),
-        What::Changed(operands) => all(operands),
-        What::Branch(value) => format!("on {}", shown(value)),
-        What::Jump => String::new(),
-        What::Call { callee, arguments } => {
-            let name = plain(without_parameters(scene.names.function(*callee)));
-            match step.op {
-                Some(_) => format!("{name}({})", all(arguments)),
-                None => format!("calls {name}({})", all(arguments)),
+        let line = format!(
+            "{from}{function}{:room$}  {place:PLACE$}  {name:OPERATOR$}  {effect}",
+            ""
+        );
+        line.trim_end().to_owned()
+    }
+
+    /// What is done, in a word or two: the operator, unless it is the host that does it.
+    fn doing(&self) -> &str {
+        match &self.what {
+            StepWhat::HostRead { .. } => "host read",
+            StepWhat::HostWrite { .. } => "host write",
+            StepWhat::HostReturn { .. } => "host return",
+            _ => self.operator.as_deref().unwrap_or("host"),
+        }
+    }
+
+    /// What an operator did.
+    fn effect(&self, memories: u32) -> String {
+        let range = |range: &MemoryRange| range_text(memories, (*range).into());
+        match &self.what {
+            StepWhat::Value { value } => format!("= {}", value.text),
+            StepWhat::Load { access, value } => format!("{} = {}", range(access), value.text),
+            StepWhat::Store { access, value } => format!("{} <- {}", range(access), value.text),
+            StepWhat::Copy { access, from } => format!("{} <- {}", range(access), range(from)),
+            StepWhat::Fill { access, byte } => format!("{} <- 0x{byte:02x}", range(access)),
+            StepWhat::Init {
+                access,
+                segment,
+                offset_in_segment,
+            } => format!(
+                "{} <- data {segment} from 0x{offset_in_segment:x}",
+                range(access)
+            ),
+            StepWhat::Grow {
+                memory,
+                pages,
+                value,
+            } => format!(
+                "memory {memory} by {} = {}",
+                counted(*pages, "page"),
+                value.text
+            ),
+            StepWhat::SetGlobal { global, value } => format!("global {global} <- {}", value.text),
+            StepWhat::Change { values } | StepWhat::Throw { values } => all(values),
+            StepWhat::Branch { value } => format!("on {}", value.text),
+            StepWhat::Jump => String::new(),
+            StepWhat::Call { callee, values } => {
+                let name = plain(without_parameters(&callee.name));
+                match self.operator {
+                    Some(_) => format!("{name}({})", all(values)),
+                    None => format!("calls {name}({})", all(values)),
+                }
             }
-        }
-        What::Return(values) if values.is_empty() => "returns".to_owned(),
-        What::Return(values) => format!("returns {}", all(values)),
-        What::HostReturn(import, values) => {
-            let name = plain(scene.names.function(*import));
-            if values.is_empty() {
-                name
-            } else {
-                format!("{name} = {}", all(values))
+            StepWhat::Return { values } if values.is_empty() => "returns".to_owned(),
+            StepWhat::Return { values } => format!("returns {}", all(values)),
+            StepWhat::HostReturn { callee, values } => {
+                let name = plain(&callee.name);
+                if values.is_empty() {
+                    name
+                } else {
+                    format!("{name} = {}", all(values))
+                }
             }
-        }
-        What::HostRead(import, touched) | What::HostWrite(import, touched) => {
-            let name = plain(scene.names.function(*import));
-            format!("{} by {name}", range(touched))
-        }
-        What::Throw(values) => all(values),
-        What::Trap(trap, None) => format!("traps: {trap}"),
-        What::Trap(trap, Some(tried)) => format!("traps: {trap}: {}", tried_text(scene, tried)),
-    }
-}
-
-/// What an operator that trapped would have done.
-fn tried_text(scene: &StepScene<'_>, tried: &Tried) -> String {
-    let range = |range: &Range| range_text(scene.memories, *range);
-    match tried {
-        Tried::Load(read) => range(read),
-        Tried::Store(written, value) => format!("{} <- {}", range(written), shown(value)),
-        Tried::Copy { from, to } => format!("{} <- {}", range(to), range(from)),
-        Tried::Fill(written, byte) => format!("{} <- 0x{byte:02x}", range(written)),
-        Tried::Init { to, segment, from } => {
-            format!("{} <- data {segment} from 0x{from:x}", range(to))
+            StepWhat::HostRead { callee, access } | StepWhat::HostWrite { callee, access } => {
+                format!("{} by {}", range(access), plain(&callee.name))
+            }
+            StepWhat::Trap { trap, tried: None } => format!("traps: {trap}"),
+            StepWhat::Trap {
+                trap,
+                tried: Some(tried),
+            } => format!("traps: {trap}: {}", tried.text(range)),
         }
     }
 }
 
-fn shown(value: &Value) -> String {
-    value_text(value.ty, value.bits)
+impl StepTried {
+    /// What an operator that trapped would have done.
+    fn text(&self, range: impl Fn(&MemoryRange) -> String) -> String {
+        match self {
+            Self::Load { access } => range(access),
+            Self::Store { access, value } => format!("{} <- {}", range(access), value.text),
+            Self::Copy { access, from } => format!("{} <- {}", range(access), range(from)),
+            Self::Fill { access, byte } => format!("{} <- 0x{byte:02x}", range(access)),
+            Self::Init {
+                access,
+                segment,
+                offset_in_segment,
+            } => format!(
+                "{} <- data {segment} from 0x{offset_in_segment:x}",
+                range(access)
+            ),
+        }
+    }
 }
 
-fn all(values: &[Value]) -> String {
-    let texts = values.iter().map(shown);
+fn all(values: &[TypedValue]) -> String {
+    let texts = values.iter().map(|value| value.text.as_str());
     texts.collect::<Vec<_>>().join(", ")
 }
 

@@ -1,14 +1,8 @@
 //! Where in memory a variable of the source is.
 
-use std::path::Path as FilePath;
-
-use afterimage::Session;
-use afterimage::ended::at_end;
-use afterimage::steps::follow;
-use afterimage::wasm_local::wasm_local;
 use afterimage_ids::FuncId;
 use afterimage_present::document::objects;
-use afterimage_present::{MemoryVariable, VariableCall, grouped, shell_word};
+use afterimage_present::{CallThere, VariableThere, grouped, shell_word};
 use afterimage_program::{Function, Names};
 use afterimage_replay::paths::{At as When, Window};
 use afterimage_replay::state::{
@@ -19,13 +13,16 @@ use afterimage_replay::steps::{At, LARGEST_RANGE, Range};
 use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, anyhow, bail};
 
-use crate::lens;
-use crate::output::pasted;
+use crate::Session;
+use crate::ended::at_end;
+use crate::steps::follow;
+use crate::text::pasted;
+use crate::wasm_local::wasm_local;
 
 /// A variable that is in memory.
 pub(super) struct Found<'a> {
     pub range: Range,
-    pub variable: MemoryVariable,
+    pub variable: VariableThere,
     variables: Variables<'a>,
     object: Object,
 }
@@ -99,11 +96,11 @@ struct Seen {
 
 /// Finds a variable, or a part of it or of what it points to.
 pub(super) fn find<'a>(
-    at_file: &FilePath,
     traced: &'a Session,
     names: &Names,
     expression: &str,
     (at, moment): (At, &str),
+    ensure: &dyn Fn() -> Result<()>,
 ) -> Result<Found<'a>> {
     let path: Path = expression.parse().map_err(|error: PathError| {
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
@@ -123,7 +120,7 @@ pub(super) fn find<'a>(
             "{expression} is local {local} of {} at t={}, not in memory; see what it holds with: afterimage values {} --at {} --var {}",
             names.function(function),
             grouped(time),
-            pasted(at_file),
+            pasted(traced.at()),
             shell_word(place_of(moment, names.function(function))),
             shell_word(expression)
         );
@@ -131,7 +128,8 @@ pub(super) fn find<'a>(
     let known = Variables::open(traced.bytes())?;
     // What watches is borrowed for as long as the values are open.
     let variables = Variables::open(traced.bytes())?;
-    let values = lens::values(traced)?;
+    ensure()?;
+    let values = traced.values()?;
     let (function, seen) = seen(traced, &values, names, &variables, &path, when)?;
     let seen = match seen {
         Ok(seen) => seen,
@@ -142,7 +140,7 @@ pub(super) fn find<'a>(
         Err(why @ PathError::Unavailable(Unavailable::NotHere { .. })) => bail!(
             "{expression}: {why}, so it is not in memory at t={}; see what it holds elsewhere with: afterimage values {} --at PLACE --var {}",
             grouped(time),
-            pasted(at_file),
+            pasted(traced.at()),
             shell_word(expression)
         ),
         Err(why) => bail!(
@@ -156,27 +154,30 @@ pub(super) fn find<'a>(
             "{expression} is {place} of {} at t={}, not in memory; see what it holds with: afterimage values {} --at {} --var {}",
             names.function(function),
             grouped(time),
-            pasted(at_file),
+            pasted(traced.at()),
             shell_word(place_of(moment, names.function(function))),
             shell_word(expression)
         ),
         NotInMemory::Size(why) => anyhow!(why),
     })?;
     let call = if seen.local {
-        Some(VariableCall {
+        let window = call(traced, time)?;
+        Some(CallThere {
             function: objects::Function::new(names, function),
-            window: call(traced, time)?,
+            first_t: window.first,
+            last_t: window.last,
         })
     } else {
         None
     };
     Ok(Found {
         range,
-        variable: MemoryVariable {
+        variable: VariableThere {
             name: expression.to_owned(),
             type_name: seen.type_name,
             value: None,
-            written: seen.written,
+            unavailable: None,
+            written: seen.written.map(Into::into),
             call,
         },
         variables: known,
@@ -315,10 +316,11 @@ fn global<'a>(
     })?;
     Ok(Found {
         range,
-        variable: MemoryVariable {
+        variable: VariableThere {
             name: expression.to_owned(),
             type_name: variables.type_name(object.type_ref)?,
             value: None,
+            unavailable: None,
             written: None,
             call: None,
         },

@@ -1,0 +1,193 @@
+//! What memory held at a moment.
+
+mod variable;
+
+use afterimage_ids::OrigOffset;
+use afterimage_present::document::objects::MemoryRange;
+use afterimage_present::{MemoryPart, MemoryReport, StepRow, StepScene, Style, VariableThere};
+use afterimage_program::{Names, SourceMap};
+use afterimage_replay::RecordingError;
+use afterimage_replay::paths::At as Moment;
+use afterimage_replay::steps::{At, Operators, Range, Step, memory_at};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::Session;
+use crate::steps::follow;
+use variable::Found;
+
+/// What did memory hold, who wrote it last, and who reads and writes it next?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryQuery {
+    /// The bytes.
+    pub bytes: MemoryBytes,
+    /// When: right before this place is executed, or this block: `parser.c:42#7`, `50%`. The end of the run, if nothing.
+    pub at: Option<String>,
+}
+
+/// Bytes of memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryBytes {
+    /// By their addresses.
+    Range {
+        /// Which memory, from 0.
+        memory: u32,
+        /// The first address.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// Those of a variable of the source, or of an expression such as `p->next`.
+    Variable(String),
+}
+
+/// Bytes that were found.
+pub struct FoundBytes {
+    /// Where they are.
+    pub range: Range,
+    /// The variable that is there, if one was asked for.
+    pub variable: Option<VariableThere>,
+}
+
+impl MemoryQuery {
+    /// Which bytes are asked for. `ensure` makes sure that the values are there, where a variable needs them.
+    ///
+    /// # Errors
+    /// If the program has no such memory, place or variable, or the variable is not in memory.
+    pub fn find(&self, session: &Session, ensure: &dyn Fn() -> Result<()>) -> Result<FoundBytes> {
+        let source = session.source_map();
+        let names = session.module().names(&source);
+        let at = self.moment(session, &names, &source)?;
+        let (range, found) = self.bytes(session, &names, at, ensure)?;
+        Ok(FoundBytes {
+            range,
+            variable: found.map(|found| found.variable),
+        })
+    }
+
+    /// What they held.
+    ///
+    /// # Errors
+    /// As for [`find`](Self::find), and if the run cannot be followed.
+    pub fn answer(
+        &self,
+        session: &Session,
+        ensure: &dyn Fn() -> Result<()>,
+    ) -> Result<MemoryReport> {
+        let loaded = session.module();
+        let source = session.source_map();
+        let names = loaded.names(&source);
+        let at = self.moment(session, &names, &source)?;
+        let (range, found) = self.bytes(session, &names, at, ensure)?;
+        let values = match session.values() {
+            Err(RecordingError::NoValues) => None,
+            values => Some(values?),
+        };
+        let answer = follow(session, |run, log| {
+            Ok(memory_at(run, log, values.as_ref(), range, at)?)
+        })?;
+        let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
+        let scene = StepScene {
+            names: &names,
+            operators: &operators,
+            source: &source,
+            memories: loaded.program.memories,
+            style: Style::default(),
+        };
+        let row = |step: Option<&Step>| step.map(|step| StepRow::new(&scene, step)).transpose();
+        let mut parts = Vec::new();
+        for part in &answer.parts {
+            let MemoryRange { address, bytes, .. } = part.range.into();
+            parts.push(MemoryPart {
+                address,
+                bytes,
+                written: row(part.written.as_deref())?,
+                next_read: row(part.read_next.as_deref())?,
+                next_written: row(part.written_next.as_deref())?,
+            });
+        }
+        let variable = found.map(|found| {
+            let value = found.value(&answer.bytes);
+            VariableThere {
+                value: value.as_ref().ok().cloned(),
+                unavailable: value.err(),
+                ..found.variable
+            }
+        });
+        Ok(MemoryReport {
+            memory: range.memory,
+            address: range.address,
+            size: answer.size,
+            t: match at {
+                At::Before(moment) => Some(moment.time),
+                At::End => None,
+            },
+            before: before(session, &operators, at)?.map(|offset| offset.0),
+            contents: answer.bytes,
+            parts,
+            variable,
+            memories: loaded.program.memories,
+        })
+    }
+
+    fn moment<'a>(
+        &self,
+        session: &'a Session,
+        names: &'a Names,
+        source: &'a SourceMap<'a>,
+    ) -> Result<At> {
+        Ok(match &self.at {
+            None => At::End,
+            Some(text) if text.trim() == "end" => At::End,
+            Some(text) => {
+                let moment = session.positions(names, source)?.moment(text);
+                At::Before(moment.with_context(|| format!("--at {text}"))?)
+            }
+        })
+    }
+
+    fn bytes<'a>(
+        &self,
+        session: &'a Session,
+        names: &Names,
+        at: At,
+        ensure: &dyn Fn() -> Result<()>,
+    ) -> Result<(Range, Option<Found<'a>>)> {
+        match &self.bytes {
+            MemoryBytes::Variable(expression) => {
+                let moment = (at, self.at.as_deref().unwrap_or_default());
+                let found = variable::find(session, names, expression, moment, ensure)?;
+                Ok((found.range, Some(found)))
+            }
+            &MemoryBytes::Range {
+                memory,
+                address,
+                bytes,
+            } => {
+                let memories = session.program().memories;
+                if memory >= memories {
+                    bail!("the program has no memory {memory}; it has {memories}, counted from 0");
+                }
+                let range = MemoryRange {
+                    memory,
+                    address,
+                    bytes,
+                };
+                Ok((range.into(), None))
+            }
+        }
+    }
+}
+
+/// The operator that is about to be executed at a moment within a block.
+fn before(traced: &Session, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
+    let At::Before(Moment { time, op: Some(op) }) = at else {
+        return Ok(None);
+    };
+    let path = traced.path()?;
+    let visit = path.cursor().seek(time)?;
+    let function = visit.map(|visit| path.nodes()[visit.node].function);
+    let found = function.map(|function| operators.get(function, op));
+    Ok(found.transpose()?.flatten().map(|found| found.offset))
+}
