@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// Rank lines only, not what values statements gave: that follows each run from its beginning to its end
     #[arg(long)]
     no_values: bool,
-    /// At most N rows of each list: of lines and of values that are ranked [default: 25 for text, all otherwise], or in the text about two recordings [default: 10, or 20 lines]
+    /// At most N rows of each list: of lines and of values that are ranked [default: 25 for text, all otherwise], or about two recordings [default: 10, or 20 lines, for text, all otherwise]
     #[arg(long, value_name = "N", value_parser = rows)]
     top: Option<usize>,
     /// The first recording
@@ -132,9 +132,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     if arguments.no_values {
         bail!("--no-values is for what --pass and --fail tell apart");
-    }
-    if arguments.top.is_some() && arguments.format != Format::Text {
-        bail!("--top says how much text shows of two recordings; --format json has all");
     }
     if arguments.slice && arguments.format != Format::Text {
         bail!("--slice writes text; for other formats, ask afterimage slice");

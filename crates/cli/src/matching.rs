@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     /// Show every statement of the second version and its counterpart, or counterparts
     #[arg(long)]
     all: bool,
-    /// At most N rows of each list in text [default: 10]; what --all shows is not cut
+    /// At most N rows of each list [default: 10 for text, all otherwise]; what --all shows is not cut
     #[arg(long, value_name = "N", value_parser = rows)]
     top: Option<usize>,
     /// Compare the matches with the line tables of both versions
@@ -96,8 +96,8 @@ pub(crate) fn sketched(
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    if arguments.top.is_some() && arguments.format != Format::Text {
-        bail!("--top says how much text shows; --format json and csv have all");
+    if arguments.top.is_some() && arguments.format == Format::Csv {
+        bail!("--format csv has all statements: leave --top out");
     }
     let a = traced_whole(&arguments.a)?;
     let b = traced_whole(&arguments.b)?;

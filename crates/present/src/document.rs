@@ -39,6 +39,13 @@ impl<I: Iterator<Item: Serialize> + Clone> Serialize for Lazy<I> {
     }
 }
 
+/// The first of a list, `top` at most, and how many more there are.
+pub(crate) fn at_most<T>(mut all: Vec<T>, top: Option<usize>) -> (Vec<T>, usize) {
+    let more = all.len().saturating_sub(top.unwrap_or(usize::MAX));
+    all.truncate(all.len() - more);
+    (all, more)
+}
+
 /// A document with its name.
 #[derive(Serialize)]
 struct Named<'d, D> {

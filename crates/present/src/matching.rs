@@ -444,10 +444,12 @@ pub struct MatchDivergence {
     pub t: [u64; 2],
 }
 
-/// Statements that correspond and stop doing the same, as objects.
-pub(crate) fn divergences(report: &MatchReport<'_>) -> Result<Vec<MatchDivergence>, PresentError> {
+/// Statements that correspond and stop doing the same, as objects, and how many more there are.
+pub(crate) fn divergences(
+    report: &MatchReport<'_>,
+) -> Result<(Vec<MatchDivergence>, usize), PresentError> {
     let one = |found: &Divergence| {
-        Ok(MatchDivergence {
+        Ok::<_, PresentError>(MatchDivergence {
             a: report.a.tell(found.a)?.document(),
             b: report.b.tell(found.b)?.document(),
             origin: origin(found.origin),
@@ -459,7 +461,11 @@ pub(crate) fn divergences(report: &MatchReport<'_>) -> Result<Vec<MatchDivergenc
             t: found.times,
         })
     };
-    report.divergences.iter().map(one).collect()
+    let most = report.top.unwrap_or(usize::MAX);
+    let shown = report.divergences.iter().take(most).map(one);
+    let shown = shown.collect::<Result<Vec<_>, _>>()?;
+    let more = report.divergences.len() - shown.len();
+    Ok((shown, more))
 }
 
 /// How it comes about that another value was given, in a word.
@@ -590,8 +596,12 @@ pub struct MatchDocument {
     pub names: bool,
     /// The statements that `b` executed, in the order of the program.
     pub statements: Vec<MatchedStatement>,
+    /// How many of them `--top` left out.
+    pub more_statements: usize,
     /// Statements that correspond and gave other values. Those that `computed` come first, then by time.
     pub divergences: Vec<MatchDivergence>,
+    /// How many of them `--top` left out.
+    pub more_divergences: usize,
     /// How they ended, if one did otherwise than the other.
     pub endings: Option<DiffEndings>,
     /// With `--check`, how right it is.
@@ -678,7 +688,8 @@ pub struct MatchAccuracy {
 /// If `out` fails or a module cannot be read.
 pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
     let mut statements = Vec::new();
-    for (at, found) in (0..).zip(&report.matching.of_b) {
+    let most = report.top.unwrap_or(usize::MAX);
+    for (at, found) in (0..).zip(&report.matching.of_b).take(most) {
         let matched = found.as_ref().map(|Match { a, evidence, .. }| {
             let others = report.matching.matches(at).skip(1).map(|(a, likely)| {
                 let a = report.a.tell(a)?.document();
@@ -701,12 +712,15 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
             matched: matched.transpose()?,
         });
     }
+    let (divergences, more_divergences) = divergences(report)?;
     let document = MatchDocument {
         a: report.a.name.to_owned(),
         b: report.b.name.to_owned(),
         names: report.names_used,
+        more_statements: report.matching.of_b.len() - statements.len(),
         statements,
-        divergences: divergences(report)?,
+        divergences,
+        more_divergences,
         endings: DiffEndings::new(report.endings),
         accuracy: report.accuracy.map(|found| MatchAccuracy {
             executed: found.executed,

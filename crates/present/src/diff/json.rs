@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::replaced::{AlikeDocument, alike_document};
 use super::{DiffEnding, DiffReport, OutputPlaces, Spot};
 use crate::document::objects::{Function, Position};
-use crate::document::{Document, NoRows, begin};
+use crate::document::{Document, NoRows, at_most, begin};
 use crate::steps::StepScene;
 use crate::{PresentError, StepRow};
 
@@ -36,6 +36,8 @@ pub struct DiffDocument {
     pub outputs: Vec<DiffOutput>,
     /// The lines that were arrived at differently often; `null` if no lines are known or asked for.
     pub lines: Option<Vec<DiffLine>>,
+    /// How many of them `--top` left out.
+    pub more_lines: usize,
     /// Commands to continue with.
     pub questions: Vec<String>,
 }
@@ -268,8 +270,9 @@ pub fn diff_json(
             a: row.counts[0],
             b: row.counts[1],
         });
-        lines.collect()
+        at_most(lines.collect(), report.top)
     });
+    let (lines, more_lines) = lines.unzip();
     let side = |at: usize| DiffSide {
         file: report.names[at].to_owned(),
         length: report.lengths[at],
@@ -279,7 +282,7 @@ pub fn diff_json(
         a: side(0),
         b: side(1),
         alike: alike
-            .map(|alike| alike_document(scenes, alike))
+            .map(|alike| alike_document(scenes, alike, report.top))
             .transpose()?,
         same: report.first.is_none() && report.endings.is_none(),
         endings: DiffEndings::new(report.endings.as_ref()),
@@ -287,6 +290,7 @@ pub fn diff_json(
         control: control.transpose()?,
         outputs: outputs.collect::<Result<_, PresentError>>()?,
         lines,
+        more_lines: more_lines.unwrap_or_default(),
         questions: report.questions(scenes)?,
     };
     begin(out, &document)

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{AlikeReport, DiffReport, ReplacedReport, Spot, command, ended};
 use crate::PresentError;
+use crate::document::at_most;
 use crate::document::objects::{Function, Position, TypedValue};
 use crate::number::{counted, grouped};
 use crate::steps::StepScene;
@@ -203,8 +204,12 @@ impl DiffReport<'_> {
 pub struct AlikeDocument {
     /// The operators that are others.
     pub replaced: Vec<DiffReplaced>,
+    /// How many of them `--top` left out.
+    pub more_replaced: usize,
     /// The data segments that hold other bytes.
     pub data: Vec<DiffData>,
+    /// How many of them `--top` left out.
+    pub more_data: usize,
 }
 
 /// An operator that is another one.
@@ -288,6 +293,7 @@ pub struct DiffData {
 pub(super) fn alike_document(
     scenes: &[StepScene<'_>; 2],
     alike: &AlikeReport,
+    top: Option<usize>,
 ) -> Result<AlikeDocument, PresentError> {
     let mut replaced = Vec::new();
     for one in alike.ranked() {
@@ -323,8 +329,12 @@ pub(super) fn alike_document(
         offset: data.first,
         bytes: data.bytes,
     });
+    let (replaced, more_replaced) = at_most(replaced, top);
+    let (data, more_data) = at_most(data.collect(), top);
     Ok(AlikeDocument {
         replaced,
-        data: data.collect(),
+        more_replaced,
+        data,
+        more_data,
     })
 }

@@ -11,7 +11,7 @@ use super::json::DiffEndings;
 use super::text::put_out;
 use super::{asked_of_output, command, ended};
 use crate::PresentError;
-use crate::document::{Document, NoRows, begin};
+use crate::document::{Document, NoRows, at_most, begin};
 use crate::matching::{
     MatchDivergence, MatchReport, MatchStatement, ROWS, StatementLabel, divergences, diverging,
     more, unlike,
@@ -193,8 +193,12 @@ pub struct VersionsDocument {
     pub outputs: Vec<VersionsOutput>,
     /// Statements that correspond and gave other values. Those that `computed` come first, then by time.
     pub divergences: Vec<MatchDivergence>,
+    /// How many of them `--top` left out.
+    pub more_divergences: usize,
     /// Other operators in functions that have the same ones otherwise, and computations that take what corresponds and is the same at first, and give in their first execution what none of their matches gave, as do at least three statements after them. Those that replace something come first, then those with most after them.
     pub suspects: Vec<VersionsSuspect>,
+    /// How many of them `--top` left out.
+    pub more_suspects: usize,
     /// Commands to continue with.
     pub questions: Vec<String>,
 }
@@ -280,6 +284,9 @@ pub fn versions_json(
         })
     });
     let found = &report.matching.of_b;
+    let suspects = suspects.collect::<Result<Vec<_>, PresentError>>()?;
+    let (suspects, more_suspects) = at_most(suspects, report.top);
+    let (divergences, more_divergences) = divergences(report)?;
     let document = VersionsDocument {
         a: report.a.name.to_owned(),
         b: report.b.name.to_owned(),
@@ -287,8 +294,10 @@ pub fn versions_json(
         matched: found.iter().flatten().count(),
         endings: DiffEndings::new(report.endings),
         outputs: outputs.collect(),
-        divergences: divergences(report)?,
-        suspects: suspects.collect::<Result<_, PresentError>>()?,
+        divergences,
+        more_divergences,
+        suspects,
+        more_suspects,
         questions,
     };
     begin(out, &document)
