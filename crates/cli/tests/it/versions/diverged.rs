@@ -130,6 +130,15 @@ fn programs_that_are_not_alike_are_matched() {
         }
         let found = answer(&sandbox, "diff --format json a.aft b.aft");
         assert_eq!(found["schema"], "afterimage/versions/2", "{to}: {found}");
+        // What is left out of a list is counted.
+        let matched = answer(&sandbox, "match --format json a.aft b.aft");
+        let first = answer(&sandbox, "match --format json --top 1 a.aft b.aft");
+        for list in ["statements", "divergences"] {
+            let all = matched[list].as_array().unwrap();
+            let shown = first[list].as_array().unwrap();
+            assert_eq!(shown[..], all[..all.len().min(1)], "{to}: {list}");
+            assert_eq!(first[format!("more_{list}")], all.len() - shown.len(), "{to}");
+        }
     }
 }
 
