@@ -214,7 +214,7 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
     );
     let (first, last) = (&variable["call"]["first_t"], &variable["call"]["last_t"]);
     let (first, last) = (first.as_u64().unwrap(), last.as_u64().unwrap());
-    let time = found["at"].as_u64().unwrap();
+    let time = found["t"].as_u64().unwrap();
     assert!((first..=last).contains(&time), "{found}");
     let all = format!("memory app.aft --var half --at {at} --all");
     let all = sandbox.ok(&all).stdout;

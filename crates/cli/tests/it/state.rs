@@ -553,7 +553,7 @@ int run(int n) {
                 let words = format!("memory app.aft --var {name} --at {at}#{number} --format json");
                 let memory = json(&sandbox, &words);
                 assert_eq!(memory["variable"]["value"], held.unwrap(), "{words}");
-                let block = format!("--at t={}", memory["at"]);
+                let block = format!("--at t={}", memory["t"]);
                 let words = words.replace(&format!("--at {at}#{number}"), &block);
                 let block = json(&sandbox, &words);
                 differ += u64::from(block["contents"] != memory["contents"]);
