@@ -182,7 +182,7 @@ pub struct DynamicCall {
     /// How many there were.
     pub of: u64,
     /// The time of its first block.
-    pub entered: u64,
+    pub entered_t: u64,
     /// Whether it returned.
     pub returned: bool,
 }
@@ -240,7 +240,7 @@ pub fn dynamic_cfg_json(
             let call = DynamicCall {
                 number,
                 of,
-                entered,
+                entered_t: entered,
                 returned,
             };
             (Some(call), None)

@@ -101,7 +101,7 @@ pub struct TypedValue {
     pub bits: String,
     /// The number, integers with their sign; absent where a double does not hold it exactly: of integers beyond 2^53, infinities, NaN, vectors and references.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub number: Option<Number>,
+    pub as_number: Option<Number>,
     /// What it is, for a person.
     pub text: String,
 }
@@ -139,7 +139,7 @@ impl TypedValue {
         Self {
             kind: type_text(ty),
             bits: bits_text(ty, bits),
-            number: Number::new(ty, bits),
+            as_number: Number::new(ty, bits),
             text: value_text(ty, bits),
         }
     }

@@ -369,13 +369,13 @@ pub struct FoundPart {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FoundRow {
     /// The time of its first block.
-    pub from: u64,
+    pub t: u64,
     /// The time of its last block.
-    pub to: u64,
+    pub end_t: u64,
     /// In which call of the first function it is, from 1.
     pub call: u64,
     /// The time of that call's first block.
-    pub entered: u64,
+    pub entered_t: u64,
 }
 
 fn found_json(
@@ -397,10 +397,10 @@ fn found_json(
     };
     let rows = found.first.iter().map(|occurrence| {
         PathsRow::<()>::Found(FoundRow {
-            from: occurrence.at.first,
-            to: occurrence.at.last,
+            t: occurrence.at.first,
+            end_t: occurrence.at.last,
             call: occurrence.call,
-            entered: occurrence.at.entered,
+            entered_t: occurrence.at.entered,
         })
     });
     let available = (found.count, found.first.len());

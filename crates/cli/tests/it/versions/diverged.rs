@@ -137,7 +137,11 @@ fn programs_that_are_not_alike_are_matched() {
             let all = matched[list].as_array().unwrap();
             let shown = first[list].as_array().unwrap();
             assert_eq!(shown[..], all[..all.len().min(1)], "{to}: {list}");
-            assert_eq!(first[format!("more_{list}")], all.len() - shown.len(), "{to}");
+            assert_eq!(
+                first[format!("more_{list}")],
+                all.len() - shown.len(),
+                "{to}"
+            );
         }
     }
 }
