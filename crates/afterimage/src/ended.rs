@@ -61,17 +61,6 @@ pub fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
     Ok(last.map(rows))
 }
 
-/// How a run ended, for the end of "the run …": with what an invoked function returned.
-pub fn ending(ending: &Ending, results: Option<&[ResultValue]>) -> String {
-    match results {
-        None | Some([]) => ending.to_string(),
-        Some(results) => {
-            let texts = Vec::from_iter(results.iter().map(|result| &*result.text));
-            format!("{ending} {}", texts.join(", "))
-        }
-    }
-}
-
 /// Where the run stood when it ended, if that is what a text asks for and it stood anywhere: it trapped, was stopped, or the host did not return.
 pub fn stood(traced: &Session, at: &str) -> Result<Option<At>> {
     if at.trim() != "end" {

@@ -9,6 +9,8 @@ use afterimage_replay::RecordingError;
 use afterimage_replay::paths::PathFileError;
 use afterimage_trace::{TraceError, Writer};
 
+use crate::text::sentence;
+
 /// Why a session cannot do something, and of which recording. It reads as one sentence that begins with the file.
 pub struct SessionError {
     /// The recording.
@@ -115,7 +117,7 @@ impl From<anyhow::Error> for QuestionError {
 
 impl Display for QuestionError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.0)
+        f.write_str(&sentence(&self.0))
     }
 }
 
@@ -126,7 +128,12 @@ impl Debug for QuestionError {
     }
 }
 
-impl Error for QuestionError {}
+impl Error for QuestionError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let inner: &(dyn Error + Send + Sync) = self.0.as_ref();
+        Some(inner)
+    }
+}
 
 impl SessionError {
     pub(crate) fn new(at: &Path, why: impl Into<Reason>) -> Self {

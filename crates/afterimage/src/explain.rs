@@ -168,6 +168,12 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(found.and_then(|found| found.position))
     }
 
+    /// Where an offset of the module comes from.
+    pub fn located(&self, offset: OrigOffset) -> Option<SourceLine> {
+        let source = self.source();
+        source.locate(offset).map(|at| source.line(at))
+    }
+
     /// The function of the source that an operator belongs to, the innermost inlined one, as it is written there.
     pub fn written_in(&self, function: FuncId, op: OpId) -> Result<Option<String>> {
         let Some(found) = self.operators().get(function, op)? else {

@@ -15,10 +15,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[doc(hidden)]
+pub mod addresses;
 mod append;
 mod counts;
 #[doc(hidden)]
 pub mod currency;
+mod deps;
 #[doc(hidden)]
 pub mod ended;
 mod error;
@@ -32,6 +35,8 @@ pub mod info;
 pub mod memory;
 mod monitor;
 #[doc(hidden)]
+pub mod named;
+#[doc(hidden)]
 pub mod path;
 #[doc(hidden)]
 pub mod places;
@@ -40,6 +45,7 @@ mod session;
 pub mod slice;
 mod source;
 mod source_lines;
+mod state;
 #[doc(hidden)]
 pub mod steps;
 #[doc(hidden)]
@@ -50,13 +56,16 @@ pub mod verify;
 #[doc(hidden)]
 pub mod wasm_local;
 pub mod why;
+mod why_not;
 
 pub use afterimage_analyses as analyses;
+pub use afterimage_analyses::slices::{SliceAbout, SliceAlong, SliceQuery};
 pub use afterimage_present as present;
 pub use afterimage_profile as profile;
 pub use afterimage_record::Progress;
 pub use afterimage_replay::{Recording, RecordingError};
 pub use append::append_to;
+pub use deps::DepsQuery;
 pub use error::{QuestionError, Reason, SessionError};
 pub use filters::{Beyond, Filters};
 pub use memory::{MemoryBytes, MemoryQuery};
@@ -64,5 +73,7 @@ pub use monitor::{Monitor, Note, Silent, Work};
 pub use path::Empty;
 pub use session::Session;
 pub use source::{LARGEST_SOURCE, source_map};
+pub use state::StateQuery;
 pub use values::{Adds, KeptValues, ValuesQuery, VariableQuery};
 pub use why::{WhyAbout, WhyQuery, WhyReport};
+pub use why_not::WhyNotQuery;

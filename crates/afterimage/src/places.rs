@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
+pub use afterimage_present::times;
 use afterimage_present::{grouped, shell_word};
 use afterimage_profile::location::{Form, Occurrence, Place, form, split_occurrence};
 use afterimage_profile::{Resolver, Source, operator_texts, readable};
@@ -353,14 +354,6 @@ pub fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
                 grouped(number)
             ),
         })
-}
-
-/// How often.
-pub fn times(count: u64) -> String {
-    match count {
-        1 => "once".to_owned(),
-        many => format!("{} times", grouped(many)),
-    }
 }
 
 /// The command that tells why a place was not executed.

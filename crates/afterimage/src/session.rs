@@ -4,9 +4,11 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use afterimage_analyses::slices::SliceQuery;
 use afterimage_ids::Counts;
 use afterimage_present::MemoryReport;
 use afterimage_present::values::{ValuesReport, VariableReport};
+use afterimage_present::{DepsReport, SliceReport, StateView, WhyNotReport};
 use afterimage_profile::Profile;
 use afterimage_program::SourceMap;
 use afterimage_record::PathFilter;
@@ -14,14 +16,18 @@ use afterimage_replay::Recording;
 use afterimage_replay::paths::RecordedPath;
 
 use crate::counts;
+use crate::deps::DepsQuery;
 use crate::error::{QuestionError, Reason, SessionError};
 use crate::explain::{Scene, explain};
 use crate::memory::MemoryQuery;
 use crate::monitor::{Monitor, Silent};
 use crate::path::{self, Added, Empty};
+use crate::slice;
 use crate::source::source_map;
+use crate::state::StateQuery;
 use crate::values::{self, Adds, KeptValues, ValuesQuery, VariableQuery};
 use crate::why::{WhyQuery, WhyReport};
+use crate::why_not::WhyNotQuery;
 
 /// A recording, and what builds the parts of it that questions need.
 ///
@@ -223,6 +229,38 @@ impl Session {
         let found = self.ensure_whole_path().map_err(anyhow::Error::from);
         let found = found.and_then(|_| query.answer(self, &ensure));
         found.map_err(|error| error.context(self.at().display().to_string()).into())
+    }
+
+    /// Why was a place not executed? Builds the path and the values if they are not there yet.
+    ///
+    /// # Errors
+    /// If the program has no such place, it was executed, or the recording is damaged.
+    pub fn why_not(&self, query: &WhyNotQuery) -> Result<WhyNotReport, QuestionError> {
+        self.prepared(|scene| query.answer(scene))
+    }
+
+    /// What does an execution of a statement depend on, or what depends on it? Builds the path and the values if they are not there yet.
+    ///
+    /// # Errors
+    /// If the program has no such place, the run no such execution, or the recording is damaged.
+    pub fn deps(&self, query: &DepsQuery) -> Result<DepsReport, QuestionError> {
+        self.prepared(|scene| query.answer(scene))
+    }
+
+    /// What does an execution depend on, directly or not, or what depends on it? Builds the path and the values if they are not there yet, and follows the run.
+    ///
+    /// # Errors
+    /// If the program has no such place, the run no such execution, or the recording is damaged.
+    pub fn slice(&self, query: &SliceQuery) -> Result<SliceReport, QuestionError> {
+        self.ensured(|| slice::find(self, query, None, |found, _| found.report()))
+    }
+
+    /// What was the state at a moment: the call stack, and what the variables held? Builds the path and the values if they are not there yet.
+    ///
+    /// # Errors
+    /// If the run has no such moment, or the recording is damaged.
+    pub fn state(&self, query: &StateQuery) -> Result<StateView, QuestionError> {
+        self.prepared(|scene| query.answer(scene))
     }
 
     fn prepared<R>(

@@ -21,3 +21,22 @@ pub fn harmless(text: &str) -> String {
     }
     safe
 }
+
+/// The causes of an error in one line, outermost first, without saying anything twice.
+pub fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if text.contains(&cause) {
+            continue;
+        }
+        if cause.starts_with(&text) {
+            text.clear();
+        }
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&cause);
+    }
+    text
+}

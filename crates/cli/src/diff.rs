@@ -6,10 +6,11 @@ mod same;
 mod versions;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use afterimage::Session;
 use afterimage_analyses::diff::alike;
-use afterimage_present::shell_name;
+use afterimage_present::NextQuestion;
 use anyhow::{Result, bail};
 
 use crate::arguments::{formats, rows};
@@ -153,27 +154,26 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 impl Arguments {
-    /// The slices that some commands are for, with as many lines each as are shown of a list, if that was asked for.
-    fn slices(&self, out: &mut dyn Write, places: [&Path; 2], questions: &[String]) -> Result<()> {
+    /// The slices that some questions are about, with as many lines each as are shown of a list, if that was asked for.
+    fn slices(
+        &self,
+        out: &mut dyn Write,
+        sessions: [&Session; 2],
+        questions: &[NextQuestion],
+    ) -> Result<()> {
         if !self.slice {
             return Ok(());
         }
-        let top = self.top.unwrap_or(LINES).to_string();
-        let color = match (self.color, &self.output) {
-            (Color::Auto, None) => "auto",
-            (Color::Always, _) => "always",
-            _ => "never",
-        };
+        let top = self.top.unwrap_or(LINES);
+        let style = self.color.style(self.output.as_deref());
         let mut found = false;
-        for place in places {
-            let name = place.display().to_string();
-            let command = format!("afterimage slice {} ", shell_name(&name));
-            for asked in questions.iter().filter_map(|it| it.strip_prefix(&command)) {
-                found = true;
-                writeln!(out, "\n{command}{asked}")?;
-                let mut words = Vec::from_iter(asked.split(' '));
-                words.extend(["--limit", &top, "--color", color]);
-                slice::told(out, &words, place)?;
+        for (side, session) in sessions.into_iter().enumerate() {
+            for NextQuestion { command, slice } in questions {
+                if let Some((_, query)) = slice.as_ref().filter(|slice| slice.0 == side) {
+                    found = true;
+                    writeln!(out, "\n{command}")?;
+                    slice::lines(out, session, query, top, style)?;
+                }
             }
         }
         if !found {

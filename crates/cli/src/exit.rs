@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use afterimage::text;
 use afterimage_replay::paths::PathFileError;
 use afterimage_trace::{End, Ending, Interrupter};
 
@@ -110,22 +111,9 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
     exit
 }
 
-/// The causes in one line, outermost first, without saying anything twice.
+/// The error in one line, and what to do about it.
 fn sentence(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain() {
-        let cause = cause.to_string();
-        if text.contains(&cause) {
-            continue;
-        }
-        if cause.starts_with(&text) {
-            text.clear();
-        }
-        if !text.is_empty() {
-            text.push_str(": ");
-        }
-        text.push_str(&cause);
-    }
+    let mut text = text::sentence(error);
     // Its segments are read late, by whatever asks.
     let of_path = error.chain().any(|cause| cause.is::<PathFileError>());
     if of_path && !text.contains("afterimage build") {

@@ -69,6 +69,13 @@ pub(crate) fn with_whole_path(session: Session) -> Result<Session> {
     with_stops(session)
 }
 
+/// As [`with_whole_path`], and with the values, which are built if they are not there yet.
+pub(crate) fn with_values(session: Session) -> Result<Session> {
+    let session = with_whole_path(session)?;
+    stoppable(|stop| session.ensure_values(stop))?;
+    Ok(session)
+}
+
 /// Opens a recording, and builds its path if that is not there yet.
 pub(crate) fn traced(at: &Path) -> Result<Session> {
     with_path(session(at)?)
@@ -96,15 +103,6 @@ pub(crate) fn opened<R>(
         let values = values(session)?;
         ask(&Scene::new((session, names, &source), &values)?)
     })
-}
-
-/// Opens what a question about an opened recording needs, building its values if they are not there yet, and asks.
-pub(crate) fn explain<R>(
-    session: &Session,
-    ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
-) -> Result<R> {
-    values(session)?;
-    afterimage::explain::explain(session, ask)
 }
 
 fn with_stops(session: Session) -> Result<Session> {

@@ -1,39 +1,23 @@
 //! `afterimage slice`
 
-mod kept;
-
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::io::Write;
-use std::path::Path;
 
-use afterimage::Session;
+use afterimage::explain::Scene;
 use afterimage::places::and_why_not;
-use afterimage::slice::question::{self, SliceQuery, Subject};
-use afterimage::steps::follow_for;
-use afterimage_analyses::slices::{
-    self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Origin, Reach, SavedSlice,
-    Slice, SliceReport, by_statements, exercised_of,
-};
-use afterimage_ids::OrigOffset;
-use afterimage_present::{SliceRows, SliceScene, SliceView, grouped, render};
-use afterimage_profile::Line;
-use afterimage_profile::operator_texts;
-use afterimage_program::{Names, SourceMap};
-use afterimage_replay::state::Written;
-use afterimage_replay::steps::{FileCheckpoints, Operators, Range, Run};
-use afterimage_replay::values::{HostReads, RecordedValues};
+use afterimage::slice::{self, Found};
+use afterimage::{Session, SliceAbout, SliceAlong, SliceQuery};
+use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
+use afterimage_present::{SliceRows, SliceView, Style, grouped, render, shell_word};
 use anyhow::{Context, Result, bail};
-use clap::{Args, FromArgMatches};
 
 use crate::arguments::{ReportArguments, entries, formats};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
-use crate::lens::explain;
-use crate::lens::{self, traced_whole};
+use crate::lens;
 use crate::memory::addresses;
-use crate::output::{SourceFiles, say, write};
+use crate::output::{SourceFiles, pasted, say, write};
 use crate::why;
 
 /// Show what an execution of a statement depends on, directly or not, or what depends on it: a dynamic slice
@@ -99,10 +83,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     thin: bool,
     /// Only what is at most so many dependences away, up to 253; not with --chop
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=Reach::DEEPEST.into()), conflicts_with = "chop")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=SliceQuery::DEEPEST.into()), conflicts_with = "chop")]
     depth: Option<u8>,
     /// Keep the slice in the recording under a name; whoever asks the same again has it at once
-    #[arg(long, value_name = "NAME", value_parser = kept::name)]
+    #[arg(long, value_name = "NAME", value_parser = name)]
     save: Option<String>,
     /// Show a slice that was kept under a name; not with what says of what a slice is, nor with --save or --chain
     #[arg(long, value_name = "NAME", conflicts_with_all = ["at", "trap", "var", "address", "operand", "forward", "chop", "algorithm", "data_only", "control_only", "thin", "depth", "save"])]
@@ -168,7 +152,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             "say what the slice is of: an execution of a place with --at, what ended the run with --trap, or a slice that was kept with --saved"
         );
     }
-    let session = lens::finished(&arguments.report.file)?;
+    let file = &arguments.report.file;
+    let session = lens::finished(file)?;
     if arguments.annotate && arguments.format != Format::Text {
         bail!("--annotate writes text; --format html has the same files, as a page");
     }
@@ -181,56 +166,92 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.chain && arguments.format != Format::Text {
         bail!("--chain writes text; in other formats, afterimage why writes it");
     }
-    let file = &arguments.report.file;
     let asked = [arguments.at.as_deref(), arguments.chop.as_deref()];
     early::places(&session, Lens::Full, asked.into_iter().flatten())?;
     if arguments.trap {
         early::killed(&session, "ask with --at")?;
     }
-    let traced = lens::with_whole_path(session)?;
-    let to = arguments.report.output.as_deref();
-    let found = answer(&arguments, &traced, |told| {
-        write(to, false, |out| told(out))
-    });
+    let found = match &arguments.saved {
+        Some(name) => {
+            let session = lens::with_whole_path(session)?;
+            slice::named(&session, name, |found| arguments.shown(found, None))
+        }
+        None => {
+            let session = lens::with_values(session)?;
+            let (query, name) = (arguments.query(), arguments.save.as_deref());
+            slice::find(&session, &query, name, |found, scene| {
+                arguments.shown(found, Some(scene))
+            })
+        }
+    };
     found.with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
 
-/// Writes what the command line with these words, of a recording, would write.
-pub(crate) fn told(out: &mut dyn Write, words: &[&str], file: &Path) -> Result<()> {
-    let command = Arguments::augment_args(clap::Command::new("slice").no_binary_name(true));
-    let words = words.iter().map(OsStr::new);
-    let words = words.chain([OsStr::new("--"), file.as_os_str()]);
-    let arguments = Arguments::from_arg_matches(&command.try_get_matches_from(words)?)?;
-    let traced = traced_whole(file)?;
-    let found = answer(&arguments, &traced, |told| told(out));
-    found.with_context(|| file.display().to_string())
+/// Writes the lines of a slice, at most `limit`.
+pub(crate) fn lines(
+    out: &mut dyn Write,
+    session: &Session,
+    query: &SliceQuery,
+    limit: usize,
+    style: Style,
+) -> Result<()> {
+    session.ensure_whole_path()?;
+    lens::values(session)?;
+    let found = slice::find(session, query, None, |found, _| {
+        let view = SliceView {
+            report: &found.report()?,
+            rows: SliceRows::Lines,
+            limit,
+            texts: &[],
+            sources: &SourceFiles,
+            edges: BTreeSet::new(),
+        };
+        Ok(render(out, &view, afterimage_present::Format::Text, style)?)
+    });
+    found.with_context(|| session.at().display().to_string())
 }
 
 impl Arguments {
-    fn follows(&self) -> Follows {
-        Follows {
-            control: !(self.data_only || self.thin),
-            addresses: !self.thin,
-            data: !self.control_only,
-        }
-    }
-
-    /// Whether only what is a few dependences away is asked for, backward.
-    fn is_near(&self) -> bool {
-        self.depth.is_some() && !self.forward && self.algorithm == Algorithm::Full
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        match (&self.var, self.address, &self.operand) {
-            (Some(name), ..) => Subject::Variable(name),
-            (_, Some((address, length)), _) => Subject::Bytes(Range {
-                memory: 0,
+    fn query(&self) -> SliceQuery {
+        let at = self.at.clone().unwrap_or_default();
+        let about = match (&self.var, self.address, &self.operand) {
+            _ if self.trap => SliceAbout::Trap,
+            (Some(name), ..) => SliceAbout::Variable {
+                at,
+                name: name.clone(),
+            },
+            (_, Some((address, length)), _) => SliceAbout::Bytes {
+                at,
                 address,
                 length,
-            }),
-            (.., Some(operand)) => Subject::Operand(operand),
-            _ => Subject::Statement,
+            },
+            (.., Some(operand)) => SliceAbout::Operand {
+                at,
+                operand: operand.clone(),
+            },
+            _ => SliceAbout::Statement { at },
+        };
+        SliceQuery {
+            about,
+            direction: if self.forward {
+                Direction::Forward
+            } else {
+                Direction::Backward
+            },
+            algorithm: match self.algorithm {
+                Algorithm::Full => Exactness::Full,
+                Algorithm::Edges => Exactness::Edges,
+                Algorithm::Nodes => Exactness::Nodes,
+            },
+            along: match (self.data_only, self.control_only, self.thin) {
+                (true, ..) => SliceAlong::Data,
+                (_, true, _) => SliceAlong::Control,
+                (.., true) => SliceAlong::Thin,
+                _ => SliceAlong::All,
+            },
+            chop: self.chop.clone(),
+            depth: self.depth,
         }
     }
 
@@ -242,292 +263,146 @@ impl Arguments {
             usize::try_from(limit).unwrap_or(usize::MAX)
         })
     }
-}
 
-/// Finds the slice, and has `writing` call what writes it.
-fn answer(
-    arguments: &Arguments,
-    traced: &Session,
-    writing: impl FnOnce(&mut dyn FnMut(&mut dyn Write) -> Result<()>) -> Result<()>,
-) -> Result<()> {
-    let loaded = traced.module();
-    let values = match arguments.saved {
-        None => Some(lens::values(traced)?),
-        Some(_) => None,
-    };
-    let checkpoints = if arguments.is_near() {
-        traced.checkpoints()?
-    } else {
-        None
-    };
-    let source = traced.source_map();
-    let names = loaded.names(&source);
-    let (saved, written) = match (&arguments.saved, &values) {
-        (None, Some(values)) => asked(arguments, traced, (values, checkpoints), (&names, &source))?,
-        (name, _) => {
-            let name = name.as_deref().unwrap_or_default();
-            (kept::named(traced, name)?, None)
-        }
-    };
-    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
-    let report = SliceReport::new(&saved.slice, &loaded.program, traced.path()?, &operators)?;
-    let lines = saved.offsets.iter();
-    let lines = lines.filter_map(|&offset| source.locate(offset).map(Line::from));
-    let mut lines = Vec::from_iter(lines);
-    lines.sort_unstable();
-    lines.dedup();
-    let by_line = arguments.by != Some(By::Statement);
-    let limit = arguments.limit();
-    let texts = match (arguments.format, by_line) {
-        (Format::Text, false) => {
-            let shown = report.operators.iter().take(limit);
-            let offsets: Vec<OrigOffset> = shown.map(|one| one.offset).collect();
-            texts(&loaded.bytes, offsets)?
-        }
-        _ => Vec::new(),
-    };
-    let scene = SliceScene {
-        title: &saved.about,
-        written,
-        criterion: &lines,
-        source: &source,
-        names: &names,
-        sources: &SourceFiles,
-        limit,
-        texts: &texts,
-    };
-    let edges = match arguments.format {
-        Format::Dot => edges(traced, &saved.question)?,
-        _ => BTreeSet::new(),
-    };
-    if edges.len() > MANY_EDGES {
-        say(format_args!(
-            "the graph is of {} dependences between statements; if Graphviz takes too long for it, --depth, --thin and --chop make it smaller",
-            grouped(edges.len() as u64)
-        ));
-    }
-    let view = SliceView {
-        report: &report,
-        scene,
-        rows: match (arguments.annotate, by_line) {
+    /// Shows a slice, and keeps it if that was asked for.
+    fn shown(&self, found: &Found<'_, '_>, scene: Option<&Scene<'_, '_>>) -> Result<()> {
+        let report = found.report()?;
+        let rows = match (self.annotate, self.by) {
             (true, _) => SliceRows::Annotated,
-            (false, true) => SliceRows::Lines,
-            (false, false) => SliceRows::Statements,
-        },
-        edges,
-    };
-    let style = arguments.report.style();
-    let told = writing(&mut |out| {
-        render(out, &view, arguments.format, style)?;
-        if arguments.chain {
-            chain(arguments, traced, out)
-        } else {
-            Ok(())
+            (false, Some(By::Statement)) => SliceRows::Statements,
+            (false, _) => SliceRows::Lines,
+        };
+        let limit = self.limit();
+        let texts = match (self.format, rows) {
+            (Format::Text, SliceRows::Statements) => found.texts(&report, limit)?,
+            _ => Vec::new(),
+        };
+        let edges = match self.format {
+            Format::Dot => found.edges()?,
+            _ => BTreeSet::new(),
+        };
+        if edges.len() > MANY_EDGES {
+            say(format_args!(
+                "the graph is of {} dependences between statements; if Graphviz takes too long for it, --depth, --thin and --chop make it smaller",
+                grouped(edges.len() as u64)
+            ));
         }
-    });
-    // What cannot be kept has been shown, and what nobody reads to its end is kept.
-    if let Some(name) = &arguments.save {
-        kept::keep(&arguments.report.file, traced, name, &saved)?;
+        let view = SliceView {
+            report: &report,
+            rows,
+            limit,
+            texts: &texts,
+            sources: &SourceFiles,
+            edges,
+        };
+        let (output, style) = (self.report.output.as_deref(), self.report.style());
+        let written = write(output, false, |out| {
+            render(out, &view, self.format, style)?;
+            match scene.filter(|_| self.chain) {
+                Some(scene) => self.chain(scene, out),
+                None => Ok(()),
+            }
+        });
+        // What cannot be kept has been shown, and what nobody reads to its end is kept.
+        if let Some(name) = &self.save {
+            found.keep(name)?;
+            say(format_args!(
+                "kept as {name:?}: {} statements; show it again with: afterimage slice {} --saved {}",
+                grouped(report.statements.len() as u64),
+                pasted(&self.report.file),
+                shell_word(name)
+            ));
+        }
+        written
     }
-    told
+
+    fn chain(&self, scene: &Scene<'_, '_>, out: &mut dyn Write) -> Result<()> {
+        let file = &self.report.file;
+        let at = self.at.as_deref().unwrap_or_default();
+        let about = (self.var.as_deref(), self.operand.as_deref());
+        writeln!(out)?;
+        why::chain(out, file, scene, at, about).map_err(|error| and_why_not(error, file, at))
+    }
 }
 
-fn chain(arguments: &Arguments, traced: &Session, out: &mut dyn Write) -> Result<()> {
-    let file = &arguments.report.file;
-    let at = arguments.at.as_deref().unwrap_or_default();
-    let operand = arguments.operand.as_deref();
-    writeln!(out)?;
-    explain(traced, |scene| {
-        why::chain(out, file, scene, at, (arguments.var.as_deref(), operand))
-            .map_err(|error| and_why_not(error, file, at))
-    })
-}
-
-/// The slice that is asked for, from the recording if it is kept there.
-fn asked<'a>(
-    arguments: &Arguments,
-    traced: &'a Session,
-    (values, checkpoints): (&RecordedValues<'a>, Option<&'a FileCheckpoints>),
-    scene: (&'a Names, &'a SourceMap<'a>),
-) -> Result<(SavedSlice, Option<Written>)> {
-    let file = &arguments.report.file;
-    let at = arguments.at.as_deref().unwrap_or_default();
-    let to = if arguments.trap {
-        question::of_trap(traced, values, scene, arguments.thin)?
+/// A name as it may be kept.
+fn name(text: &str) -> Result<String, String> {
+    if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
+        Err("a name has 1 to 255 bytes, and no control characters".to_owned())
     } else {
-        SliceQuery::read(traced, values, scene, at, &arguments.subject())
-            .map_err(|error| and_why_not(error, file, at))?
-    };
-    let from = arguments.chop.as_ref().map(|at| {
-        SliceQuery::read(traced, values, scene, at, &Subject::Statement)
-            .map_err(|error| and_why_not(error, file, at))
-            .with_context(|| format!("--chop {at}"))
-    });
-    let from = from.transpose()?;
-    let about = arguments.about(&to, from.as_ref());
-    let (offsets, written) = (to.offsets.clone(), to.written);
-    let question = slices::Question {
-        algorithm: match arguments.algorithm {
-            Algorithm::Full => Exactness::Full,
-            Algorithm::Edges => Exactness::Edges,
-            Algorithm::Nodes => Exactness::Nodes,
-        },
-        direction: if arguments.forward {
-            Direction::Forward
-        } else {
-            Direction::Backward
-        },
-        follows: arguments.follows(),
-        operators: to.operators.clone(),
-        from: from.map(|from| Origin {
-            criteria: from.criteria,
-            operators: from.operators,
-        }),
-        criteria: arguments.limited(to),
-    };
-    let question = match (arguments.algorithm, arguments.subject()) {
-        (Algorithm::Full, _) | (_, Subject::Statement) => question,
-        _ => follow_for(traced, "finding the statements", |run, log| {
-            Ok(by_statements(run, log, question.clone())?)
-        })?,
-    };
-    if let Some(name) = &arguments.save {
-        kept::free(traced, name, &question)?;
-    }
-    let saved = match kept::known(traced, &question)? {
-        Some(saved) => SavedSlice {
-            about,
-            offsets,
-            ..saved
-        },
-        None => {
-            let slice = match near(arguments, traced, (values, checkpoints), &question)? {
-                Some(slice) => slice,
-                None => follow_for(traced, "slicing", |run, log| {
-                    let logs = [log, traced.file().log()?];
-                    Ok(slices::answer(run, logs, &question)?)
-                })?,
-            };
-            SavedSlice {
-                question,
-                about,
-                offsets,
-                path: kept::identity(traced.path()?),
-                slice,
-            }
-        }
-    };
-    Ok((saved, written))
-}
-
-/// So many executions at most are asked about one by one.
-const NEAR: usize = 10_000;
-
-/// A slice of a depth, without following the run, if that can be.
-fn near<'a>(
-    arguments: &Arguments,
-    traced: &'a Session,
-    (values, checkpoints): (&RecordedValues<'a>, Option<&'a FileCheckpoints>),
-    question: &slices::Question,
-) -> Result<Option<Slice>> {
-    if !arguments.is_near() {
-        return Ok(None);
-    }
-    let loaded = traced.module();
-    let run = Run {
-        checkpoints,
-        ..traced.run()?
-    };
-    let host = HostReads::new(values, run, traced.newest());
-    let (follows, criteria) = (question.follows, &question.criteria);
-    let found = slices::near(&host, &loaded.bytes, follows, criteria, NEAR);
-    Ok(found?)
-}
-
-impl Arguments {
-    /// What is asked, in words.
-    fn about(&self, to: &SliceQuery, from: Option<&SliceQuery>) -> String {
-        let title = &to.title;
-        let alone = title.trim_end_matches(',');
-        let within = match self.depth {
-            None => String::new(),
-            Some(1) => " directly".to_owned(),
-            Some(depth) => format!(" over at most {depth} dependences"),
-        };
-        if let Some(from) = from {
-            let from = from.title.trim_end_matches(',');
-            return match self.algorithm {
-                Algorithm::Full => format!("how {from} had an influence on {alone}"),
-                Algorithm::Edges => format!(
-                    "how statements of {from} may have had an influence on {alone}, over dependences that were ever exercised"
-                ),
-                Algorithm::Nodes => format!(
-                    "how statements of {from} may have had an influence on {alone}, by the code"
-                ),
-            };
-        }
-        let of_statements = matches!(self.subject(), Subject::Statement);
-        let whose = match (of_statements, self.forward) {
-            (true, _) => "statements of",
-            (false, true) => "statements that used",
-            (false, false) => "statements that made",
-        };
-        match (self.forward, self.algorithm) {
-            (true, Algorithm::Full) => format!("what depends on {alone}{within}"),
-            (false, Algorithm::Full) => format!("what {title} depends on{within}"),
-            (true, Algorithm::Edges) => format!("what ever depended on {whose} {alone}{within}"),
-            (false, Algorithm::Edges) => {
-                format!("what {whose} {title} had ever depended on{within}")
-            }
-            (true, Algorithm::Nodes) => {
-                format!("what may depend on {whose} {alone}{within}, by the code")
-            }
-            (false, Algorithm::Nodes) => {
-                format!("what {whose} {title} may depend on{within}, by the code")
-            }
-        }
-    }
-
-    /// What is to be followed so far as --depth says. A variable, bytes and an operand are made by what is one dependence away.
-    fn limited(&self, to: SliceQuery) -> Vec<Criterion> {
-        let (mut criteria, mut taken) = (to.criteria, to.taken);
-        if let Some(depth) = self.depth {
-            let of_statements = matches!(self.subject(), Subject::Statement);
-            let left = if of_statements || self.forward {
-                depth
-            } else {
-                depth - 1
-            };
-            let reach = |left| Reach::of_depth(left).unwrap_or(Reach::ALL);
-            criteria.iter_mut().for_each(|one| one.reach = reach(left));
-            taken
-                .iter_mut()
-                .for_each(|one| one.reach = reach(depth - 1));
-        }
-        criteria.append(&mut taken);
-        criteria
+        Ok(text.to_owned())
     }
 }
 
-/// The dependences between statements that were exercised.
-fn edges(traced: &Session, question: &slices::Question) -> Result<BTreeSet<Edge>> {
-    follow_for(traced, "collecting dependences", |run, log| {
-        Ok(exercised_of(run, log, question)?)
-    })
-}
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches as _};
 
-/// The texts of operators, in the order in which they are given.
-fn texts(module: &[u8], offsets: Vec<OrigOffset>) -> Result<Vec<String>> {
-    let mut sorted = offsets.clone();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let texts = operator_texts(module, &sorted)?;
-    let of = |offset: &OrigOffset| {
-        let at = sorted.binary_search(offset).ok()?;
-        texts.get(at).cloned()
-    };
-    Ok(offsets
-        .iter()
-        .map(|offset| of(offset).unwrap_or_default())
-        .collect())
+    use super::*;
+    use afterimage_present::slice_command;
+
+    /// What a command asks, as clap reads it.
+    fn read(command: &str) -> SliceQuery {
+        let words = command.strip_prefix("afterimage slice ").unwrap();
+        let words = words.split(' ').map(|word| word.trim_matches('\''));
+        let clap = Arguments::augment_args(Command::new("slice").no_binary_name(true));
+        let matches = clap.try_get_matches_from(words).unwrap();
+        Arguments::from_arg_matches(&matches).unwrap().query()
+    }
+
+    #[test]
+    fn a_command_asks_what_it_was_made_of() {
+        let at = "@0x1f3#7".to_owned();
+        let all = [
+            SliceAbout::Statement { at: at.clone() },
+            SliceAbout::Operand {
+                at: at.clone(),
+                operand: "left".to_owned(),
+            },
+            SliceAbout::Variable {
+                at: at.clone(),
+                name: "p->next".to_owned(),
+            },
+            SliceAbout::Bytes {
+                at: at.clone(),
+                address: 0x1040,
+                length: 4,
+            },
+            SliceAbout::Trap,
+        ];
+        let along = [
+            SliceAlong::All,
+            SliceAlong::Data,
+            SliceAlong::Control,
+            SliceAlong::Thin,
+        ];
+        let how = [Exactness::Full, Exactness::Edges, Exactness::Nodes];
+        let mut asked = 0;
+        for about in all {
+            for along in along {
+                for algorithm in how {
+                    for (direction, chop, depth) in [
+                        (Direction::Backward, None, None),
+                        (Direction::Forward, None, Some(2)),
+                        (Direction::Backward, Some("a.c:4#last".to_owned()), None),
+                    ] {
+                        let query = SliceQuery {
+                            about: about.clone(),
+                            direction,
+                            algorithm,
+                            along,
+                            chop,
+                            depth,
+                        };
+                        if query.refusal().is_none() {
+                            let command = slice_command("app.aft", &query);
+                            assert_eq!(read(&command), query, "{command}");
+                            asked += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(asked > 150, "{asked}");
+    }
 }

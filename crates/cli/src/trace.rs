@@ -3,14 +3,14 @@
 use std::io::Write;
 
 use afterimage::Session;
-use afterimage::ended::{self, results};
+use afterimage::ended::results;
 use afterimage::path::numbering;
 use afterimage::steps::follow;
 use afterimage_ids::FuncId;
 use afterimage_present::{
     CallSource, PresentError, Scene, StepScene, Stretch, TraceLevel, absent, calls_binary,
     calls_in_json, calls_in_text, grouped, steps_binary, steps_json, steps_text, trace_binary,
-    trace_json, trace_text,
+    trace_json, trace_text, with_results,
 };
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
@@ -551,7 +551,7 @@ fn ending(
         match traced.file().end()? {
             Some(end) => {
                 let results = results(traced.file())?;
-                let ending = ended::ending(&end.ending, results.as_deref());
+                let ending = with_results(&end.ending, results.as_deref());
                 writeln!(out, "the run {ending}")?;
             }
             None => writeln!(out, "the recording ends here: it was cut off, or goes on")?,

@@ -5,10 +5,12 @@ use std::io::Write;
 use std::path::Path;
 
 use afterimage::explain::Scene;
-use afterimage::why::{Byte, Start, Way, WhyAbout, WhyQuery, origin, printed};
+use afterimage::why::{Byte, Start, Way, WhyAbout, WhyQuery, printed};
 use afterimage_analyses::why::Stream;
 use afterimage_present::document::row;
-use afterimage_present::{WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head};
+use afterimage_present::{
+    WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head, why_origin,
+};
 use anyhow::{Context, Result};
 use clap::ArgGroup;
 
@@ -241,7 +243,7 @@ fn text(
     let mut begun = start.prelude.clone();
     way.begin(&mut begun)?;
     if start.from.is_some() {
-        writeln!(out, "{}", origin(&begun, way.links()))?;
+        writeln!(out, "{}", why_origin(&begun, way.links()))?;
     }
     let mut text = WhyText {
         out,

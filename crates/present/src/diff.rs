@@ -10,6 +10,7 @@ use std::io::Write;
 use afterimage_analyses::diff::{
     CallPlace, Difference, Effect, OtherData, OutputDifference, Parting, Replaced,
 };
+use afterimage_analyses::slices::{Direction, SliceAbout, SliceQuery};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_profile::Line;
 use afterimage_program::{Block, Names, Program};
@@ -25,6 +26,7 @@ use crate::document::objects::Position;
 use crate::name::without_parameters;
 use crate::render::Render;
 use crate::shell::shell_name;
+use crate::slice::slice_command;
 use crate::steps::StepScene;
 use crate::table::{Paint, Style, plain};
 
@@ -205,36 +207,65 @@ fn import_name(names: &Names, function: FuncId) -> String {
     plain(short.unwrap_or(name))
 }
 
-/// A command that tells what led to an operator's execution.
-fn command(verb: &str, name: &str, place: &str, number: u64) -> String {
-    format!(
-        "afterimage {verb} {} --at {place}#{number}",
-        shell_name(name)
-    )
+/// A question to continue with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextQuestion {
+    /// As a command, for people.
+    pub command: String,
+    /// If it is about a slice: of which of the two recordings, and which.
+    pub slice: Option<(usize, SliceQuery)>,
 }
 
-/// A command that tells what led to one of two steps that differ, or to what it led; `None` if there is nothing more to ask about it.
-fn question(
-    verb: &str,
-    name: &str,
-    place: &str,
-    number: u64,
-    [step, other]: [&Step; 2],
-) -> Option<String> {
-    let at = command(verb, name, place, number);
+impl NextQuestion {
+    /// A command that is about no slice.
+    fn new(command: String) -> Self {
+        let slice = None;
+        Self { command, slice }
+    }
+
+    fn slice(names: [&str; 2], side: usize, query: SliceQuery) -> Self {
+        Self {
+            command: slice_command(names[side], &query),
+            slice: Some((side, query)),
+        }
+    }
+}
+
+/// Adds a question, once.
+fn ask(questions: &mut Vec<NextQuestion>, question: NextQuestion) {
+    if !questions.contains(&question) {
+        questions.push(question);
+    }
+}
+
+/// The slice of an execution of an operator.
+fn slice_of(place: &str, number: u64) -> SliceQuery {
+    let at = format!("{place}#{number}");
+    SliceQuery::new(SliceAbout::Statement { at })
+}
+
+/// A command that tells where a value of an execution of an operator came from.
+fn why_command(name: &str, place: &str, number: u64) -> String {
+    format!("afterimage why {} --at {place}#{number}", shell_name(name))
+}
+
+/// Where the value of one of two steps that differ came from; `None` if there is no value to ask about.
+fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Option<String> {
+    let at = why_command(name, place, number);
     match (&step.what, &other.what) {
         // The run ended with it: of that one cannot ask as of others.
-        (What::Trap(..), _) => Some(format!("afterimage {verb} {} --trap", shell_name(name))),
-        // It comes from the host, and nothing led there.
-        (What::HostReturn(..) | What::HostWrite(..), _) => {
-            (verb == "slice").then(|| format!("{at} --forward"))
-        }
-        // There is no value to ask about.
-        (What::HostRead(..) | What::Copy { .. } | What::Fill(..) | What::Init { .. }, _) => {
-            (verb == "slice").then_some(at)
-        }
+        (What::Trap(..), _) => Some(format!("afterimage why {} --trap", shell_name(name))),
+        (
+            What::HostReturn(..)
+            | What::HostWrite(..)
+            | What::HostRead(..)
+            | What::Copy { .. }
+            | What::Fill(..)
+            | What::Init { .. },
+            _,
+        ) => None,
         // What a call gives is not what it was given.
-        (What::Call { arguments: x, .. }, What::Call { arguments: y, .. }) if verb == "why" => {
+        (What::Call { arguments: x, .. }, What::Call { arguments: y, .. }) => {
             let differ = x.iter().zip(y).position(|(x, y)| x != y);
             Some(match differ {
                 Some(argument) => format!("{at} --operand {}", argument + 1),
@@ -242,6 +273,19 @@ fn question(
             })
         }
         _ => Some(at),
+    }
+}
+
+/// What led to a step that differs, or what that led to.
+fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
+    match &step.what {
+        What::Trap(..) => SliceQuery::new(SliceAbout::Trap),
+        // It comes from the host, and nothing led there.
+        What::HostReturn(..) | What::HostWrite(..) => SliceQuery {
+            direction: Direction::Forward,
+            ..slice_of(place, number)
+        },
+        _ => slice_of(place, number),
     }
 }
 
@@ -284,17 +328,15 @@ impl DiffReport<'_> {
     ///
     /// # Errors
     /// If the module cannot be read.
-    pub fn questions(&self, scenes: &[StepScene<'_>; 2]) -> Result<Vec<String>, PresentError> {
-        let mut questions = self.guilty(&scenes[1])?;
-        let mut ask = |question: String| {
-            if !questions.contains(&question) {
-                questions.push(question);
-            }
-        };
+    pub fn questions(
+        &self,
+        scenes: &[StepScene<'_>; 2],
+    ) -> Result<Vec<NextQuestion>, PresentError> {
+        let mut questions = Vec::from_iter(self.guilty(&scenes[1])?);
         let endings = self.endings.iter().flatten();
-        endings
-            .filter_map(|ending| ending.question.clone())
-            .for_each(&mut ask);
+        for question in endings.filter_map(|ending| ending.question.clone()) {
+            ask(&mut questions, NextQuestion::new(question));
+        }
         let decided = self.parting.as_ref().and_then(|parting| {
             let (a, b) = parting.decided.last()?;
             Some(([a, b], parting.number))
@@ -305,19 +347,26 @@ impl DiffReport<'_> {
             same.then_some(([a, b], first.number))
         });
         if let Some((steps, number)) = decided.or(first) {
-            for verb in ["why", "slice"] {
-                for side in [0, 1] {
-                    let (step, other) = (steps[side], steps[1 - side]);
-                    let Some(op) = step.op else { continue };
-                    let spot = Spot::of(&scenes[side], step.function, Some(op))?;
-                    let name = self.names[side];
-                    let asked = question(verb, name, &spot.place, number, [step, other]);
-                    asked.into_iter().for_each(&mut ask);
+            let mut slices = Vec::new();
+            for side in [0, 1] {
+                let (step, other) = (steps[side], steps[1 - side]);
+                let Some(op) = step.op else { continue };
+                let spot = Spot::of(&scenes[side], step.function, Some(op))?;
+                let name = self.names[side];
+                if let Some(why) = why_of(name, &spot.place, number, [step, other]) {
+                    ask(&mut questions, NextQuestion::new(why));
                 }
+                let slice = slice_about(&spot.place, number, step);
+                slices.push(NextQuestion::slice(self.names, side, slice));
+            }
+            for slice in slices {
+                ask(&mut questions, slice);
             }
         }
         for output in &self.outputs {
-            asked_of_output(self.names, &output.difference).for_each(&mut ask);
+            for question in asked_of_output(self.names, &output.difference) {
+                ask(&mut questions, NextQuestion::new(question));
+            }
         }
         Ok(questions)
     }
@@ -338,7 +387,7 @@ impl DiffView<'_> {
     ///
     /// # Errors
     /// If a module cannot be read.
-    pub fn questions(&self) -> Result<Vec<String>, PresentError> {
+    pub fn questions(&self) -> Result<Vec<NextQuestion>, PresentError> {
         self.report.questions(&self.scenes)
     }
 }

@@ -126,6 +126,7 @@ pub fn descriptions() -> Vec<Description> {
         describe::<crate::currency::CurrenciesDocument>(),
         describe::<crate::currency::CurrencyDocument>(),
         describe::<crate::dataflow::DataflowDocument>(),
+        describe::<crate::deps::DepsReport>(),
         describe::<crate::diff::DiffDocument>(),
         describe::<crate::dynamic_cfg::DynamicCfgDocument>(),
         describe::<crate::cfg::InstrumentDocument>(),
@@ -141,7 +142,7 @@ pub fn descriptions() -> Vec<Description> {
         describe::<crate::simulate::SimulateHead>(),
         describe::<crate::simulate::SimulateHistoryHead>(),
         describe::<crate::simulate::SimulateWorstHead>(),
-        describe::<crate::slice::SliceDocument>(),
+        describe::<crate::slice::SliceReport>(),
         describe::<crate::state::StateDocument>(),
         describe::<crate::trace::TraceHead>(),
         describe::<crate::values::ValuesReport>(),
@@ -149,5 +150,6 @@ pub fn descriptions() -> Vec<Description> {
         describe::<crate::verify::VerifyReport>(),
         describe::<crate::diff::VersionsDocument>(),
         describe::<crate::WhyHead>(),
+        describe::<crate::WhyNotReport>(),
     ]
 }

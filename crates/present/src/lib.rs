@@ -10,6 +10,7 @@ mod context_dot;
 mod csv;
 mod currency;
 mod dataflow;
+mod deps;
 mod diff;
 pub mod document;
 mod dot;
@@ -43,6 +44,7 @@ mod value;
 pub mod values;
 pub mod verify;
 mod why;
+mod why_not;
 
 pub use accessed::{NextAccessed, accessed_binary, accessed_json, accessed_text};
 pub use addresses::{
@@ -58,9 +60,13 @@ pub use currency::{
     Untold, Verdict,
 };
 pub use dataflow::{DataflowView, FactRow, FactScene};
+pub use deps::{
+    BlockRun, Dependence, DependsOn, DepsAlong, DepsDirection, DepsExecution, DepsReport,
+    DepsStatement, DepsUse, DepsUsers, HostGave, OperatorUse, UsedBy,
+};
 pub use diff::{
-    AlikeReport, DiffEnding, DiffReport, DiffView, FirstDifference, LineDifference, OutputPlaces,
-    PartingDifference, ReplacedReport, VersionsView,
+    AlikeReport, DiffEnding, DiffReport, DiffView, FirstDifference, LineDifference, NextQuestion,
+    OutputPlaces, PartingDifference, ReplacedReport, VersionsView,
 };
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::DynamicCfgView;
@@ -71,7 +77,7 @@ pub use loads::{
 };
 pub use matching::{MatchReport, MatchSide};
 pub use memory::{CallThere, MemoryPart, MemoryReport, VariableThere};
-pub use number::{counted, grouped, size};
+pub use number::{counted, grouped, size, times};
 pub use paths::{
     PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
     traces_text,
@@ -85,9 +91,9 @@ pub use simulate::{
     MissReport, SiteHistory, WorstSite, history_csv, history_json, history_text, misses_csv,
     misses_json, misses_text, outcome_text, worst_json, worst_text,
 };
-pub use slice::{SliceRows, SliceScene, SliceView};
+pub use slice::{SliceLine, SliceReport, SliceRows, SliceStatement, SliceView, slice_command};
 pub use sources::{NoSources, Sources};
-pub use state::{ResultValue, StateView, WrittenSince, written_text};
+pub use state::{ResultValue, StateView, WrittenSince, with_results, written_text};
 pub use steps::{
     NextStep, StepRow, StepScene, StepTried, StepWhat, range_text, steps_binary, steps_json,
     steps_text,
@@ -101,5 +107,9 @@ pub use trace::{
 pub use value::{bits_text, type_text, value_text};
 pub use why::{
     WhyBranch, WhyDot, WhyEnd, WhyEntry, WhyFrame, WhyHead, WhyHow, WhyLed, WhyMade, WhyMove,
-    WhyOperand, WhyPlace, WhyText, expression, why_head,
+    WhyOperand, WhyPlace, WhyText, expression, steps_were, why_head, why_origin,
+};
+pub use why_not::{
+    WhyNotBefore, WhyNotCause, WhyNotEnd, WhyNotHop, WhyNotHow, WhyNotKind, WhyNotNeeds,
+    WhyNotReport, WhyNotView, WhyNotWent, not_executed,
 };

@@ -28,6 +28,14 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
+/// How often: `once`, `2 times`.
+pub fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        many => format!("{} times", grouped(many)),
+    }
+}
+
 /// `1 function`, `2 functions`.
 pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })

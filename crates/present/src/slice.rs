@@ -1,5 +1,6 @@
 //! Slices: by source line, by statement, beside the source.
 
+mod command;
 mod dot;
 mod html;
 mod json;
@@ -7,68 +8,26 @@ mod json;
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use afterimage_analyses::slices::{Edge, SliceReport, SlicedLine, SlicedOperator};
-use afterimage_ids::FuncId;
-use afterimage_profile::{Line, Source};
-use afterimage_program::Names;
-use afterimage_replay::state::Written;
+use afterimage_analyses::slices::Edge;
+use afterimage_ids::OrigOffset;
 
-pub use dot::slice_dot;
-pub use html::slice_html;
-pub use json::{SliceDocument, slice_csv, slice_json};
+pub use command::slice_command;
+pub use json::{SliceLine, SliceReport, SliceStatement};
 
 use crate::PresentError;
+use crate::document::begin;
 use crate::number::{counted, grouped};
 use crate::render::Render;
 use crate::sources::{Cache, Sources};
 use crate::table::{Align, Paint, Style, Table, plain, width};
 
-/// What a slice is shown with.
-pub struct SliceScene<'s> {
-    /// What is in it, in words: "what main.c:7#1 depends on".
-    pub title: &'s str,
-    /// Of a variable whose place may hold something else: why.
-    pub written: Option<Written>,
-    /// What it begins with: these lines are marked.
-    pub criterion: &'s [Line],
-    /// Lines of files.
-    pub source: &'s dyn Source,
-    /// Names of functions.
-    pub names: &'s Names,
-    /// Source text.
-    pub sources: &'s dyn Sources,
-    /// At most so many rows of a table.
-    pub limit: usize,
-    /// The text of each operator of the slice, if statements are shown.
-    pub texts: &'s [String],
-}
-
-impl SliceScene<'_> {
-    fn file(&self, line: Line) -> &str {
-        let path = self.source.files().get(line.file.0 as usize);
-        path.map_or("", String::as_str)
-    }
-
-    fn name(&self, function: FuncId) -> String {
-        plain(self.names.function(function))
-    }
-
-    fn begins(&self, line: Line) -> bool {
-        self.criterion.contains(&line)
-    }
-}
-
 /// One sentence that says what was found.
-fn head(
-    out: &mut dyn Write,
-    report: &SliceReport,
-    scene: &SliceScene<'_>,
-) -> Result<(), PresentError> {
+fn head(out: &mut dyn Write, report: &SliceReport) -> Result<(), PresentError> {
     let lines = report.lines.len() as u64;
-    let statements = counted(report.operators.len() as u64, "statement");
+    let statements = counted(report.statements.len() as u64, "statement");
     let executions = counted(report.executions, "execution");
-    if report.operators.is_empty() {
-        writeln!(out, "{}: nothing that was executed", plain(scene.title))?;
+    if report.statements.is_empty() {
+        writeln!(out, "{}: nothing that was executed", plain(&report.title))?;
         return initial(out, report);
     }
     let place = match lines {
@@ -82,26 +41,23 @@ fn head(
     writeln!(
         out,
         "{}: {place}{statements}, {executions} of them",
-        plain(scene.title)
+        plain(&report.title)
     )?;
     initial(out, report)
 }
 
 fn initial(out: &mut dyn Write, report: &SliceReport) -> Result<(), PresentError> {
-    if report.initial > 0 {
-        let bytes = counted(report.initial, "byte");
+    if report.initial_bytes > 0 {
+        let bytes = counted(report.initial_bytes, "byte");
         writeln!(out, "and {bytes} of memory as they were before the run")?;
     }
     Ok(())
 }
 
 /// Lines of one file.
-fn by_file<'r>(
-    report: &'r SliceReport,
-    scene: &'r SliceScene<'_>,
-) -> Vec<(&'r str, &'r [SlicedLine])> {
-    let files = report.lines.chunk_by(|a, b| a.line.file == b.line.file);
-    let mut files = Vec::from_iter(files.map(|lines| (scene.file(lines[0].line), lines)));
+fn by_file(report: &SliceReport) -> Vec<(&str, &[SliceLine])> {
+    let files = report.lines.chunk_by(|a, b| a.source.file == b.source.file);
+    let mut files = Vec::from_iter(files.map(|lines| (lines[0].source.file.as_str(), lines)));
     files.sort_by_key(|(path, _)| *path);
     files
 }
@@ -111,16 +67,16 @@ fn by_file<'r>(
 ///
 /// # Errors
 /// If `out` fails.
-pub fn slice_lines(
+fn slice_lines(
     out: &mut dyn Write,
-    report: &SliceReport,
-    scene: &SliceScene<'_>,
+    view: &SliceView<'_>,
     style: Style,
 ) -> Result<(), PresentError> {
-    head(out, report, scene)?;
-    let mut cache = Cache::new(scene.sources);
-    let mut left = scene.limit;
-    let files = by_file(report, scene);
+    let report = view.report;
+    head(out, report)?;
+    let mut cache = Cache::new(view.sources);
+    let mut left = view.limit;
+    let files = by_file(report);
     let (at_hand, others): (Vec<_>, Vec<_>) = files
         .into_iter()
         .partition(|(path, _)| cache.file(path).is_some());
@@ -136,12 +92,12 @@ pub fn slice_lines(
             ("text", Align::Left),
         ]);
         for one in lines.iter().take(left) {
-            let mark = if scene.begins(one.line) { '>' } else { ' ' };
-            let text = cache.line(path, one.line.number);
+            let mark = if one.criterion { '>' } else { ' ' };
+            let text = cache.line(path, one.source.line);
             table.row([
                 grouped(one.sliced),
                 grouped(one.executed),
-                format!("{mark}{}", one.line.number),
+                format!("{mark}{}", one.source.line),
                 text.map_or(String::new(), plain),
             ]);
         }
@@ -156,13 +112,13 @@ pub fn slice_lines(
                 break;
             }
             let shown = lines.iter().take(left);
-            let numbers = numbers(shown.map(|one| one.line.number));
+            let numbers = numbers(shown.map(|one| one.source.line));
             left -= lines.len().min(left);
             writeln!(out, "{}: {numbers}", plain(path))?;
         }
     }
-    rest(out, report.lines.len(), scene.limit, "line")?;
-    elsewhere(out, report, scene, style)
+    rest(out, report.lines.len(), view.limit, "line")?;
+    elsewhere(out, report, view.limit, style)
 }
 
 /// `27, 28, 33-36`.
@@ -195,7 +151,7 @@ fn rest(out: &mut dyn Write, all: usize, limit: usize, noun: &str) -> Result<(),
 fn elsewhere(
     out: &mut dyn Write,
     report: &SliceReport,
-    scene: &SliceScene<'_>,
+    limit: usize,
     style: Style,
 ) -> Result<(), PresentError> {
     let functions = without_lines(report);
@@ -215,20 +171,20 @@ fn elsewhere(
         ("executions", Align::Right),
         ("function", Align::Left),
     ]);
-    for one in functions.iter().take(scene.limit) {
+    for one in functions.iter().take(limit) {
         table.row([
             grouped(one.statements),
             grouped(one.executions),
-            scene.name(one.function),
+            plain(one.function),
         ]);
     }
     table.write(out, style, |_| Paint::Plain)?;
-    rest(out, functions.len(), scene.limit, "function")
+    rest(out, functions.len(), limit, "function")
 }
 
 /// A function's statements in a slice of which no line is known.
-struct WithoutLines {
-    function: FuncId,
+struct WithoutLines<'r> {
+    function: &'r str,
     /// How many there are.
     statements: u64,
     /// How many executions of them.
@@ -238,40 +194,40 @@ struct WithoutLines {
 }
 
 /// The functions with statements of which no line is known.
-fn without_lines(report: &SliceReport) -> Vec<WithoutLines> {
-    let without = report.operators.iter().filter(|one| one.line.is_none());
+fn without_lines<'r>(report: &'r SliceReport) -> Vec<WithoutLines<'r>> {
+    let without = report.statements.iter().filter(|one| one.source.is_none());
     let without = Vec::from_iter(without);
     let groups = without.chunk_by(|a, b| a.function == b.function);
-    let of = |group: &[&SlicedOperator]| {
+    let of_group = |group: &[&'r SliceStatement]| {
         let counts = group.iter().map(|one| (one.sliced, one.executed));
         WithoutLines {
-            function: group[0].function,
+            function: &group[0].function.name,
             statements: group.len() as u64,
             executions: group.iter().map(|one| one.sliced).sum(),
             most: counts.max().unwrap_or_default(),
         }
     };
-    groups.map(of).collect()
+    groups.map(of_group).collect()
 }
 
 /// Writes the statements of a slice, function by function.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn slice_statements(
+fn slice_statements(
     out: &mut dyn Write,
-    report: &SliceReport,
-    scene: &SliceScene<'_>,
+    view: &SliceView<'_>,
     style: Style,
 ) -> Result<(), PresentError> {
-    head(out, report, scene)?;
-    let mut texts = scene.texts.iter();
-    let mut left = scene.limit;
-    for group in report.operators.chunk_by(|a, b| a.function == b.function) {
+    let report = view.report;
+    head(out, report)?;
+    let mut texts = view.texts.iter();
+    let mut left = view.limit;
+    for group in report.statements.chunk_by(|a, b| a.function == b.function) {
         if left == 0 {
             break;
         }
-        let name = scene.name(group[0].function);
+        let name = plain(&group[0].function.name);
         writeln!(out, "\n{}", style.paint(Paint::Bold, &name))?;
         let mut table = Table::new(&[
             ("times", Align::Right),
@@ -287,21 +243,17 @@ pub fn slice_statements(
             table.row([
                 grouped(one.sliced),
                 grouped(one.executed),
-                format!("@{}", one.offset),
-                one.line.map_or(String::new(), |line| short(scene, line)),
+                format!("@{}", OrigOffset(one.offset)),
+                one.source
+                    .as_ref()
+                    .map_or(String::new(), |line| plain(&line.to_string())),
                 text,
             ]);
         }
         left -= group.len().min(left);
         table.write(out, style, |_| Paint::Plain)?;
     }
-    rest(out, report.operators.len(), scene.limit, "statement")
-}
-
-/// `main.c:7`.
-fn short(scene: &SliceScene<'_>, line: Line) -> String {
-    let file = scene.source.short_path(line.file);
-    plain(&format!("{file}:{}", line.number))
+    rest(out, report.statements.len(), view.limit, "statement")
 }
 
 /// Writes whole source files with the lines of a slice marked: `*`, or `>` where the slice begins, and how many of a line's executions are in
@@ -309,18 +261,18 @@ fn short(scene: &SliceScene<'_>, line: Line) -> String {
 ///
 /// # Errors
 /// If `out` fails.
-pub fn slice_annotated(
+fn slice_annotated(
     out: &mut dyn Write,
-    report: &SliceReport,
-    scene: &SliceScene<'_>,
+    view: &SliceView<'_>,
     style: Style,
 ) -> Result<(), PresentError> {
-    head(out, report, scene)?;
-    let mut cache = Cache::new(scene.sources);
-    for (path, lines) in by_file(report, scene) {
+    let report = view.report;
+    head(out, report)?;
+    let mut cache = Cache::new(view.sources);
+    for (path, lines) in by_file(report) {
         writeln!(out, "\n{}", style.paint(Paint::Bold, &plain(path)))?;
         let Some(text) = cache.file(path) else {
-            let numbers = numbers(lines.iter().map(|one| one.line.number));
+            let numbers = numbers(lines.iter().map(|one| one.source.line));
             writeln!(out, "not at hand; lines {numbers}")?;
             continue;
         };
@@ -329,10 +281,10 @@ pub fn slice_annotated(
         let number_width = text.len().to_string().len();
         let mut lines = lines.iter().peekable();
         for (number, text) in (1..).zip(text) {
-            let one = lines.next_if(|one| one.line.number == number);
+            let one = lines.next_if(|one| one.source.line == number);
             let (mark, count) = match one {
                 None => (' ', String::new()),
-                Some(one) if scene.begins(one.line) => ('>', grouped(one.sliced)),
+                Some(one) if one.criterion => ('>', grouped(one.sliced)),
                 Some(one) => ('*', grouped(one.sliced)),
             };
             let row = format!(
@@ -347,21 +299,25 @@ pub fn slice_annotated(
             writeln!(out, "{}", style.paint(paint, row.trim_end()))?;
         }
         if lines.peek().is_some() {
-            let numbers = numbers(lines.map(|one| one.line.number));
+            let numbers = numbers(lines.map(|one| one.source.line));
             writeln!(out, "the file at hand ends here; lines {numbers}")?;
         }
     }
-    elsewhere(out, report, scene, style)
+    elsewhere(out, report, view.limit, style)
 }
 
 /// A slice, and how it is shown.
 pub struct SliceView<'s> {
     /// The slice.
     pub report: &'s SliceReport,
-    /// What it is shown with.
-    pub scene: SliceScene<'s>,
     /// What has a row.
     pub rows: SliceRows,
+    /// At most so many rows of a table.
+    pub limit: usize,
+    /// The text of each of the statements that are shown, if they are.
+    pub texts: &'s [String],
+    /// Source text.
+    pub sources: &'s dyn Sources,
     /// Which of its operators depended on which, for a graph.
     pub edges: BTreeSet<Edge>,
 }
@@ -381,33 +337,27 @@ impl Render for SliceView<'_> {
     const NAME: &'static str = "a slice";
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
-        let (report, scene) = (self.report, &self.scene);
         match self.rows {
-            SliceRows::Lines => slice_lines(out, report, scene, style),
-            SliceRows::Statements => slice_statements(out, report, scene, style),
-            SliceRows::Annotated => slice_annotated(out, report, scene, style),
+            SliceRows::Lines => slice_lines(out, self, style),
+            SliceRows::Statements => slice_statements(out, self, style),
+            SliceRows::Annotated => slice_annotated(out, self, style),
         }
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        slice_json(out, self.report, &self.scene)
+        begin(out, self.report)
     }
 
     fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        slice_csv(
-            out,
-            self.report,
-            &self.scene,
-            self.rows != SliceRows::Statements,
-        )
+        json::csv(out, self.report, self.rows != SliceRows::Statements)
     }
 
     fn dot(&self, out: &mut dyn Write) -> Result<(), PresentError> {
         let by_line = self.rows != SliceRows::Statements;
-        slice_dot(out, self.report, &self.scene, &self.edges, by_line)
+        dot::dot(out, self.report, &self.edges, by_line)
     }
 
     fn html(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        slice_html(out, self.report, &self.scene)
+        html::html(out, self.report, self.sources)
     }
 }

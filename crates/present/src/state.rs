@@ -1,5 +1,6 @@
 //! The state at a moment, as text and as JSON.
 
+use std::fmt::Display;
 use std::io::Write;
 
 use afterimage_replay::state::{Frame, Local, Shown, StateReport, Writer, Written};
@@ -247,6 +248,17 @@ pub struct ResultValue {
     pub text: String,
 }
 
+/// How a run ended, for the end of "the run …": with what an invoked function returned.
+pub fn with_results(ending: impl Display, results: Option<&[ResultValue]>) -> String {
+    match results {
+        None | Some([]) => ending.to_string(),
+        Some(results) => {
+            let texts = Vec::from_iter(results.iter().map(|result| &*result.text));
+            format!("{ending} {}", texts.join(", "))
+        }
+    }
+}
+
 /// An activation. If values were kept of a part of the run only, not all of it may be known.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StateFrame {
@@ -410,21 +422,27 @@ impl From<&Local> for StateLocal {
 }
 
 /// The state at a moment.
-pub struct StateView<'r> {
+pub struct StateView {
     /// The state.
-    pub report: &'r StateReport,
-    /// What the function returned that was invoked, if it is the state at the end: for programs.
+    pub report: StateReport,
+    /// What the function returned that was invoked, if it is the state at the end.
     pub results: Option<Vec<ResultValue>>,
 }
 
-impl Render for StateView<'_> {
+impl Render for StateView {
     const NAME: &'static str = "a state";
 
     fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
-        state_text(out, self.report)
+        state_text(out, &self.report)?;
+        let results = self.results.as_deref();
+        if let Some(results) = results.filter(|results| !results.is_empty()) {
+            let returned = with_results("returned", Some(results));
+            writeln!(out, "the run then {returned}")?;
+        }
+        Ok(())
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        state_json(out, self.report, self.results.clone())
+        state_json(out, &self.report, self.results.clone())
     }
 }

@@ -3,6 +3,7 @@
 mod dot;
 mod expression;
 mod json;
+mod origin;
 
 use std::io::Write;
 
@@ -10,6 +11,7 @@ use afterimage_profile::SourceLine;
 pub use dot::WhyDot;
 pub use expression::expression;
 pub use json::{WhyHead, why_head};
+pub use origin::{steps_were, why_origin};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -11,7 +11,7 @@ mod trap;
 mod variable;
 
 use afterimage_analyses::why::{Chain, Folder, Stream};
-use afterimage_present::{WhyEntry, WhyHead, expression, grouped};
+use afterimage_present::{WhyEntry, WhyHead};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::explain::Scene;
 use crate::places::and_why_not;
 pub use printed::Byte;
 pub use start::{Held, Start};
-use tell::{Teller, steps_were};
+use tell::Teller;
 
 /// Where did a value come from?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,42 +112,6 @@ impl WhyQuery {
 
 /// If the end is found within so many links, it is told in the first sentence.
 const SOON: u64 = 500;
-
-/// What was found, behind what it was found of.
-pub fn origin(begun: &[WhyEntry], links: u64) -> String {
-    let back = |links: u64| match links {
-        0 => String::new(),
-        1 => ", one step back".to_owned(),
-        links => format!(", {} steps back", grouped(links)),
-    };
-    match begun.last() {
-        Some(WhyEntry::End(end)) if end.kind == "stopped" => {
-            format!(
-                "has a longer way behind it: {} gone back, and the beginning was not reached",
-                steps_were(links)
-            )
-        }
-        Some(WhyEntry::End(end)) => {
-            let back = back(links);
-            let place = end.place.as_ref();
-            let at = place.map_or(String::new(), |place| format!(" at {}", place.line_or_at()));
-            format!("comes from {}{at}{back}", end.what)
-        }
-        Some(WhyEntry::Made(made)) if made.followed().is_none() => {
-            let of = if made.operands.is_empty() {
-                made.place.operator.clone()
-            } else {
-                format!("constants, {}", expression(made))
-            };
-            let at = made.place.line_or_at();
-            // The last one of the steps is this one.
-            let back = back(links.saturating_sub(1));
-            format!("comes from {of} at {at}{back}")
-        }
-        _ => "has a long way behind it: how far that was gone back, and to what, is told last"
-            .to_owned(),
-    }
-}
 
 /// The way back, told entry by entry.
 pub struct Way<'t, 'a> {

@@ -2,7 +2,7 @@
 
 use afterimage_analyses::why::{End, Entry, Link, Made, Move, Moved, Spot, Step, ValType};
 use afterimage_present::{
-    WhyEnd, WhyEntry, WhyHow, WhyMade, WhyMove, WhyOperand, grouped, value_text,
+    WhyEnd, WhyEntry, WhyHow, WhyMade, WhyMove, WhyOperand, steps_were, value_text,
 };
 use afterimage_replay::steps::Range;
 use anyhow::Result;
@@ -191,14 +191,6 @@ impl<'t, 'a> Teller<'t, 'a> {
                 ),
             )
         })
-    }
-}
-
-/// `2 steps were`.
-pub fn steps_were(links: u64) -> String {
-    match links {
-        1 => "1 step was".to_owned(),
-        links => format!("{} steps were", grouped(links)),
     }
 }
 

@@ -6,6 +6,7 @@ use std::error::Error;
 use afterimage_slice::{Edge, Exercised, Follows, Operator, Reach, Why};
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
+use serde::{Deserialize, Serialize};
 
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
@@ -57,7 +58,8 @@ where
 }
 
 /// Which way edges are followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// From users to what they depend on.
     Backward,

@@ -7,6 +7,7 @@ use afterimage_ids::NodeId;
 use afterimage_slice::{Criterion, Edge, Follows, Operator, Potential, Reach, Slice};
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
+use serde::{Deserialize, Serialize};
 
 use super::exercised::{Direction, exercised, is_followed, reachable};
 use super::report::executions;
@@ -14,7 +15,8 @@ use super::{backward, chop, forward};
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
 /// How exact a slice is, the least exact first. What is in the slice of one is in that of those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Algorithm {
     /// By statements, over dependences that the code allows among those that were executed (Agrawal and Horgan 1990, the first approach).
     Nodes,

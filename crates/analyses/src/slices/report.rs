@@ -13,7 +13,7 @@ use afterimage_replay::steps::Operators;
 
 /// A slice, for showing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SliceReport {
+pub struct SliceCounts {
     /// The operators in it, by function and position.
     pub operators: Vec<SlicedOperator>,
     /// Their source lines, by file and number.
@@ -56,7 +56,7 @@ pub struct SlicedLine {
     pub executed: u64,
 }
 
-impl SliceReport {
+impl SliceCounts {
     /// Of a slice of the run with this path. Linear in the nodes of the path and the operators of the functions that were executed.
     ///
     /// # Errors

@@ -85,7 +85,7 @@ pub(super) fn compare(
     write(out, false, |out| {
         render(out, &view, arguments.format, style)?;
         match arguments.format {
-            Format::Text => arguments.slices(out, places, &view.questions()?),
+            Format::Text => arguments.slices(out, [a, b], &view.questions()?),
             _ => Ok(()),
         }
     })

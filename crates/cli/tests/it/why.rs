@@ -231,7 +231,7 @@ fn an_exit_is_explained_by_the_branch_that_led_there() {
         .ok("why-not app.aft --at app.rs:7 --format json")
         .stdout;
     let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(told["cause"]["source"]["line"], 4, "{told:#}");
+    assert_eq!(told["cause"]["place"]["source"]["line"], 4, "{told:#}");
     assert_eq!(told["cause"]["kind"], "branch");
     let why = told["why"].as_array().unwrap();
     assert_eq!(

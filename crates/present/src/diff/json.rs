@@ -291,7 +291,10 @@ pub fn diff_json(
         outputs: outputs.collect::<Result<_, PresentError>>()?,
         lines,
         more_lines: more_lines.unwrap_or_default(),
-        questions: report.questions(scenes)?,
+        questions: {
+            let questions = report.questions(scenes)?;
+            questions.into_iter().map(|it| it.command).collect()
+        },
     };
     begin(out, &document)
 }

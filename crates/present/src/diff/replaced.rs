@@ -3,11 +3,12 @@
 use std::io::Write;
 
 use afterimage_analyses::diff::{Effect, Otherwise};
+use afterimage_analyses::slices::{Direction, SliceQuery};
 use afterimage_replay::steps::{Trap, Value};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{AlikeReport, DiffReport, ReplacedReport, Spot, command, ended};
+use super::{AlikeReport, DiffReport, NextQuestion, ReplacedReport, Spot, ended, slice_of};
 use crate::PresentError;
 use crate::document::at_most;
 use crate::document::objects::{Function, Position, TypedValue};
@@ -183,7 +184,10 @@ impl AlikeReport {
 
 impl DiffReport<'_> {
     /// Where to go on asking if a replaced operator gave something else: what that led to.
-    pub(super) fn guilty(&self, scene: &StepScene<'_>) -> Result<Vec<String>, PresentError> {
+    pub(super) fn guilty(
+        &self,
+        scene: &StepScene<'_>,
+    ) -> Result<Option<NextQuestion>, PresentError> {
         let ranked = self.alike.as_ref().map(AlikeReport::ranked);
         // Constants are no statements, of which one could ask.
         let first = ranked.into_iter().flatten().find_map(|replaced| {
@@ -191,11 +195,14 @@ impl DiffReport<'_> {
             (!first.is_of_constants()).then_some((replaced.at, first.number))
         });
         let Some((at, number)) = first else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         let spot = Spot::of(scene, at.function, Some(at.op))?;
-        let question = command("slice", self.names[1], &spot.place, number);
-        Ok(vec![format!("{question} --forward")])
+        let slice = SliceQuery {
+            direction: Direction::Forward,
+            ..slice_of(&spot.place, number)
+        };
+        Ok(Some(NextQuestion::slice(self.names, 1, slice)))
     }
 }
 

@@ -102,7 +102,7 @@ fn questions(
         let head = scenes[0].style.paint(Paint::Bold, "what led there");
         writeln!(out, "\n{head}")?;
         for question in questions {
-            writeln!(out, "  {question}")?;
+            writeln!(out, "  {}", question.command)?;
         }
     }
     Ok(())

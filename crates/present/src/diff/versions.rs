@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::json::DiffEndings;
 use super::text::put_out;
-use super::{asked_of_output, command, ended};
+use super::{NextQuestion, ask, asked_of_output, ended, slice_of, why_command};
 use crate::PresentError;
 use crate::document::{Document, NoRows, at_most, begin};
 use crate::matching::{
@@ -79,7 +79,7 @@ pub fn versions_text(
     if !questions.is_empty() {
         writeln!(out, "\n{}", style.paint(Paint::Bold, "what led there"))?;
         for question in questions {
-            writeln!(out, "  {question}")?;
+            writeln!(out, "  {}", question.command)?;
         }
     }
     Ok(())
@@ -141,37 +141,41 @@ pub fn versions_questions(
     report: &MatchReport<'_>,
     suspects: &[Suspect],
     outputs: &[OutputDifference],
-) -> Result<Vec<String>, PresentError> {
+) -> Result<Vec<NextQuestion>, PresentError> {
+    let names = [report.a.name, report.b.name];
     let mut questions = Vec::new();
-    let mut ask = |question: String| {
-        if !questions.contains(&question) {
-            questions.push(question);
-        }
-    };
     let endings = report.endings.into_iter().flatten();
-    endings
-        .filter_map(|ending| ending.question.clone())
-        .for_each(&mut ask);
+    for question in endings.filter_map(|ending| ending.question.clone()) {
+        ask(&mut questions, NextQuestion::new(question));
+    }
     for output in outputs {
-        asked_of_output([report.a.name, report.b.name], output).for_each(&mut ask);
+        for question in asked_of_output(names, output) {
+            ask(&mut questions, NextQuestion::new(question));
+        }
     }
     if let Some(first) = report.divergences.first() {
-        for verb in ["why", "slice"] {
-            let sides = [(report.a, first.a), (report.b, first.b)];
-            for (at, (side, statement)) in sides.into_iter().enumerate() {
-                let place = format!("@{}", side.tell(statement)?.offset);
-                let asked = command(verb, side.name, &place, first.numbers[at]);
-                // What a call gives is not what it was given.
-                ask(match first.arguments.filter(|_| verb == "why") {
-                    Some(arguments) => format!("{asked} --operand {}", arguments[at]),
-                    None => asked,
-                });
-            }
+        let sides = [(report.a, first.a), (report.b, first.b)];
+        let mut slices = Vec::new();
+        for (at, (side, statement)) in sides.into_iter().enumerate() {
+            let place = format!("@{}", side.tell(statement)?.offset);
+            let why = why_command(side.name, &place, first.numbers[at]);
+            // What a call gives is not what it was given.
+            let why = match first.arguments {
+                Some(arguments) => format!("{why} --operand {}", arguments[at]),
+                None => why,
+            };
+            ask(&mut questions, NextQuestion::new(why));
+            let slice = slice_of(&place, first.numbers[at]);
+            slices.push(NextQuestion::slice(names, at, slice));
+        }
+        for slice in slices {
+            ask(&mut questions, slice);
         }
     }
     if let Some(suspect) = suspects.first() {
         let place = format!("@{}", report.b.tell(suspect.b)?.offset);
-        ask(command("why", report.b.name, &place, 1));
+        let why = why_command(report.b.name, &place, 1);
+        ask(&mut questions, NextQuestion::new(why));
     }
     Ok(questions)
 }
@@ -298,7 +302,7 @@ pub fn versions_json(
         more_divergences,
         suspects,
         more_suspects,
-        questions,
+        questions: questions.into_iter().map(|it| it.command).collect(),
     };
     begin(out, &document)
 }
@@ -318,7 +322,7 @@ impl VersionsView<'_> {
     ///
     /// # Errors
     /// If a module cannot be read.
-    pub fn questions(&self) -> Result<Vec<String>, PresentError> {
+    pub fn questions(&self) -> Result<Vec<NextQuestion>, PresentError> {
         versions_questions(&self.report, &self.suspects, &self.outputs.differences)
     }
 }

@@ -1,48 +1,53 @@
 //! A slice as a graph for Graphviz.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Write;
 
-use afterimage_analyses::slices::{Edge, Operator, SliceReport, Why, grouped};
+use afterimage_analyses::slices::{Edge, Operator, Why, grouped};
+use afterimage_ids::{FuncId, OpId, OrigOffset};
 
-use super::{SliceScene, short};
+use super::SliceReport;
 use crate::PresentError;
 use crate::dot::quoted;
+use crate::plain::plain;
 
 /// Writes the source lines of a slice, or its statements, and which depended on which in some execution: `edges`. Control is dashed, addresses are dotted. What has no line stands
 /// under its function's name.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn slice_dot(
+pub(super) fn dot(
     out: &mut dyn Write,
     report: &SliceReport,
-    scene: &SliceScene<'_>,
     edges: &BTreeSet<Edge>,
     by_line: bool,
 ) -> Result<(), PresentError> {
     let mut vertices: Vec<(String, bool)> = Vec::new();
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let mut of: BTreeMap<Operator, usize> = BTreeMap::new();
-    for one in &report.operators {
-        let label = match (by_line, one.line) {
-            (true, Some(line)) => short(scene, line),
-            (true, None) => scene.name(one.function),
-            (false, line) => {
-                let line = line.map_or(String::new(), |line| short(scene, line));
-                format!("{} @{} {line}", scene.name(one.function), one.offset)
-            }
+    let begins = report.lines.iter().filter(|line| line.criterion);
+    let begins: HashSet<_> = begins
+        .map(|one| (&*one.source.file, one.source.line))
+        .collect();
+    for one in &report.statements {
+        let name = plain(&one.function.name);
+        let source = one.source.as_ref();
+        let line = source.map_or(String::new(), |line| plain(&line.to_string()));
+        let label = match (by_line, line) {
+            (true, line) if !line.is_empty() => line,
+            (true, _) => name,
+            (false, line) => format!("{name} @{} {line}", OrigOffset(one.offset)),
         };
-        let begins = one.line.is_some_and(|line| scene.begins(line));
         let number = *numbers.entry(label.clone()).or_insert_with(|| {
             vertices.push((label, false));
             vertices.len() - 1
         });
-        vertices[number].1 |= begins;
-        of.insert((one.function, one.op), number);
+        vertices[number].1 |= source.is_some_and(|at| begins.contains(&(&*at.path, at.line)));
+        let operator = (FuncId::from_u32(one.function.index), OpId::from_u32(one.op));
+        of.insert(operator, number);
     }
     writeln!(out, "digraph slice {{")?;
-    writeln!(out, "  label={};", quoted(scene.title))?;
+    writeln!(out, "  label={};", quoted(&report.title))?;
     writeln!(out, "  node [shape=box, fontname=\"monospace\"];")?;
     for (number, (label, begins)) in vertices.iter().enumerate() {
         let style = if *begins { ", penwidth=3" } else { "" };

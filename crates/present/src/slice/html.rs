@@ -2,13 +2,11 @@
 
 use std::io::Write;
 
-use afterimage_analyses::slices::{SliceReport, SlicedLine};
-
-use super::{SliceScene, by_file, head, without_lines};
+use super::{SliceLine, SliceReport, by_file, head, without_lines};
 use crate::PresentError;
 use crate::number::grouped;
 use crate::plain::plain;
-use crate::sources::Cache;
+use crate::sources::{Cache, Sources};
 
 /// Everything that the page needs is in it.
 const STYLE: &str = "
@@ -25,21 +23,21 @@ a { color: inherit }
 ///
 /// # Errors
 /// If `out` fails.
-pub fn slice_html(
+pub(super) fn html(
     out: &mut dyn Write,
     report: &SliceReport,
-    scene: &SliceScene<'_>,
+    sources: &dyn Sources,
 ) -> Result<(), PresentError> {
     let mut sentence = Vec::new();
-    head(&mut sentence, report, scene)?;
+    head(&mut sentence, report)?;
     let sentence = escaped(String::from_utf8_lossy(&sentence).trim_end());
-    let title = escaped(scene.title);
+    let title = escaped(&report.title);
     writeln!(
         out,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title><style>{STYLE}</style></head>\n<body><h1>{sentence}</h1>"
     )?;
-    let mut cache = Cache::new(scene.sources);
-    for (path, lines) in by_file(report, scene) {
+    let mut cache = Cache::new(sources);
+    for (path, lines) in by_file(report) {
         writeln!(
             out,
             "<h2>{}</h2>\n<table><tr><td class=\"n\">times</td><td class=\"n\">of</td><td class=\"n\">line</td><td></td></tr>",
@@ -49,12 +47,12 @@ pub fn slice_html(
         let text = cache.file(path).unwrap_or(&none);
         let mut lines = lines.iter().peekable();
         for (number, text) in (1..).zip(text) {
-            let one = lines.next_if(|one| one.line.number == number);
-            row(out, scene, number, one, text)?;
+            let one = lines.next_if(|one| one.source.line == number);
+            row(out, number, one, text)?;
         }
         // Of a file that is not at hand, or was longer.
         for one in lines {
-            row(out, scene, one.line.number, Some(one), "")?;
+            row(out, one.source.line, Some(one), "")?;
         }
         writeln!(out, "</table>")?;
     }
@@ -70,7 +68,7 @@ pub fn slice_html(
                 "<tr class=\"in\"><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
                 grouped(one.statements),
                 grouped(one.executions),
-                escaped(&scene.name(one.function))
+                escaped(one.function)
             )?;
         }
         writeln!(out, "</table>")?;
@@ -96,14 +94,13 @@ fn escaped(text: &str) -> String {
 /// A line of a file, and what of it is in the slice.
 fn row(
     out: &mut dyn Write,
-    scene: &SliceScene<'_>,
     number: u32,
-    one: Option<&SlicedLine>,
+    one: Option<&SliceLine>,
     text: &str,
 ) -> Result<(), PresentError> {
     let class = match one {
         None => "out",
-        Some(one) if scene.begins(one.line) => "at",
+        Some(one) if one.criterion => "at",
         Some(_) => "in",
     };
     let count = |n: Option<u64>| n.map_or(String::new(), grouped);

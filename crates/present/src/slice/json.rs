@@ -2,20 +2,23 @@
 
 use std::io::Write;
 
-use afterimage_analyses::slices::SliceReport;
+use afterimage_analyses::slices::SliceCounts;
+use afterimage_profile::{Line, Source, SourceLine};
+use afterimage_program::{Location, Names};
+use afterimage_replay::state::Written;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{SliceScene, without_lines};
+use super::without_lines;
 use crate::PresentError;
 use crate::csv::{Csv, known};
-use crate::document::objects::{Function, Position};
-use crate::document::{Document, NoRows, begin};
+use crate::document::objects::{Function, Position, position};
+use crate::document::{Document, NoRows};
 use crate::state::WrittenSince;
 
 /// A dynamic slice.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct SliceDocument {
+pub struct SliceReport {
     /// What is in it, in words.
     pub title: String,
     /// How many executions of statements are in it.
@@ -33,7 +36,7 @@ pub struct SliceDocument {
     pub statements: Vec<SliceStatement>,
 }
 
-impl Document for SliceDocument {
+impl Document for SliceReport {
     const NAME: &'static str = "slice";
     const COMMAND: &'static str = "slice";
     type Row = NoRows;
@@ -64,74 +67,73 @@ pub struct SliceStatement {
     /// Where it is in the original module.
     pub offset: u32,
     /// Its line, if that is known.
-    pub source: Option<Position>,
+    #[serde(serialize_with = "position")]
+    #[schemars(with = "Option<Position>")]
+    pub source: Option<SourceLine>,
     /// How many executions are in the slice; with `--algorithm edges` and `nodes` all count.
     pub sliced: u64,
     /// How often it was executed.
     pub executed: u64,
 }
 
-impl SliceDocument {
-    fn new(report: &SliceReport, scene: &SliceScene<'_>) -> Self {
-        let lines = report.lines.iter().map(|one| SliceLine {
-            source: Position::line(scene.file(one.line), one.line.number),
+impl SliceReport {
+    /// A slice that `title` describes. `criterion` are the lines that it begins with, ascending.
+    pub fn new(
+        slice: &SliceCounts,
+        title: String,
+        criterion: &[Line],
+        written: Option<Written>,
+        source: &dyn Source,
+        names: &Names,
+    ) -> Self {
+        let located = |line: Line| {
+            let (file, line) = (line.file, line.number);
+            let column = 0;
+            source.line(Location { file, line, column })
+        };
+        let lines = slice.lines.iter().map(|one| SliceLine {
+            source: Position::from(&located(one.line)),
             statements: one.operators,
             sliced: one.sliced,
             executed: one.executed,
-            criterion: scene.begins(one.line),
+            criterion: criterion.binary_search(&one.line).is_ok(),
         });
-        let statements = report.operators.iter().map(|one| SliceStatement {
-            function: Function::new(scene.names, one.function),
+        let statements = slice.operators.iter().map(|one| SliceStatement {
+            function: Function::new(names, one.function),
             op: one.op.as_u32(),
             offset: one.offset.0,
-            source: one
-                .line
-                .map(|line| Position::line(scene.file(line), line.number)),
+            source: one.line.map(located),
             sliced: one.sliced,
             executed: one.executed,
         });
         Self {
-            title: scene.title.to_owned(),
-            executions: report.executions,
-            executed_lines: report.executed_lines,
-            initial_bytes: report.initial,
-            written: scene.written.map(WrittenSince::from),
+            title,
+            executions: slice.executions,
+            executed_lines: slice.executed_lines,
+            initial_bytes: slice.initial,
+            written: written.map(WrittenSince::from),
             lines: lines.collect(),
             statements: statements.collect(),
         }
     }
 }
 
-/// Writes a slice as one JSON document.
-///
-/// # Errors
-/// If `out` fails.
-pub fn slice_json(
-    out: &mut dyn Write,
-    report: &SliceReport,
-    scene: &SliceScene<'_>,
-) -> Result<(), PresentError> {
-    begin(out, &SliceDocument::new(report, scene))
-}
-
 /// Writes the lines of a slice, or its statements, as comma-separated values. Behind the lines each function with statements of no known line has a row.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn slice_csv(
+pub(super) fn csv(
     out: &mut dyn Write,
     report: &SliceReport,
-    scene: &SliceScene<'_>,
     by_line: bool,
 ) -> Result<(), PresentError> {
     if by_line {
         let mut table = Csv::new(out, "file,line,statements,sliced,executed,name")?;
         for one in &report.lines {
-            let (file, line) = (scene.file(one.line), one.line.number);
             table.row(&[
-                &file,
-                &line,
-                &one.operators,
+                &one.source.file,
+                &one.source.line,
+                &one.statements,
                 &one.sliced,
                 &one.executed,
                 &"",
@@ -139,21 +141,20 @@ pub fn slice_csv(
         }
         for one in without_lines(report) {
             let (sliced, executed) = one.most;
-            let name = scene.names.function(one.function);
-            table.row(&[&"", &"", &one.statements, &sliced, &executed, &name])?;
+            table.row(&[&"", &"", &one.statements, &sliced, &executed, &one.function])?;
         }
         return table.finish();
     }
     let header = "function,name,op,offset,file,line,sliced,executed";
     let mut table = Csv::new(out, header)?;
-    for one in &report.operators {
+    for one in &report.statements {
         table.row(&[
-            &one.function.as_u32(),
-            &scene.names.function(one.function),
-            &one.op.as_u32(),
-            &one.offset.0,
-            &known(one.line.map(|line| scene.file(line))),
-            &known(one.line.map(|line| line.number)),
+            &one.function.index,
+            &one.function.name,
+            &one.op,
+            &one.offset,
+            &known(one.source.as_ref().map(|at| &at.path)),
+            &known(one.source.as_ref().map(|at| at.line)),
             &one.sliced,
             &one.executed,
         ])?;

@@ -1,16 +1,12 @@
 //! Slices that are kept in the recording.
 
-use std::path::Path;
-
-use afterimage::Session;
-use afterimage::append_to;
 use afterimage_analyses::slices::{Question, SavedSlice, save, saved_slices};
-use afterimage_present::{grouped, shell_word};
 use afterimage_replay::paths::RecordedPath;
+use afterimage_trace::TraceFile;
 use anyhow::{Context, Error, Result, anyhow, bail};
 
-use crate::input;
-use crate::output::{pasted, say};
+use crate::Session;
+use crate::append::append_to;
 
 /// What tells the path of a run: saved questions speak of its nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
@@ -61,44 +57,25 @@ fn is_taken(name: &str, saved: &SavedSlice) -> Error {
 }
 
 /// Keeps a slice under a name.
-pub(super) fn keep(at: &Path, traced: &Session, name: &str, saved: &SavedSlice) -> Result<()> {
+pub(super) fn keep(traced: &Session, name: &str, saved: &SavedSlice) -> Result<()> {
+    let at = traced.at();
     loop {
-        let file = input::recording(at)?;
+        let file = TraceFile::open(at)?;
         let all = saved_slices(&file, traced.program())?;
         let known = all.get(name).and_then(|known| known.as_ref().ok());
         if let Some(known) = known {
             match known.question == saved.question && known.path == saved.path {
                 // The words may be others.
-                true if known.slice == saved.slice => break,
+                true if known.slice == saved.slice => return Ok(()),
                 true => {}
                 false => return Err(is_taken(name, known)),
             }
         }
-        if let Some(out) = append_to(
-            at,
-            &file,
-            "the slice cannot be kept in the recording",
-            traced.monitor(),
-        )? {
+        let lost = "the slice cannot be kept in the recording";
+        if let Some(out) = append_to(at, &file, lost, traced.monitor())? {
             save(&out, name, saved)?;
             out.commit()?;
-            break;
+            return Ok(());
         }
-    }
-    say(format_args!(
-        "kept as {name:?}: {} statements; show it again with: afterimage slice {} --saved {}",
-        grouped(saved.slice.operators.len() as u64),
-        pasted(at),
-        shell_word(name)
-    ));
-    Ok(())
-}
-
-/// A name as it may be kept.
-pub(super) fn name(text: &str) -> Result<String, String> {
-    if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
-        Err("a name has 1 to 255 bytes, and no control characters".to_owned())
-    } else {
-        Ok(text.to_owned())
     }
 }

@@ -4,42 +4,30 @@ use std::collections::BTreeSet;
 
 use crate::Session;
 use crate::ended::{self, is_over, stood};
-use crate::places::{self, Chosen, chosen, statements};
+use crate::explain::Scene;
+use crate::places::{self, Chosen, and_why_not, chosen, statements};
 use crate::steps::follow;
 use crate::wasm_local::wasm_local;
-use afterimage_analyses::slices::{Criterion, Operator, Reach, Want, criteria};
-use afterimage_analyses::why::Walk;
+use afterimage_analyses::slices::{
+    Criterion, Operator, Reach, SliceAbout, SliceAlong, Want, criteria,
+};
 use afterimage_ids::OrigOffset;
 use afterimage_present::{grouped, value_text};
 use afterimage_profile::location::{Occurrence, split_occurrence};
-use afterimage_program::{Names, SourceMap};
 use afterimage_replay::paths::{At, PathFileError};
 use afterimage_replay::state::{
     Activation, Bodies, Path, PathError, Piece, Place, Variables, Written,
 };
 use afterimage_replay::steps::{Operators, Range, StepsError, memory_size};
-use afterimage_replay::values::{Execution, RecordedValues, Types};
+use afterimage_replay::values::{Execution, RecordedValues};
 use afterimage_trace::Ending;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::monitor::Note;
 use crate::text::{harmless, pasted};
 
-/// What of a place is asked about.
-#[derive(Clone, Copy, Debug)]
-pub enum Subject<'a> {
-    /// Its statements.
-    Statement,
-    /// One of the values that its statement takes, by its name or number.
-    Operand(&'a str),
-    /// What an expression of the source was worth.
-    Variable(&'a str),
-    /// Bytes of memory.
-    Bytes(Range),
-}
-
 /// What a slice begins with.
-pub struct SliceQuery {
+pub struct SliceStart {
     pub criteria: Vec<Criterion>,
     /// What that takes, if it is asked about on its own: it is one dependence away.
     pub taken: Vec<Criterion>,
@@ -53,35 +41,38 @@ pub struct SliceQuery {
     pub operators: Vec<Operator>,
 }
 
-impl SliceQuery {
-    pub fn read<'a>(
-        traced: &'a Session,
-        values: &RecordedValues<'a>,
-        (names, source): (&'a Names, &'a SourceMap<'a>),
-        at: &str,
-        subject: &Subject<'_>,
-    ) -> Result<Self> {
-        match *subject {
-            Subject::Statement => of_statements(traced, values, (names, source), at, None),
-            Subject::Operand(operand) => {
-                of_statements(traced, values, (names, source), at, Some(operand))
+impl SliceStart {
+    /// Finds it. What killed the program took is asked about on its own if the slice is thin: of a load or a store that trapped, it was where it was to be.
+    pub fn find(scene: &Scene<'_, '_>, about: &SliceAbout, along: SliceAlong) -> Result<Self> {
+        match about {
+            SliceAbout::Statement { at } => of_statements(scene, at, None),
+            SliceAbout::Operand { at, operand } => of_statements(scene, at, Some(operand)),
+            SliceAbout::Variable { at, name } => of_variable(scene, at, name),
+            SliceAbout::Bytes {
+                at,
+                address,
+                length,
+            } => {
+                let range = Range {
+                    memory: 0,
+                    address: *address,
+                    length: *length,
+                };
+                of_bytes(scene, at, range)
             }
-            Subject::Variable(name) => of_variable(traced, values, (names, source), at, name),
-            Subject::Bytes(range) => of_bytes(traced, values, (names, source), at, range),
+            SliceAbout::Trap => of_trap(scene, along == SliceAlong::Thin),
         }
+        .map_err(|error| match about.at() {
+            Some(at) => and_why_not(error, scene.traced.at(), at),
+            None => error,
+        })
     }
 }
 
-fn of_statements<'a>(
-    traced: &'a Session,
-    values: &RecordedValues<'a>,
-    (names, source): (&'a Names, &'a SourceMap<'a>),
-    at: &str,
-    operand: Option<&str>,
-) -> Result<SliceQuery> {
-    let loaded = traced.module();
-    let types = Types::new(&loaded.program, &loaded.bytes);
-    let found = statements(traced, names, source, &types, at)?;
+fn of_statements(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Result<SliceStart> {
+    let (traced, values) = (scene.traced, scene.values);
+    let (names, source) = (scene.names, scene.source());
+    let found = statements(traced, names, source, &scene.types, at)?;
     let mut chosen = chosen(traced, values, (names, source), &found, at)?;
     chosen.sort_by_key(|chosen| chosen.site.offset);
     if let Some(operand) = operand.filter(|_| chosen.len() > 1) {
@@ -152,7 +143,7 @@ fn of_statements<'a>(
         (None, 1) => format!("{place}, {title},"),
         (None, many) => format!("{place} ({many} statements)"),
     };
-    Ok(SliceQuery {
+    Ok(SliceStart {
         criteria,
         taken: Vec::new(),
         title,
@@ -186,12 +177,8 @@ fn taking<'f, 'a>(
 }
 
 /// What killed the program. With `thin`, what it took is asked about on its own: of a load or a store that trapped, it was where it was to be.
-pub fn of_trap<'a>(
-    traced: &'a Session,
-    values: &RecordedValues<'a>,
-    (names, source): (&'a Names, &'a SourceMap<'a>),
-    thin: bool,
-) -> Result<SliceQuery> {
+fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
+    let (traced, values) = (scene.traced, scene.values);
     let loaded = traced.module();
     let end = traced.file().end()?;
     let end = end.context("how the run ended is not in the recording")?;
@@ -207,10 +194,7 @@ pub fn of_trap<'a>(
     let found = traced.ended_in()?;
     let (time, function, op) = found.context("where the run ended is not in the recording")?;
     let instance = values.at(time)?.context("the run has no blocks")?;
-    let walk = Walk {
-        values,
-        program: &loaded.program,
-    };
+    let walk = scene.walk();
     let execution = Execution {
         number: 0,
         time,
@@ -228,7 +212,7 @@ pub fn of_trap<'a>(
     let operands = 0..operands.map_or(0, |operands| operands.len());
     let taken = operands.filter(|_| thin);
     let taken = taken.filter_map(|k| criteria::of_operand(&execution, &compiled.code, k));
-    let operators = Operators::new(&loaded.program, &loaded.bytes, source);
+    let operators = Operators::new(&loaded.program, &loaded.bytes, scene.source());
     let operator = operators.get(function, op)?;
     let operator = operator.context("an operator that the program does not have")?;
     let ending = match traced.trap()? {
@@ -239,9 +223,9 @@ pub fn of_trap<'a>(
         "`{}` at @{} in {}",
         operator.name,
         operator.offset,
-        harmless(names.function(function))
+        harmless(scene.names.function(function))
     );
-    Ok(SliceQuery {
+    Ok(SliceStart {
         title: format!(
             "{place}, t={}, where the run ended ({ending}),",
             grouped(time)
@@ -255,36 +239,28 @@ pub fn of_trap<'a>(
 }
 
 /// The moment before a place is executed.
-fn moment<'a>(
-    traced: &'a Session,
-    values: &RecordedValues<'a>,
-    (names, source): (&'a Names, &'a SourceMap<'a>),
-    at: &str,
-) -> Result<(Activation<'a>, At)> {
+fn moment<'a>(scene: &Scene<'_, 'a>, at: &str) -> Result<(Activation<'a>, At)> {
+    let traced = scene.traced;
     let loaded = traced.module();
     let At { time, op } = match stood(traced, at)? {
         Some(stood) => stood,
         None => {
-            let found = traced.positions(names, source)?.moment(at);
+            let positions = traced.positions(scene.names, scene.source())?;
+            let found = positions.moment(at);
             found.with_context(|| format!("--at {at}"))?
         }
     };
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-    let activation = Activation::at(values, &bodies, time, op)?;
+    let activation = Activation::at(scene.values, &bodies, time, op)?;
     Ok((activation, At { time, op }))
 }
 
-fn of_bytes<'a>(
-    traced: &'a Session,
-    values: &RecordedValues<'a>,
-    scene: (&'a Names, &'a SourceMap<'a>),
-    at: &str,
-    range: Range,
-) -> Result<SliceQuery> {
+fn of_bytes(scene: &Scene<'_, '_>, at: &str, range: Range) -> Result<SliceStart> {
+    let traced = scene.traced;
     if traced.program().memories == 0 {
         bail!("the program has no memory");
     }
-    let (activation, _) = moment(traced, values, scene, at)?;
+    let (activation, _) = moment(scene, at)?;
     let size = follow(traced, |run, log| {
         Ok(memory_size(run, log, range.memory, activation.time)?)
     })?;
@@ -304,7 +280,7 @@ fn of_bytes<'a>(
         criterion = criteria::of_bytes_behind(&activation, range);
         when = "at the end".to_owned();
     }
-    Ok(SliceQuery {
+    Ok(SliceStart {
         criteria: vec![criterion],
         taken: Vec::new(),
         title: format!("0x{:x}..0x{last:x} {when}", range.address),
@@ -314,18 +290,13 @@ fn of_bytes<'a>(
     })
 }
 
-fn of_variable<'a>(
-    traced: &'a Session,
-    values: &RecordedValues<'a>,
-    (names, source): (&'a Names, &'a SourceMap<'a>),
-    at: &str,
-    name: &str,
-) -> Result<SliceQuery> {
+fn of_variable(scene: &Scene<'_, '_>, at: &str, name: &str) -> Result<SliceStart> {
+    let (traced, values, names) = (scene.traced, scene.values, scene.names);
     let loaded = traced.module();
     let path: Path = name.parse().map_err(|error: PathError| {
         anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
-    let (activation, at_moment) = moment(traced, values, (names, source), at)?;
+    let (activation, at_moment) = moment(scene, at)?;
     let time = at_moment.time;
     let over = is_over(traced, at)?;
     if !over && let Some(local) = wasm_local(loaded, names, activation.function, name) {
@@ -334,7 +305,7 @@ fn of_variable<'a>(
     let variables = Variables::open(&loaded.bytes)?;
     if over {
         let shown = ended::variable(traced, &variables, &path, name)?;
-        return Ok(SliceQuery {
+        return Ok(SliceStart {
             criteria: vec![criteria::of_pieces_behind(&activation, &shown.pieces)],
             taken: Vec::new(),
             title: format!("{name} = {} at the end of the run,", shown.rendered),
@@ -363,7 +334,7 @@ fn of_variable<'a>(
         traced.monitor().note(traced.at(), &Note::Remark(remark));
     }
     let mark = ended::marked(written);
-    Ok(SliceQuery {
+    Ok(SliceStart {
         criteria: vec![criteria::of_pieces(&activation, &pieces)],
         taken: Vec::new(),
         title: match at.trim() {
@@ -382,7 +353,7 @@ fn of_local(
     activation: &Activation<'_>,
     (at, name): (&str, &str),
     local: u32,
-) -> Result<SliceQuery> {
+) -> Result<SliceStart> {
     let ty = activation.locals().get(local as usize);
     let ty = *ty.with_context(|| format!("{name} is local {local}, which is not there"))?;
     let text = value_text(ty, activation.recorded(values, local)?);
@@ -391,7 +362,7 @@ fn of_local(
         offset: 0,
         bytes: 1,
     };
-    Ok(SliceQuery {
+    Ok(SliceStart {
         criteria: vec![criteria::of_pieces(activation, &[piece])],
         taken: Vec::new(),
         title: format!(

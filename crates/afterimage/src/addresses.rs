@@ -1,0 +1,356 @@
+//! Which addresses loads and stores accessed.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_present::{NextAccess, PresentError};
+use afterimage_profile::location::{Occurrence, Place, number};
+use afterimage_replay::paths::FileSegments;
+use afterimage_replay::steps::{Access, AccessSite, Addresses, access_sites, nearest_access};
+use afterimage_replay::values::{Types, block_executions};
+use anyhow::{Context, Error, Result, bail};
+
+use crate::Session;
+use crate::named::NamedProgram;
+use crate::places::{counts_whole, reached, times};
+use crate::steps::follow;
+
+/// Which executions of each load and store at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instances {
+    /// Those with these numbers, from 1.
+    Range(u64, u64),
+    /// The last one.
+    Last,
+    /// Those at this time and later.
+    From(u64),
+}
+
+impl FromStr for Instances {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "last" {
+            return Ok(Self::Last);
+        }
+        if let Some(time) = text.strip_prefix("t=").and_then(number) {
+            return Ok(Self::From(time));
+        }
+        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if first > 0 && first <= last => Ok(Self::Range(first, last)),
+            _ => bail!(
+                "--instances {text}: write A..B with numbers from 1 on, one number, last, or t=T"
+            ),
+        }
+    }
+}
+
+/// Which executions are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Which {
+    All,
+    Of(Instances),
+    /// Those of an arrival at a line, or of a call: the time and the number of the site, ascending.
+    These(Vec<(u64, usize)>),
+}
+
+/// Loads and stores at a place, and which of their executions are asked for.
+pub struct Accesses<'t, 'a> {
+    program: NamedProgram<'a>,
+    at: &'t str,
+    /// The loads and stores.
+    pub sites: Vec<AccessSite>,
+    which: Which,
+    /// The place names one execution.
+    pub is_one: bool,
+}
+
+impl<'t, 'a> Accesses<'t, 'a> {
+    /// # Errors
+    /// If there are none at the place, or it names an execution and `instances` are asked for.
+    pub fn find(program: NamedProgram<'a>, at: &'t str, instances: Option<&str>) -> Result<Self> {
+        let resolved = program.resolver().location(at)?;
+        let sites = sites(program, at, &resolved.place)?;
+        let which = match (instances, resolved.occurrence) {
+            (Some(_), Some(_)) => bail!("{at} names one execution already; leave --instances out"),
+            (Some(text), None) => Which::Of(text.parse()?),
+            (None, Some(_)) if counts_whole(&resolved.place, at) => named(program, at, &sites)?,
+            (None, Some(Occurrence::Kth(number))) => Which::Of(Instances::Range(number, number)),
+            (None, Some(Occurrence::Last)) => Which::Of(Instances::Last),
+            (None, None) => Which::All,
+        };
+        Ok(Self {
+            program,
+            at,
+            sites,
+            which,
+            is_one: resolved.occurrence.is_some(),
+        })
+    }
+
+    /// Gives `ask` what gives one execution after the other.
+    ///
+    /// # Errors
+    /// If there are no such executions, the run cannot be followed, or `ask` fails.
+    pub fn each<R>(&self, ask: impl FnOnce(&mut NextAccess<'_>) -> Result<R>) -> Result<R> {
+        let traced = self.program.session;
+        let chosen = Chosen::of(traced, self.at, &self.sites, &self.which)?;
+        follow(traced, |run, log| {
+            let mut found = chosen.find(Addresses::new(run, log, &self.sites)?);
+            // What is not there is said before anything is written.
+            let first = found.next()?;
+            let mut first = Some(first.with_context(|| {
+                format!("nothing at {} accesses an address below 2⁶⁴", self.at)
+            })?);
+            ask(&mut || match first.take() {
+                Some(first) => Ok(Some(first)),
+                None => found.next(),
+            })
+        })
+    }
+}
+
+/// Those that an arrival at a line, or a call, executes.
+fn named(program: NamedProgram<'_>, at: &str, sites: &[AccessSite]) -> Result<Which> {
+    let steps = program.positions()?.executed(at)?;
+    let mut found = Vec::new();
+    for step in steps {
+        let mut sites = sites.iter();
+        let is_here = |site: &AccessSite| (site.function, site.op) == (step.function, step.op);
+        found.extend(sites.position(is_here).map(|site| (step.time, site)));
+    }
+    if found.is_empty() {
+        bail!("{at} executes no load or store");
+    }
+    found.sort_unstable();
+    Ok(Which::These(found))
+}
+
+/// The loads and stores at a place.
+fn sites(program: NamedProgram<'_>, text: &str, place: &Place) -> Result<Vec<AccessSite>> {
+    let loaded = program.session.module();
+    let types = Types::new(&loaded.program, &loaded.bytes);
+    let operators: Vec<(FuncId, OpId)> = match place {
+        Place::Operator(function, op) => vec![(*function, *op)],
+        Place::Line(_, operators) => operators.clone(),
+        Place::Function(function) => {
+            let Some(known) = loaded.program.function(*function) else {
+                bail!("{text} is imported: it has no loads and stores here");
+            };
+            let all = (0..known.operators).map(OpId::from_u32);
+            all.map(|op| (*function, op)).collect()
+        }
+    };
+    let sites = access_sites(&types, &operators);
+    if !sites.is_empty() {
+        return Ok(sites);
+    }
+    let nearest = operators
+        .first()
+        .and_then(|&(function, op)| nearest_access(&types, function, op));
+    let Some(nearest) = nearest else {
+        bail!("there is no load or store at {text}, nor anywhere in its function");
+    };
+    let found = program.operators.get(nearest.function, nearest.op)?;
+    let found = found.context("the nearest load or store is not in the module")?;
+    bail!(
+        "there is no load or store at {text}; the nearest is {} at @{}",
+        found.name,
+        found.offset
+    )
+}
+
+/// The executions that are asked for, and where they are.
+struct Chosen {
+    kind: Kind,
+    /// From when to when they are.
+    first: u64,
+    last: u64,
+}
+
+enum Kind {
+    /// All from the first time on.
+    All,
+    /// Those with these numbers, of each site.
+    Numbers(u64, u64),
+    /// These: the time and the number of the site, ascending.
+    These(Vec<(u64, usize)>),
+}
+
+impl Chosen {
+    /// Finds them in the path; says why there are none.
+    fn of(traced: &Session, text: &str, sites: &[AccessSite], which: &Which) -> Result<Self> {
+        let never = || format!("no load or store at {text} was ever executed");
+        if let Which::These(these) = which {
+            let first = these.first().map_or(1, |these| these.0);
+            let last = these.last().map_or(0, |these| these.0);
+            let kind = Kind::These(these.clone());
+            return Ok(Self { kind, first, last });
+        }
+        let program = traced.program();
+        // How often each was executed, when those that are asked for were executed first and last, and their number by then.
+        let (mut most, mut first, mut last) = (0, u64::MAX, 0);
+        let mut latest = None;
+        let mut these = Vec::new();
+        let mut known = HashMap::new();
+        for (number, site) in sites.iter().enumerate() {
+            let block = program.function(site.function);
+            let block = block.and_then(|function| function.block_of(site.op));
+            // Where the run ended in a block, not all of it was executed equally often.
+            let ended = traced.stops()?.first().is_some_and(|stop| {
+                stop.function == site.function && site.op >= stop.next && Some(stop.block) == block
+            });
+            let key = (site.function, block, ended);
+            let found = match known.get(&key) {
+                Some(&found) => found,
+                None => {
+                    let found = span(traced, site, which)?;
+                    known.insert(key, found);
+                    found
+                }
+            };
+            let Span {
+                count,
+                wanted,
+                final_time,
+            } = found;
+            most = most.max(count);
+            latest = latest.max(final_time);
+            if let Some((from, to)) = wanted {
+                first = first.min(from);
+                last = last.max(to);
+                these.push((to, number));
+            }
+        }
+        if most == 0 {
+            bail!("{}", never());
+        }
+        if first > last {
+            match which {
+                Which::Of(Instances::Range(from, _)) => bail!(
+                    "what is at {text} was executed {}, so there is no execution {from}; the last is {most}",
+                    times(most)
+                ),
+                Which::Of(Instances::From(time)) => bail!(
+                    "no load or store at {text} is executed at t={time} or later; the last time is t={}",
+                    latest.unwrap_or(0)
+                ),
+                _ => bail!("{}", never()),
+            }
+        }
+        let kind = match which {
+            Which::Of(Instances::Range(from, to)) => Kind::Numbers(*from, *to),
+            Which::Of(Instances::Last) => {
+                these.sort_unstable();
+                Kind::These(these)
+            }
+            _ => Kind::All,
+        };
+        Ok(Self { kind, first, last })
+    }
+
+    /// Follows the run from before the first.
+    fn find<'a>(&'a self, addresses: Addresses<'a, FileSegments>) -> Found<'a> {
+        Found {
+            chosen: self,
+            addresses,
+            at: 0,
+            begun: false,
+        }
+    }
+}
+
+/// When a site is executed.
+#[derive(Clone, Copy)]
+struct Span {
+    /// How often.
+    count: u64,
+    /// The first and the last time of those that are asked for, if there are any.
+    wanted: Option<(u64, u64)>,
+    /// The time of the last one of all.
+    final_time: Option<u64>,
+}
+
+fn span(traced: &Session, site: &AccessSite, which: &Which) -> Result<Span> {
+    let program = traced.program();
+    let all = block_executions(traced.path()?, program, site.function, site.op)?;
+    let by = |time| Ok(all.rank(time)?);
+    let count = reached(traced, (site.function, site.op), all.count(), by)?;
+    let time = |number| -> Result<Option<u64>> {
+        let found = if number <= count {
+            all.select(number)?
+        } else {
+            None
+        };
+        Ok(found.map(|found| found.time))
+    };
+    let final_time = time(count)?;
+    let (first, last) = match which {
+        Which::Of(Instances::Range(first, last)) => (*first, *last.min(&count)),
+        Which::Of(Instances::Last) => (count, count),
+        &Which::Of(Instances::From(time)) => (all.rank(time.saturating_sub(1))? + 1, count),
+        Which::These(_) | Which::All => (1, count),
+    };
+    Ok(Span {
+        count,
+        wanted: time(first)?.zip(time(last)?),
+        final_time,
+    })
+}
+
+/// Finds the executions that are asked for.
+struct Found<'a> {
+    chosen: &'a Chosen,
+    addresses: Addresses<'a, FileSegments>,
+    /// How many of these were passed.
+    at: usize,
+    begun: bool,
+}
+
+impl Found<'_> {
+    fn next(&mut self) -> Result<Option<Access>, PresentError> {
+        let Chosen { kind, first, last } = self.chosen;
+        if !self.begun {
+            self.begun = true;
+            self.skip_to(*first)?;
+        }
+        while let Some(access) = self.step()? {
+            if access.time > *last {
+                return Ok(None);
+            }
+            let is_it = match kind {
+                Kind::All => access.time >= *first,
+                Kind::Numbers(from, to) => (*from..=*to).contains(&access.number),
+                Kind::These(these) => {
+                    let here = (access.time, access.site);
+                    let passed = self.at;
+                    while these.get(self.at).is_some_and(|these| *these < here) {
+                        self.at += 1;
+                    }
+                    let is_it = these.get(self.at) == Some(&here);
+                    self.at += usize::from(is_it);
+                    if let Some(&(next, _)) = these.get(self.at).filter(|_| self.at > passed) {
+                        self.skip_to(next)?;
+                    }
+                    is_it
+                }
+            };
+            if is_it {
+                return Ok(Some(access));
+            }
+        }
+        Ok(None)
+    }
+
+    fn skip_to(&mut self, time: u64) -> Result<(), PresentError> {
+        let done = self.addresses.skip_to(time);
+        done.map_err(|error| PresentError::Path(Box::new(error)))
+    }
+
+    fn step(&mut self) -> Result<Option<Access>, PresentError> {
+        let access = self.addresses.next();
+        access.map_err(|error| PresentError::Path(Box::new(error)))
+    }
+}

@@ -1,0 +1,77 @@
+//! What the host read and gave: whose bytes they were, and in which of its calls.
+
+use afterimage_present::{Dependence, DependsOn, HostGave};
+use afterimage_replay::steps::Range;
+use afterimage_replay::values::{HostPart, Instance};
+use anyhow::{Context, Result};
+
+use super::{Finder, Point};
+
+/// So many bytes of a part are shown.
+const SHOWN: u64 = 24;
+
+impl Finder<'_, '_, '_> {
+    /// Adds the parts that the host read in the call that an execution ends with.
+    pub(super) fn host_parts(
+        &self,
+        instance: Instance,
+        parts: &[HostPart],
+        all: &mut Vec<(Dependence, Option<Point>)>,
+    ) -> Result<()> {
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let ranges = parts.iter().map(|part| Range {
+            length: part.range.length.min(SHOWN),
+            ..part.range
+        });
+        let ranges = Vec::from_iter(ranges);
+        let held = self.scene.host.bytes(instance, &ranges)?;
+        for (part, contents) in parts.iter().zip(held) {
+            let (from, point) = self.origin(part.origin)?;
+            let dependence = Dependence {
+                read: Some(part.range.into()),
+                contents,
+                ..Dependence::new("memory", from)
+            };
+            all.push((dependence, point));
+        }
+        Ok(())
+    }
+
+    /// What the host wrote in a call, or which of its results it is. Nobody called it, if the host did something by itself.
+    pub(super) fn of_host(
+        &self,
+        call: u64,
+        caller: Option<Instance>,
+        result: Option<u32>,
+    ) -> Result<(DependsOn, Option<Point>)> {
+        let values = self.scene.values;
+        let logged = values.host()?.get(call)?;
+        let logged = logged.context("a call of the host that the log does not have")?;
+        let imports = &self.scene.traced.program().imports;
+        let import = imports.get(logged.import.as_u32() as usize);
+        let import = import.context("an import that the program does not have")?;
+        let mut gave = HostGave {
+            import: format!("{}.{}", import.module, import.name),
+            call,
+            result: result.map(|result| result + 1),
+            called: None,
+        };
+        let Some(instance) = caller else {
+            return Ok((DependsOn::Host(gave), None));
+        };
+        let node = &values.path().nodes()[instance.node];
+        let last = node.blocks.last();
+        let op = last.and_then(|&block| self.last_op(node.function, block));
+        let op = op.context("a block without operators")?;
+        gave.called = Some(self.executed(instance, op)?);
+        let takes = true;
+        let point = Point {
+            instance,
+            op,
+            takes,
+        };
+        Ok((DependsOn::Host(gave), Some(point)))
+    }
+}

@@ -1,0 +1,479 @@
+//! What an execution of a statement depends on, and what depends on it.
+
+mod forward;
+mod host;
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
+
+use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
+use afterimage_present::document::objects::{Function, TypedValue};
+use afterimage_present::{
+    Dependence, DependsOn, DepsAlong, DepsDirection, DepsExecution, DepsReport, DepsStatement,
+    DepsUsers, UsedBy,
+};
+use afterimage_profile::{operator_texts, readable};
+use afterimage_program::OperatorIndex;
+use afterimage_replay::Trap;
+use afterimage_replay::values::{
+    Controller, Dependence as Found, Execution, HostReadsError, Instance, Kind, Origin, Statement,
+    ValuesError, moves, of_statement,
+};
+use anyhow::{Context, Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::explain::Scene;
+use crate::places::{Site, chosen, statements};
+
+/// What does an execution of a statement depend on, or what depends on it?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DepsQuery {
+    /// The statement, and which of its executions: `parser.c:42#7`, `@0x1f3#last`.
+    pub at: String,
+    /// Which way.
+    pub direction: DepsDirection,
+    /// Along which dependences.
+    pub along: DepsAlong,
+    /// So many steps are gone, at most [`DEEPEST`](Self::DEEPEST): 1 gives direct dependences only.
+    pub depth: u32,
+    /// At most so many uses of one execution, and so many parts of what a copy reads.
+    pub limit: u64,
+}
+
+impl DepsQuery {
+    /// Most steps that are gone.
+    pub const DEEPEST: u32 = 1000;
+    /// So many uses are listed if nothing else is asked for.
+    pub const LIMIT: u64 = 20;
+
+    /// What it depends on directly.
+    pub fn new(at: impl Into<String>) -> Self {
+        Self {
+            at: at.into(),
+            direction: DepsDirection::Backward,
+            along: DepsAlong::Both,
+            depth: 1,
+            limit: Self::LIMIT,
+        }
+    }
+
+    pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<DepsReport> {
+        if !(1..=Self::DEEPEST).contains(&self.depth) {
+            bail!("a depth is from 1 to {}", Self::DEEPEST);
+        }
+        let (traced, values) = (scene.traced, scene.values);
+        let place = (scene.names, scene.source());
+        let found = statements(traced, place.0, place.1, &scene.types, &self.at)?;
+        let module = traced.module();
+        let finder = Finder {
+            scene,
+            query: self,
+            index: OperatorIndex::new(&module.program, &module.bytes),
+            trapped: traced.trap()?,
+            named: RefCell::default(),
+        };
+        let mut chosen = chosen(traced, values, place, &found, &self.at)?;
+        chosen.sort_by_key(|chosen| chosen.site.offset);
+        let mut all = Vec::new();
+        let mut outside = None;
+        for one in &chosen {
+            let Some(execution) = one.get(traced, values)? else {
+                continue;
+            };
+            match finder.of_execution(one.site, &execution) {
+                Ok(statement) => all.push(statement),
+                // It is told of the others.
+                Err(error) if chosen.len() > 1 && is_outside(&error) => outside = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        if all.is_empty() {
+            let ended = || anyhow!("{}: the run ended before any of its statements", self.at);
+            return Err(outside.unwrap_or_else(ended));
+        }
+        if self.direction == DepsDirection::Forward && all.len() > 1 {
+            // Those that decide nothing only take room.
+            all.retain(|one| self.along != DepsAlong::Control || !one.is_empty());
+        }
+        finder.name_operators(&mut all)?;
+        Ok(DepsReport {
+            at: self.at.clone(),
+            direction: self.direction,
+            along: self.along,
+            statements: all,
+        })
+    }
+}
+
+/// Of what is read so many parts are listed at least: as many as the bytes of a vector.
+const LEAST_PARTS: u64 = 16;
+
+/// An operator of an execution of a node. Without `takes` it is gone into only because of where it went, or that it called or threw: then what it passes on does not matter.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Point {
+    instance: Instance,
+    op: OpId,
+    takes: bool,
+}
+
+/// Finds dependences.
+struct Finder<'f, 's, 'a> {
+    scene: &'f Scene<'s, 'a>,
+    query: &'f DepsQuery,
+    index: OperatorIndex<'a>,
+    /// What trapped, if the run ended so.
+    trapped: Option<Trap>,
+    /// The operators whose texts are needed: they are found all at once.
+    named: RefCell<BTreeSet<OrigOffset>>,
+}
+
+/// Whether an operand is what a call or a throw hands on, which does not matter to that it happens.
+fn is_passed_on(role: &str) -> bool {
+    matches!(role, "argument" | "carried")
+}
+
+/// Whether it is about a part of the run of which no values are kept.
+fn is_outside(error: &anyhow::Error) -> bool {
+    let values = error.downcast_ref::<ValuesError>();
+    let host = error.downcast_ref::<HostReadsError>();
+    matches!(values, Some(ValuesError::Outside { .. }))
+        || host.is_some_and(HostReadsError::is_outside)
+}
+
+impl Finder<'_, '_, '_> {
+    fn of_execution(&self, site: &Site, execution: &Execution) -> Result<DepsStatement> {
+        let trapped = self.trapped_at(site.function, site.op, execution.time);
+        let values = match trapped {
+            Some(_) => Vec::new(),
+            None => self.given(execution, site.op)?,
+        };
+        let point = Point {
+            instance: execution.instance,
+            op: site.op,
+            takes: true,
+        };
+        let mut seen = HashSet::from([point]);
+        let (mut dependences, mut users) = (None, None);
+        match (self.query.direction, trapped) {
+            (DepsDirection::Backward, _) => {
+                dependences = Some(self.dependences(point, self.query.depth, &mut seen)?);
+            }
+            // What trapped gave nothing, and let nothing run.
+            (DepsDirection::Forward, Some(_)) => users = Some(DepsUsers::default()),
+            (DepsDirection::Forward, None) => {
+                users = Some(self.users(point, self.query.depth, &mut seen)?);
+            }
+        }
+        Ok(DepsStatement {
+            execution: self.execution(execution.time, site.function, site.offset),
+            number: execution.number,
+            values,
+            trapped: trapped.map(str::to_owned),
+            dependences,
+            users,
+        })
+    }
+
+    /// What an execution of a statement gave.
+    fn given(&self, execution: &Execution, op: OpId) -> Result<Vec<TypedValue>, ValuesError> {
+        let given = self.scene.types.given(self.scene.values, execution, op)?;
+        let given = given.iter().map(|it| TypedValue::new(it.ty, it.bits));
+        Ok(given.collect())
+    }
+
+    /// Why an operator trapped when its block was executed at a time, if it did.
+    fn trapped_at(&self, function: FuncId, op: OpId, time: u64) -> Option<&str> {
+        let trapped = self.trapped.as_ref();
+        let here = trapped.filter(|trapped| trapped.is_at(function, op, time));
+        here.map(|trapped| trapped.why.as_str())
+    }
+
+    /// What an operator depends on, `depth` steps back.
+    fn dependences(
+        &self,
+        point: Point,
+        depth: u32,
+        seen: &mut HashSet<Point>,
+    ) -> Result<Vec<Dependence>> {
+        let statement = self.statement(point.instance, point.op)?;
+        let mut all = Vec::new();
+        if self.query.along.data()
+            && let Some(statement) = statement
+        {
+            self.data(point, statement, &mut all)?;
+        }
+        if self.query.along.control() {
+            let (time, function, _) = self.when(point.instance, point.op)?;
+            let execution = Execution {
+                number: 0,
+                time,
+                instance: point.instance,
+                statement,
+            };
+            let controllers = &self.scene.controllers;
+            let controllers = controllers.of_execution(self.scene.values, &execution)?;
+            for &controller in &controllers {
+                all.push(self.control(function, controller, "control")?);
+            }
+            if self.query.along.data()
+                && let Some(statement) = statement
+            {
+                self.moved(point, statement, controllers, &mut all)?;
+            }
+        }
+        let mut dependences = Vec::with_capacity(all.len());
+        for (mut dependence, from) in all {
+            if depth > 1
+                && let Some(from) = from
+                && seen.insert(from)
+            {
+                dependence.dependences = match self.dependences(from, depth - 1, seen) {
+                    Err(error) if is_outside(&error) => {
+                        let why = error.to_string();
+                        vec![Dependence::new("?", DependsOn::Unknown { why })]
+                    }
+                    further => further?,
+                };
+            }
+            dependences.push(dependence);
+        }
+        Ok(dependences)
+    }
+
+    /// The data dependences of a statement, and what each comes from.
+    fn data(
+        &self,
+        point: Point,
+        statement: Statement,
+        all: &mut Vec<(Dependence, Option<Point>)>,
+    ) -> Result<()> {
+        let (values, host) = (self.scene.values, &self.scene.host);
+        let most = self.query.limit.max(LEAST_PARTS);
+        let instance = point.instance;
+        let function = values.path().nodes()[instance.node].function;
+        let operands = self.scene.types.of(function, point.op);
+        let operands = operands.map(|(types, _)| types).unwrap_or_default();
+        let mut operands = operands.into_iter();
+        let (mut parts, mut more) = (0, 0);
+        let mut role = "memory";
+        for found in of_statement(values, instance, statement)? {
+            let ty = operands.next();
+            if !point.takes && is_passed_on(found.role) {
+                continue;
+            }
+            // A copy may have as many parts as bytes.
+            if found.bytes > 0 || found.elements > 0 {
+                parts += 1;
+                role = found.role;
+                if parts > most {
+                    more += 1;
+                    continue;
+                }
+            }
+            let (from, its) = self.origin(found.origin)?;
+            let Found {
+                bytes, elements, ..
+            } = found;
+            let value = found.value.zip(ty);
+            let value = value.map(|(bits, ty)| TypedValue::new(ty, bits));
+            let dependence = Dependence {
+                value,
+                bytes: Some(bytes).filter(|bytes| *bytes > 0),
+                elements: Some(elements).filter(|elements| *elements > 0),
+                ..Dependence::new(found.role, from)
+            };
+            all.push((dependence, its));
+        }
+        if let (Kind::Call(_), true) = (statement.kind, point.takes) {
+            let (parts, besides) = host.parts(instance, most)?;
+            self.host_parts(instance, &parts, all)?;
+            more += besides;
+        }
+        if more > 0 {
+            let rest = DependsOn::More { parts: more };
+            all.push((Dependence::new(role, rest), None));
+        }
+        Ok(())
+    }
+
+    /// What decided that the values which a statement takes were moved to where it takes them, besides what is `known` to decide that it is executed.
+    fn moved(
+        &self,
+        point: Point,
+        statement: Statement,
+        mut known: Vec<Controller>,
+        all: &mut Vec<(Dependence, Option<Point>)>,
+    ) -> Result<()> {
+        let values = self.scene.values;
+        let is_taken = |_, role: &str| point.takes || !is_passed_on(role);
+        for moved in moves(values, point.instance, statement, is_taken)? {
+            let function = values.path().nodes()[moved.instance.node].function;
+            for controller in self.scene.controllers.of_execution(values, &moved)? {
+                if controller != Controller::Host && !known.contains(&controller) {
+                    known.push(controller);
+                    all.push(self.control(function, controller, "moved")?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What an operator is in a node.
+    fn statement(&self, instance: Instance, op: OpId) -> Result<Option<Statement>> {
+        let values = self.scene.values;
+        let program = self.scene.traced.program();
+        let node = &values.path().nodes()[instance.node];
+        let function = program.function(node.function);
+        let block = function.and_then(|function| function.block_of(op));
+        let position = node.blocks.iter().position(|&other| Some(other) == block);
+        let Some(position) = position else {
+            return Ok(None);
+        };
+        let compiled = values.compiled(instance.node)?;
+        let last = position + 1 == node.blocks.len();
+        let position = position as u64;
+        Ok(Statement::find(program, &compiled.code, position, op, last))
+    }
+
+    /// Where a value comes from.
+    fn origin(&self, origin: Origin) -> Result<(DependsOn, Option<Point>)> {
+        let values = self.scene.values;
+        let from = match origin {
+            Origin::Constant => DependsOn::Constant,
+            Origin::Zero => DependsOn::Zero,
+            Origin::Initial => DependsOn::Module,
+            Origin::Argument { index, .. } => DependsOn::Argument {
+                argument: index + 1,
+            },
+            Origin::Host { call } => {
+                let caller = match values.host()?.of_guest(call) {
+                    Some(_) => Some(self.scene.host.caller_of(call)?),
+                    // The host did it by itself.
+                    None => None,
+                };
+                return self.of_host(call, caller, None);
+            }
+            Origin::Returned { instance, index } => {
+                let call = values.host_call(instance)?;
+                let call = call.context("a call of the host that the log does not have")?;
+                return self.of_host(call, Some(instance), Some(index));
+            }
+            Origin::Operator { instance, op } => {
+                let from = DependsOn::Operator(self.executed(instance, op)?);
+                let takes = true;
+                let point = Point {
+                    instance,
+                    op,
+                    takes,
+                };
+                return Ok((from, Some(point)));
+            }
+        };
+        Ok((from, None))
+    }
+
+    fn control(
+        &self,
+        function: FuncId,
+        controller: Controller,
+        role: &str,
+    ) -> Result<(Dependence, Option<Point>)> {
+        let values = self.scene.values;
+        let (time, function, block) = match controller {
+            Controller::Host => return Ok((Dependence::new(role, DependsOn::HostCall), None)),
+            Controller::Branch { time, block } => (time, function, Some(block)),
+            Controller::Call { time } | Controller::Throw { time } => {
+                let caller = values.at(time)?.context("a call at no time")?;
+                let node = &values.path().nodes()[caller.node];
+                (time, node.function, node.blocks.last().copied())
+            }
+        };
+        let op = block.and_then(|block| self.last_op(function, block));
+        let (Some(op), Some(instance)) = (op, values.at(time)?) else {
+            return Ok((Dependence::new(role, DependsOn::Block { t: time }), None));
+        };
+        let (_, function, offset) = self.when(instance, op)?;
+        let at = self.execution(time, function, offset);
+        let from = match controller {
+            Controller::Call { .. } => DependsOn::Call(at),
+            Controller::Throw { .. } => DependsOn::Throw(at),
+            Controller::Branch { .. } | Controller::Host => DependsOn::Branch(at),
+        };
+        let point = Point {
+            instance,
+            op,
+            takes: false,
+        };
+        Ok((Dependence::new(role, from), Some(point)))
+    }
+
+    fn last_op(&self, function: FuncId, block: BlockId) -> Option<OpId> {
+        let function = self.scene.traced.program().function(function)?;
+        let end = function.cfg.blocks.get(block)?.ops.end.as_u32();
+        Some(OpId::from_u32(end.checked_sub(1)?))
+    }
+
+    /// An operator of an execution of a node: when, and which.
+    fn when(&self, instance: Instance, op: OpId) -> Result<(u64, FuncId, OrigOffset)> {
+        let node = &self.scene.values.path().nodes()[instance.node];
+        let function = self.scene.traced.program().function(node.function);
+        let function = function.context("a function that the program does not have")?;
+        let block = function.block_of(op);
+        let position = node.blocks.iter().position(|&other| Some(other) == block);
+        let time = instance.time + position.unwrap_or(0) as u64;
+        let offset = self.index.offsets(function).get(op.as_u32() as usize);
+        let offset = *offset.context("an operator that the program does not have")?;
+        Ok((time, function.id, offset))
+    }
+
+    /// An operator of an execution of a node.
+    fn executed(&self, instance: Instance, op: OpId) -> Result<DepsExecution> {
+        let (time, function, offset) = self.when(instance, op)?;
+        Ok(self.execution(time, function, offset))
+    }
+
+    /// An operator of an execution. Its text is added later.
+    fn execution(&self, t: u64, function: FuncId, offset: OrigOffset) -> DepsExecution {
+        self.named.borrow_mut().insert(offset);
+        DepsExecution {
+            function: Function::new(self.scene.names, function),
+            operator: String::new(),
+            offset: offset.0,
+            source: self.scene.located(offset),
+            t,
+        }
+    }
+
+    /// Adds the texts of operators.
+    fn name_operators(&self, statements: &mut [DepsStatement]) -> Result<()> {
+        let named = Vec::from_iter(self.named.take());
+        let texts = operator_texts(self.scene.traced.bytes(), &named)?;
+        let name = |execution: &mut DepsExecution| {
+            if let Ok(at) = named.binary_search(&OrigOffset(execution.offset)) {
+                execution.operator = readable(texts[at].trim());
+            }
+        };
+        for statement in statements {
+            name(&mut statement.execution);
+            for_each_dependence(statement.dependences.as_deref_mut(), &name);
+            for_each_use(statement.users.as_mut(), &name);
+        }
+        Ok(())
+    }
+}
+
+fn for_each_dependence(all: Option<&mut [Dependence]>, name: &impl Fn(&mut DepsExecution)) {
+    for one in all.into_iter().flatten() {
+        one.from.execution_mut().into_iter().for_each(name);
+        for_each_dependence(Some(&mut one.dependences), name);
+    }
+}
+
+fn for_each_use(users: Option<&mut DepsUsers>, name: &impl Fn(&mut DepsExecution)) {
+    for one in users.into_iter().flat_map(|users| &mut users.uses) {
+        if let UsedBy::Operator(by) = &mut one.to {
+            name(&mut by.execution);
+        }
+        for_each_use(one.further.as_deref_mut(), name);
+    }
+}

@@ -1,0 +1,82 @@
+//! A recorded program with its names and lines, for questions that need no values.
+
+use afterimage_ids::FuncId;
+use afterimage_present::{StepScene, Style};
+use afterimage_profile::Resolver;
+use afterimage_program::{Names, SourceMap};
+use afterimage_replay::RecordingError;
+use afterimage_replay::paths::{FileSegments, Positions};
+use afterimage_replay::steps::Operators;
+use anyhow::{Result, bail};
+
+use crate::Session;
+
+/// A recorded program with its names and lines.
+#[derive(Clone, Copy)]
+pub struct NamedProgram<'a> {
+    pub session: &'a Session,
+    pub names: &'a Names,
+    pub source: &'a SourceMap<'a>,
+    pub operators: &'a Operators<'a>,
+}
+
+/// Reads the names and lines of a recorded program, and asks.
+///
+/// # Errors
+/// If `ask` fails.
+pub fn with_names<R>(
+    session: &Session,
+    ask: impl FnOnce(NamedProgram<'_>) -> Result<R>,
+) -> Result<R> {
+    let source = session.source_map();
+    let names = session.module().names(&source);
+    let operators = Operators::new(session.program(), session.bytes(), &source);
+    ask(NamedProgram {
+        session,
+        names: &names,
+        source: &source,
+        operators: &operators,
+    })
+}
+
+impl<'a> NamedProgram<'a> {
+    /// What texts stand for.
+    pub fn resolver(&self) -> Resolver<'a> {
+        let (program, bytes) = (self.session.program(), self.session.bytes());
+        Resolver::new(program, bytes, self.names, self.source)
+    }
+
+    /// Where texts are in the run.
+    ///
+    /// # Errors
+    /// If there is no path, or it or the end of the run is damaged.
+    pub fn positions(&self) -> Result<Positions<'a, FileSegments>, RecordingError> {
+        self.session.positions(self.names, self.source)
+    }
+
+    /// What steps are shown with.
+    pub fn scene(&self, style: Style) -> StepScene<'a> {
+        StepScene {
+            names: self.names,
+            operators: self.operators,
+            source: self.source,
+            memories: self.session.program().memories,
+            style,
+        }
+    }
+
+    /// A function that the module defines, by what a user calls it.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn function(&self, text: &str) -> Result<FuncId> {
+        let function = self.names.find(text)?;
+        if self.session.program().function(function).is_none() {
+            bail!(
+                "{} is imported, so the path has nothing of it; see its callers",
+                self.names.function(function)
+            );
+        }
+        Ok(function)
+    }
+}

@@ -1,0 +1,320 @@
+//! Why a place was not executed.
+
+mod cause;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use afterimage_analyses::why::{Absence, Place};
+use afterimage_ids::{FuncId, OpId};
+use afterimage_present::{WhyNotBefore, WhyNotReport, grouped, not_executed, times};
+use afterimage_profile::location;
+use afterimage_profile::{Line, Resolver};
+use afterimage_replay::paths::At;
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::explain::Scene;
+use crate::places::has_column;
+use crate::text::harmless;
+use crate::why::Way;
+
+/// Why was a place not executed?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhyNotQuery {
+    /// The place: `parser.c:42`, `func+0x2a`, `@0x1f3`, or a function.
+    pub at: String,
+    /// Why it was not executed after this moment.
+    pub after: Option<String>,
+    /// At most so many moves and computations are gone back from what decided it.
+    pub steps: u64,
+}
+
+impl WhyNotQuery {
+    /// So many moves and computations are gone back if nothing else is asked for.
+    pub const STEPS: u64 = 200;
+
+    /// The same question about the whole run.
+    pub fn new(at: impl Into<String>) -> Self {
+        Self {
+            at: at.into(),
+            after: None,
+            steps: Self::STEPS,
+        }
+    }
+
+    pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<WhyNotReport> {
+        let moment = match &self.after {
+            None => At { time: 0, op: None },
+            Some(text) => {
+                let positions = scene.traced.positions(scene.names, scene.source())?;
+                let moment = positions.moment(text);
+                moment.with_context(|| format!("--after {text}"))?
+            }
+        };
+        let after = moment.time;
+        let (places, line) = places(scene, &self.at)?;
+        let stopped = scene.traced.stops()?.first().copied();
+        // The run may have ended before any of the place's operators.
+        let never_came = stopped.as_ref().and_then(|stop| {
+            let place = (stop.function, stop.block);
+            let first = places.get(&place)?;
+            (*first >= stop.next).then_some(place)
+        });
+        let absence = Absence::new(scene.walk(), after, stopped);
+        let behind = match moment.op {
+            Some(op) => block_at(scene, after)?
+                .filter(|block| places.get(block).is_some_and(|first| op < *first)),
+            None => None,
+        };
+        let places = Vec::from_iter(places.into_keys());
+        let asked = Asked {
+            places: &places,
+            line,
+            never_came,
+            behind,
+        };
+        refuse_executed(scene, &absence, &asked, after, &harmless(&self.at))?;
+        let before = match after {
+            0 => None,
+            _ => before(scene, &absence, &asked, after)?,
+        };
+        let never = || not_executed(&self.at, after, before.as_ref());
+        let length = scene.values.path().length();
+        if after >= length && length > 0 {
+            bail!("{}: the run ended at t={}", never(), grouped(length));
+        }
+        let causes = if places.is_empty() {
+            Vec::new()
+        } else {
+            absence.of(&places)?
+        };
+        let Some((first, others)) = causes.split_first() else {
+            match after {
+                0 => bail!("{}: no way in the program leads there", never()),
+                _ => bail!("{}, and no branch or call was that leads there", never()),
+            }
+        };
+        let (cause, start) = cause::found(scene, first)?;
+        let others = others.iter().map(|other| Ok(cause::found(scene, other)?.0));
+        let others = others.collect::<Result<_>>()?;
+        let (mut why, mut steps) = (Vec::new(), 0);
+        if let Some(start) = start {
+            let mut way = Way::new(scene, &start, self.steps)?;
+            while way.more(&mut why)? {}
+            steps = way.links();
+        }
+        Ok(WhyNotReport {
+            at: self.at.clone(),
+            after,
+            before,
+            cause,
+            why,
+            steps,
+            others,
+        })
+    }
+}
+
+/// What is asked about.
+struct Asked<'p> {
+    places: &'p [Place],
+    line: Option<Line>,
+    /// The one of the places in whose block the run ended before it came there.
+    never_came: Option<Place>,
+    /// The one of the places that is in the block of the moment, behind it.
+    behind: Option<Place>,
+}
+
+/// The block that is executed at a time.
+fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Place>> {
+    let Some(instance) = scene.values.at(time)? else {
+        return Ok(None);
+    };
+    let node = &scene.values.path().nodes()[instance.node];
+    let block = node.blocks.get((time - instance.time) as usize);
+    Ok(block.map(|block| (node.function, *block)))
+}
+
+impl Asked<'_> {
+    /// How often a place was executed, of so many times that its block was: the last one does not count if the run ended before it came there.
+    fn executed(&self, place: Place, times: u64) -> u64 {
+        times - u64::from(times > 0 && self.never_came == Some(place))
+    }
+}
+
+/// Blocks, and in each the first operator that is meant.
+type Places = BTreeMap<Place, OpId>;
+
+/// The blocks at a place; none, if no way leads there.
+fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
+    let loaded = scene.traced.module();
+    let resolver = Resolver::new(&loaded.program, &loaded.bytes, scene.names, scene.source());
+    let resolved = resolver.location(at)?;
+    if resolved.occurrence.is_some() {
+        bail!(
+            "--at {at}: leave the number of the execution out; to ask about a part of the run, use --after"
+        );
+    }
+    let of = |(function, op): (FuncId, OpId)| {
+        let block = afterimage_replay::values::block_at(loaded.program.function(function)?, op)?;
+        Some(((function, block), op))
+    };
+    let mut line = None;
+    let mut found = Places::new();
+    match resolved.place {
+        location::Place::Operator(function, op) => found.extend(of((function, op))),
+        location::Place::Line(own, operators) => {
+            line = (!has_column(at)).then_some(own);
+            for (place, op) in operators.into_iter().filter_map(of) {
+                let first = found.entry(place).or_insert(op);
+                *first = op.min(*first);
+            }
+        }
+        location::Place::Function(function) => {
+            let Some(code) = loaded.program.function(function) else {
+                let name = scene.names.function(function);
+                bail!("{name} is imported: it has no code here; ask about a call of it");
+            };
+            found.insert((function, code.cfg.graph.root()), OpId::from_u32(0));
+        }
+    }
+    Ok((found, line))
+}
+
+/// How often something was executed, or reached, in a part of the run, and when first and last.
+struct Executed {
+    count: u64,
+    first: u64,
+    last: u64,
+}
+
+/// How often somebody arrived at a line up to a time and after it, as a profile counts it; `None` if the path does not tell.
+fn arrivals(
+    scene: &Scene<'_, '_>,
+    asked: &Asked<'_>,
+    after: u64,
+) -> Result<Option<[Option<Executed>; 2]>> {
+    let Some(line) = asked.line else {
+        return Ok(None);
+    };
+    let functions: BTreeSet<FuncId> = asked.places.iter().map(|place| place.0).collect();
+    let positions = scene.traced.positions(scene.names, scene.source())?;
+    let Ok(all) = positions.arrivals(line, functions.into_iter()) else {
+        return Ok(None);
+    };
+    let time = |number| Ok::<u64, anyhow::Error>(all.time(number)?.unwrap_or(0));
+    // Those behind the first so many, up to this number.
+    let part = |before: u64, last: u64| {
+        let executed = || {
+            Ok::<_, anyhow::Error>(Executed {
+                count: last - before,
+                first: time(before + 1)?,
+                last: time(last)?,
+            })
+        };
+        (before < last).then(executed).transpose()
+    };
+    let by = all.by(after)?;
+    Ok(Some([part(0, by)?, part(by, all.count())?]))
+}
+
+/// Refuses what was executed.
+fn refuse_executed(
+    scene: &Scene<'_, '_>,
+    absence: &Absence<'_, '_>,
+    asked: &Asked<'_>,
+    after: u64,
+    at: &str,
+) -> Result<()> {
+    let mut most: Option<(u64, Place)> = None;
+    for &place in asked.places {
+        let of_moment = u64::from(asked.behind == Some(place));
+        let count = asked.executed(place, absence.times(place)? + of_moment);
+        if count > 0 && most.is_none_or(|(most, _)| count > most) {
+            most = Some((count, place));
+        }
+    }
+    let Some((count, place)) = most else {
+        return Ok(());
+    };
+    let arrived = match asked.behind {
+        Some(_) => None,
+        None => arrivals(scene, asked, after)?.and_then(|[_, behind]| behind),
+    };
+    let how = match arrived {
+        Some(_) => "reached",
+        None => "executed",
+    };
+    let Executed { count, first, last } = match arrived {
+        Some(arrived) => arrived,
+        None => {
+            let runs = absence.runs(place)?;
+            let first = if asked.behind == Some(place) {
+                after
+            } else {
+                runs.next_after(after)?.map_or(0, |first| first.time)
+            };
+            let all = asked.executed(place, runs.count());
+            let last = runs.select(all)?.map_or(0, |last| last.time);
+            Executed { count, first, last }
+        }
+    };
+    let when = match count {
+        1 => format!("at t={}", grouped(first)),
+        _ => format!("first at t={}, last at t={}", grouped(first), grouped(last)),
+    };
+    let after = match (after, asked.behind) {
+        (0, _) => String::new(),
+        (after, Some(behind)) if behind == place => format!(" from t={} on", grouped(after)),
+        (after, _) => format!(" after t={}", grouped(after)),
+    };
+    // Other blocks of a line may be executed after the last arrival at it.
+    let mut end = last;
+    for &place in asked.places {
+        let runs = absence.runs(place)?;
+        let own = runs.select(asked.executed(place, runs.count()))?;
+        end = own.map_or(0, |own| own.time).max(end);
+    }
+    let later = if end > last {
+        format!(", and executed up to t={}", grouped(end))
+    } else {
+        String::new()
+    };
+    let hint = if end < scene.values.path().length() {
+        format!("; for why not again: --after {end}")
+    } else {
+        String::new()
+    };
+    bail!(
+        "{at} was {how} {}{after}, {when}{later}{hint}",
+        times(count)
+    )
+}
+
+/// How often what was not executed after a time was reached, or executed, up to then.
+fn before(
+    scene: &Scene<'_, '_>,
+    absence: &Absence<'_, '_>,
+    asked: &Asked<'_>,
+    after: u64,
+) -> Result<Option<WhyNotBefore>> {
+    if let Some([Some(arrived), _]) = arrivals(scene, asked, after)? {
+        return Ok(Some(WhyNotBefore {
+            arrivals: true,
+            times: arrived.count,
+            t: arrived.last,
+        }));
+    }
+    let (mut most, mut last) = (0, 0);
+    for &place in asked.places {
+        let runs = absence.runs(place)?;
+        let count = asked.executed(place, runs.count());
+        most = count.max(most);
+        last = runs.select(count)?.map_or(0, |run| run.time).max(last);
+    }
+    Ok((most > 0).then_some(WhyNotBefore {
+        arrivals: false,
+        times: most,
+        t: last,
+    }))
+}

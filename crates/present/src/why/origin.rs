@@ -1,0 +1,48 @@
+//! Where a value came from, in one sentence.
+
+use super::{WhyEntry, expression};
+use crate::grouped;
+
+/// `2 steps were`.
+pub fn steps_were(links: u64) -> String {
+    match links {
+        1 => "1 step was".to_owned(),
+        links => format!("{} steps were", grouped(links)),
+    }
+}
+
+/// What was found, behind what it was found of.
+pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
+    let back = |links: u64| match links {
+        0 => String::new(),
+        1 => ", one step back".to_owned(),
+        links => format!(", {} steps back", grouped(links)),
+    };
+    match begun.last() {
+        Some(WhyEntry::End(end)) if end.kind == "stopped" => {
+            format!(
+                "has a longer way behind it: {} gone back, and the beginning was not reached",
+                steps_were(links)
+            )
+        }
+        Some(WhyEntry::End(end)) => {
+            let back = back(links);
+            let place = end.place.as_ref();
+            let at = place.map_or(String::new(), |place| format!(" at {}", place.line_or_at()));
+            format!("comes from {}{at}{back}", end.what)
+        }
+        Some(WhyEntry::Made(made)) if made.followed().is_none() => {
+            let of = if made.operands.is_empty() {
+                made.place.operator.clone()
+            } else {
+                format!("constants, {}", expression(made))
+            };
+            let at = made.place.line_or_at();
+            // The last one of the steps is this one.
+            let back = back(links.saturating_sub(1));
+            format!("comes from {of} at {at}{back}")
+        }
+        _ => "has a long way behind it: how far that was gone back, and to what, is told last"
+            .to_owned(),
+    }
+}

@@ -1,0 +1,204 @@
+//! Why a place was not executed, in words.
+
+use std::io::Write;
+
+use super::{
+    WhyNotBefore, WhyNotCause, WhyNotEnd, WhyNotHow, WhyNotKind, WhyNotNeeds, WhyNotReport,
+    WhyNotWent,
+};
+use crate::number::{grouped, times};
+use crate::plain::plain;
+use crate::why::why_origin;
+use crate::{PresentError, WhyPlace, WhyText};
+
+pub(super) fn report(
+    out: &mut dyn Write,
+    report: &WhyNotReport,
+    file: &str,
+) -> Result<(), PresentError> {
+    let cause = &report.cause;
+    let never = not_executed(&report.at, report.after, report.before.as_ref());
+    writeln!(out, "{never}: {}", words(cause, report.after))?;
+    for hop in &cause.through {
+        let how = match hop.how {
+            WhyNotHow::Branch => "that depends on",
+            WhyNotHow::Call => "its function would be called by",
+        };
+        let operator = &hop.place.operator;
+        let at = exactly(&hop.place);
+        writeln!(out, "  {how} {operator} at {at}, which was not executed")?;
+    }
+    if let WhyNotKind::Branch { place, value, .. } | WhyNotKind::Table { place, value, .. } =
+        &cause.kind
+        && let Some(value) = value
+    {
+        let origin = why_origin(&report.why, report.steps);
+        writeln!(out, "what decided it at {}, {value}, {origin}", place.at)?;
+        let mut text = WhyText {
+            out,
+            file: file.to_owned(),
+            shown: None,
+        };
+        for entry in &report.why {
+            text.entry(entry)?;
+        }
+    }
+    if !report.others.is_empty() {
+        writeln!(out, "or")?;
+    }
+    for other in &report.others {
+        let place = other.kind.place();
+        let at = place.map_or(String::new(), |place| format!("  ({})", place.at));
+        writeln!(out, "  {}{at}", words(other, report.after))?;
+    }
+    Ok(())
+}
+
+/// That a place was not executed, to stand before why.
+pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> String {
+    let at = plain(at);
+    if after == 0 {
+        return format!("{at} was never executed");
+    }
+    let before = match before {
+        None => "it never was executed before, either".to_owned(),
+        Some(before) => format!(
+            "it was {} {} before, the last time at t={}",
+            if before.arrivals {
+                "reached"
+            } else {
+                "executed"
+            },
+            times(before.times),
+            grouped(before.t)
+        ),
+    };
+    format!(
+        "{at} was not executed after t={} ({before})",
+        grouped(after)
+    )
+}
+
+/// A cause in one sentence, to stand behind the place.
+fn words(cause: &WhyNotCause, after: u64) -> String {
+    let which = if after == 0 {
+        "the last time"
+    } else {
+        "the first time then"
+    };
+    match &cause.kind {
+        WhyNotKind::Branch {
+            place,
+            times: count,
+            value,
+            needs,
+            went,
+        } => {
+            let by = match value {
+                Some(value) => format!("decided by {value}, "),
+                None if *needs == WhyNotNeeds::Exception => String::new(),
+                None => "decided by a value that was not kept, ".to_owned(),
+            };
+            let went = match went {
+                WhyNotWent::To { place } => format!("it went to {}", place.line_or_at()),
+                WhyNotWent::Left => "it left the function".to_owned(),
+                WhyNotWent::Ended => "the run ended".to_owned(),
+            };
+            let needs = match needs {
+                WhyNotNeeds::Nonzero => "another value than 0",
+                WhyNotNeeds::Zero => "0",
+                WhyNotNeeds::Exception => "an exception",
+                WhyNotNeeds::Index => "another index",
+            };
+            format!(
+                "{} at {} was executed {} and never went there; {which}, {by}{went} (that takes {needs})",
+                place.operator,
+                place.told(),
+                times(*count)
+            )
+        }
+        WhyNotKind::Table {
+            place,
+            times: count,
+            value,
+            function,
+            called,
+        } => {
+            let by = value.as_ref();
+            let by = by.map_or(String::new(), |value| format!(", through index {value}"));
+            let called = match called {
+                Some(called) => plain(&called.name),
+                None => "a function of the host".to_owned(),
+            };
+            format!(
+                "{} at {} was executed {} and never called {}; {which} it called {called}{by}",
+                place.operator,
+                place.told(),
+                times(*count),
+                plain(&function.name)
+            )
+        }
+        WhyNotKind::Ended {
+            place,
+            entered,
+            times: count,
+            stood,
+        } => {
+            let function = plain(&place.function.name);
+            let then = match stood {
+                Some(stood) => ended(stood),
+                None => format!("{function} was left by an exception"),
+            };
+            let from = if *entered {
+                format!("{function}, which was entered")
+            } else {
+                format!("{} at {}, which was executed", place.operator, place.told())
+            };
+            format!(
+                "{then}; the way there leads on from {from} {}, the last time at t={}",
+                times(*count),
+                grouped(place.t)
+            )
+        }
+        WhyNotKind::Stopped { stood, .. } => {
+            format!("{}, before it came there", ended(stood))
+        }
+        WhyNotKind::Host { function } | WhyNotKind::Uncalled { function } => {
+            let what = match cause.kind {
+                WhyNotKind::Host { .. } => "only the host could have called",
+                _ => "nothing in the program calls",
+            };
+            let again = if after > 0 { " after that" } else { "" };
+            format!("{what} {}{again}", plain(&function.name))
+        }
+    }
+}
+
+/// How the run ended, and where the activation was then.
+fn ended(end: &WhyNotEnd) -> String {
+    let WhyNotEnd {
+        ending,
+        place,
+        call,
+    } = end;
+    let t = grouped(place.t);
+    let what = format!("the run {ending} at {}, at t={t}", place.told());
+    match call {
+        None => what,
+        Some(call) => format!(
+            "{what}, when {} was in its call at {}, at t={}",
+            plain(&call.function.name),
+            call.line_or_at(),
+            grouped(call.t)
+        ),
+    }
+}
+
+/// `file.c:42 in main (@0x1f3)`: a line may have several branches.
+fn exactly(place: &WhyPlace) -> String {
+    if place.source.is_none() {
+        place.told()
+    } else {
+        format!("{} ({})", place.told(), place.at)
+    }
+}
