@@ -21,7 +21,11 @@ mod append;
 mod counts;
 #[doc(hidden)]
 pub mod currency;
+#[doc(hidden)]
+pub mod dataflow;
 mod deps;
+#[doc(hidden)]
+pub mod diff;
 #[doc(hidden)]
 pub mod ended;
 mod error;
@@ -40,7 +44,11 @@ pub mod named;
 pub mod path;
 #[doc(hidden)]
 pub mod places;
+#[doc(hidden)]
+pub mod redundancy;
 mod session;
+#[doc(hidden)]
+pub mod simulate;
 #[doc(hidden)]
 pub mod slice;
 mod source;
@@ -50,6 +58,8 @@ mod state;
 pub mod steps;
 #[doc(hidden)]
 pub mod text;
+#[doc(hidden)]
+pub mod trace;
 pub mod values;
 #[doc(hidden)]
 pub mod verify;

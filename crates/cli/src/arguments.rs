@@ -4,12 +4,11 @@ use std::env::VarError;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use afterimage::trace::Bounds;
 use afterimage_present::Style;
 use afterimage_profile::location::number;
 use afterimage_record::Command;
-use afterimage_replay::paths::{FileSegments, Positions, Window};
-use afterimage_replay::steps::Within;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 
 use crate::output::Color;
 
@@ -91,48 +90,10 @@ pub(crate) struct StretchArguments {
 }
 
 impl StretchArguments {
-    /// The stretch.
-    pub(crate) fn window(&self, positions: &Positions<'_, FileSegments>) -> Result<Window> {
-        let at = |option: &str, text: Option<&str>, default: &str| {
-            let text = text.unwrap_or(default);
-            let time = positions.time(text);
-            time.with_context(|| format!("{option} {text}"))
-        };
-        window(
-            at("--from", self.from.as_deref(), "start")?,
-            at("--to", self.to.as_deref(), "end")?,
-        )
+    pub(crate) fn bounds(&self) -> Bounds {
+        let (from, to) = (self.from.clone(), self.to.clone());
+        Bounds { from, to }
     }
-
-    /// The stretch from one statement to another, both included; a time or a call names a whole block.
-    pub(crate) fn exactly(
-        &self,
-        positions: &Positions<'_, FileSegments>,
-    ) -> Result<(Window, Within)> {
-        let at = |option: &str, text: Option<&str>, default: &str| {
-            let text = text.unwrap_or(default);
-            let found = positions.statement(text);
-            found.with_context(|| format!("{option} {text}"))
-        };
-        let from = at("--from", self.from.as_deref(), "start")?;
-        let to = at("--to", self.to.as_deref(), "end")?;
-        let window = window(from.time, to.time)?;
-        if from.time == to.time && from.op.zip(to.op).is_some_and(|(from, to)| from > to) {
-            bail!(
-                "the stretch is empty: --from is after --to, in the same block, t={}",
-                to.time
-            );
-        }
-        Ok((window, Within::between(from, to)))
-    }
-}
-
-/// From one time to another, both included.
-pub(crate) fn window(first: u64, last: u64) -> Result<Window> {
-    if first > last {
-        bail!("the stretch is empty: --from is t={first}, which is after --to, t={last}");
-    }
-    Ok(Window { first, last })
 }
 
 /// What a guest is run with.

@@ -1,22 +1,21 @@
 //! `afterimage diff`
 
-mod counts;
-mod rank;
-mod same;
-mod versions;
-
 use std::io::Write;
 use std::path::PathBuf;
 
 use afterimage::Session;
+use afterimage::diff::rank::{RankQuery, rank};
+use afterimage::diff::same::{SameQuery, same};
+use afterimage::diff::versions::versions;
 use afterimage_analyses::diff::alike;
-use afterimage_present::NextQuestion;
+use afterimage_present::{NextQuestion, PresentError, render};
 use anyhow::{Result, bail};
 
 use crate::arguments::{formats, rows};
 use crate::exit::Exit;
-use crate::lens::traced;
-use crate::output::{Color, say};
+use crate::input;
+use crate::lens::{session, traced};
+use crate::output::{Color, SourceFiles, say, write};
 use crate::slice;
 
 /// Show where two executions first differ: in control, a value, an address, what the host does, or what is put out
@@ -92,6 +91,8 @@ enum Format {
 
 formats!(Text, Json, Csv);
 
+/// Ranked rows that text shows if nothing else is asked for.
+const ROWS: usize = 25;
 /// So many lines of a slice are shown if nothing else is asked for.
 const LINES: usize = 20;
 
@@ -125,7 +126,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         );
     }
     let (Some(first), Some(second)) = (&arguments.a, &arguments.b) else {
-        rank::rank(&arguments)?;
+        arguments.rank()?;
         return Ok(Exit::Success);
     };
     if arguments.format == Format::Csv {
@@ -137,38 +138,86 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.slice && arguments.format != Format::Text {
         bail!("--slice writes text; for other formats, ask afterimage slice");
     }
-    let a = traced(first)?;
-    let b = traced(second)?;
-    let places = [first.as_path(), second.as_path()];
-    if a.bytes() == b.bytes() {
-        same::compare(&arguments, places, &a, &b, None)?;
-        return Ok(Exit::Success);
-    }
-    let of_a = (a.program(), a.bytes());
-    let of_b = (b.program(), b.bytes());
-    match alike(of_a, of_b) {
-        Some(alike) => same::compare(&arguments, places, &a, &b, Some(alike))?,
-        None => versions::compare(&arguments, places, &a, &b)?,
-    }
+    arguments.compare([&traced(first)?, &traced(second)?])?;
     Ok(Exit::Success)
 }
 
 impl Arguments {
+    fn compare(&self, sessions: [&Session; 2]) -> Result<()> {
+        let [a, b] = sessions;
+        let output = self.output.as_deref();
+        let style = self.color.style(output);
+        let alike = if a.bytes() == b.bytes() {
+            None
+        } else {
+            let code = ((a.program(), a.bytes()), (b.program(), b.bytes()));
+            let Some(alike) = alike(code.0, code.1) else {
+                return versions(sessions, self.top, |view| {
+                    write(output, false, |out| {
+                        render(out, view, self.format, style)?;
+                        self.slices(out, sessions, || view.questions())
+                    })
+                });
+            };
+            Some(alike)
+        };
+        let query = SameQuery {
+            lines: !self.no_lines,
+            top: self.top,
+            sources: &SourceFiles,
+            style,
+        };
+        same(sessions, alike, &query, |view| {
+            write(output, false, |out| {
+                render(out, view, self.format, style)?;
+                self.slices(out, sessions, || view.questions())
+            })
+        })
+    }
+
+    /// Lines and values that tell failing executions from passing ones.
+    fn rank(&self) -> Result<()> {
+        let opened = |paths: &[PathBuf]| -> Result<Vec<Session>> {
+            let open = |at: &PathBuf| {
+                input::ended(at)?;
+                session(at)
+            };
+            paths.iter().map(open).collect()
+        };
+        let (passing, failing) = (opened(&self.pass)?, opened(&self.fail)?);
+        let query = RankQuery {
+            values: !self.no_values && self.format != Format::Csv,
+            most: match self.format {
+                Format::Text => self.top.unwrap_or(ROWS),
+                Format::Json | Format::Csv => self.top.unwrap_or(usize::MAX),
+            },
+            sources: &SourceFiles,
+        };
+        let output = self.output.as_deref();
+        let style = self.color.style(output);
+        rank(&passing, &failing, &query, |report| {
+            write(output, false, |out| {
+                Ok(render(out, report, self.format, style)?)
+            })
+        })
+    }
+
     /// The slices that some questions are about, with as many lines each as are shown of a list, if that was asked for.
     fn slices(
         &self,
         out: &mut dyn Write,
         sessions: [&Session; 2],
-        questions: &[NextQuestion],
+        questions: impl FnOnce() -> Result<Vec<NextQuestion>, PresentError>,
     ) -> Result<()> {
         if !self.slice {
             return Ok(());
         }
+        let questions = questions()?;
         let top = self.top.unwrap_or(LINES);
         let style = self.color.style(self.output.as_deref());
         let mut found = false;
         for (side, session) in sessions.into_iter().enumerate() {
-            for NextQuestion { command, slice } in questions {
+            for NextQuestion { command, slice } in &questions {
                 if let Some((_, query)) = slice.as_ref().filter(|slice| slice.0 == side) {
                     found = true;
                     writeln!(out, "\n{command}")?;

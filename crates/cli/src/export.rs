@@ -110,7 +110,7 @@ fn export(arguments: &Arguments, traced: &Session) -> Result<()> {
         bail!("the run executed no block, so there is nothing to export");
     }
     let positions = traced.positions(&names, &source)?;
-    let window = arguments.stretch.window(&positions)?;
+    let window = arguments.stretch.bounds().window(&positions)?;
     let out = arguments.output.as_deref();
     match arguments.format {
         Format::Perfetto | Format::Firefox => {

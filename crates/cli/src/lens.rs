@@ -105,27 +105,11 @@ pub(crate) fn opened<R>(
     })
 }
 
-fn with_stops(session: Session) -> Result<Session> {
+/// What is damaged at the end of the run is said before anything is answered.
+pub(crate) fn with_stops(session: Session) -> Result<Session> {
     let stops = session.stops().map(|_| ());
     stops.with_context(|| session.at().display().to_string())?;
     Ok(session)
-}
-
-/// Opens a recording whose path is not built, but was written while the program ran, and reads a stretch of that: see [`Session::use_stretch`].
-pub(crate) fn unbuilt(
-    at: &Path,
-    wanted: impl FnOnce(u64, u64) -> Result<Option<(u64, u64)>>,
-) -> Result<Option<Session>> {
-    let wanted = |length, longest| {
-        let found = wanted(length, longest);
-        found.with_context(|| at.display().to_string())
-    };
-    let session = session(at)?;
-    if session.use_stretch(wanted)? {
-        with_stops(session).map(Some)
-    } else {
-        Ok(None)
-    }
 }
 
 /// The values of a recording, built if they are not there yet.

@@ -1,23 +1,16 @@
 //! `afterimage redundancy`
 
-use afterimage::Session;
-use afterimage::steps::follow;
-use afterimage_analyses::dataflow::{path_expressions, path_redundancy};
-use afterimage_analyses::redundancy::{expression_redundancy, load_redundancy};
-use afterimage_present::{
-    RedundancyOf, RedundancyReport, RedundancyScene, RedundancyView, StepScene, render,
-};
-use afterimage_replay::steps::Operators;
+use afterimage::named::{NamedProgram, with_names};
+use afterimage::redundancy::RedundancyQuery;
+use afterimage_present::{RedundancyOf, RedundancyScene, RedundancyView, render};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
 use crate::build::Lens;
-use crate::dataflow::run_calls;
 use crate::early;
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{say, write};
-use crate::progress::Bar;
+use crate::output::write;
 
 /// Show which loads read again what was available already, or which expressions were computed again
 ///
@@ -73,81 +66,43 @@ enum Format {
 
 formats!(Text, Json, Csv);
 
-/// So many text has on standard output if nothing else is asked for.
-const SHOWN: u64 = 20;
-
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.paths.is_some() && arguments.format == Format::Csv {
         bail!("--paths is for text and JSON: comma-separated values have a row for each");
     }
     let session = lens::session(&arguments.report.file)?;
     early::places(&session, Lens::Paths, arguments.function.as_deref())?;
-    let traced = lens::with_path(session)?;
-    answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
+    let session = lens::with_path(session)?;
+    let found = with_names(&session, |program| arguments.answer(program));
+    found.with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
-    let loaded = traced.module();
-    let source = traced.source_map();
-    let names = loaded.names(&source);
-    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
-    let scene = RedundancyScene {
-        steps: StepScene {
-            names: &names,
-            operators: &operators,
-            source: &source,
-            memories: loaded.program.memories,
-            style: arguments.report.style(),
-        },
-        program: &loaded.program,
-        paths: traced.path()?.nodes(),
-    };
-    let function = arguments.function.as_deref();
-    let function = function.map(|text| lens::function(traced, &names, text));
-    let function = function.transpose()?;
-    let of = if arguments.expressions {
-        RedundancyOf::Expressions
-    } else {
-        RedundancyOf::Loads
-    };
-    let mut redundancy = follow(traced, |run, log| {
-        Ok(match of {
-            RedundancyOf::Loads => load_redundancy(run, log)?,
-            RedundancyOf::Expressions => expression_redundancy(run, log)?,
+impl Arguments {
+    fn answer(&self, program: NamedProgram<'_>) -> Result<()> {
+        let screen = self.format == Format::Text && self.report.output.is_none();
+        let query = RedundancyQuery {
+            of: if self.expressions {
+                RedundancyOf::Expressions
+            } else {
+                RedundancyOf::Loads
+            },
+            function: self.function.clone(),
+            top: self.top.or(screen.then_some(RedundancyQuery::BY_PATH)),
+            ways: self.paths.unwrap_or(0),
+            by_path: !self.exact_only,
+        };
+        let style = self.report.style();
+        let view = RedundancyView {
+            report: query.answer(program)?,
+            scene: RedundancyScene {
+                steps: program.scene(style),
+                program: program.session.program(),
+                paths: program.session.path()?.nodes(),
+            },
+        };
+        write(self.report.output.as_deref(), false, |out| {
+            Ok(render(out, &view, self.format, style)?)
         })
-    })?;
-    if let Some(function) = function {
-        let own = &mut redundancy.operators;
-        own.retain(|operator| operator.site.function == function);
     }
-    let out = arguments.report.output.as_deref();
-    let screen = arguments.format == Format::Text && out.is_none();
-    let top = arguments.top.or(screen.then_some(SHOWN));
-    let function = function.map(|function| names.function(function).to_owned());
-    let mut report = RedundancyReport::new(of, redundancy, function, top);
-    report.ways = arguments.paths.map_or(0, |paths| paths as usize);
-    if !arguments.exact_only {
-        match run_calls(traced)? {
-            Some(calls) => {
-                let _bar = Bar::start("going back along the path", None);
-                let hottest = report.operators.iter().take(top.unwrap_or(SHOWN) as usize);
-                let mut sites = Vec::from_iter(hottest.map(|operator| operator.site));
-                sites.sort_unstable();
-                let (program, module) = (&loaded.program, &loaded.bytes);
-                report.by_path = match of {
-                    RedundancyOf::Loads => path_redundancy(&calls, program, module, &sites),
-                    RedundancyOf::Expressions => path_expressions(&calls, program, module, &sites),
-                };
-            }
-            None => {
-                say("how the run ended was not recorded, so what the path alone tells is left out")
-            }
-        }
-    }
-    let style = scene.steps.style;
-    let view = RedundancyView { scene, report };
-    write(out, false, |out| {
-        Ok(render(out, &view, arguments.format, style)?)
-    })
 }

@@ -1,24 +1,26 @@
 //! `afterimage simulate`
 
-mod at;
-mod stored;
-mod worst;
+use std::io::Write;
 
 use afterimage::Session;
-use afterimage::steps::follow;
+use afterimage::named::{NamedProgram, with_names};
+use afterimage::places::times;
+use afterimage::simulate::{self, default_specs};
 use afterimage_analyses::simulate::{
-    CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, StoredSimulations, Summary, miss_rows,
-    simulate, stored_simulations,
+    CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, StoredSimulation, StoredSimulations,
+    Summary, miss_rows, stored_simulations,
 };
-use afterimage_present::{MissReport, StepScene, grouped, misses_csv, misses_json, misses_text};
-use afterimage_replay::paths::RecordedPath;
-use afterimage_replay::steps::Operators;
+use afterimage_present::{
+    MissReport, SiteHistory, StepScene, grouped, history_csv, history_json, history_text,
+    misses_csv, misses_json, misses_text, outcome_text, shell_name, worst_json, worst_text,
+};
+use afterimage_profile::location::{Occurrence, Place, Resolved};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::traced_whole;
+use crate::lens::{self, traced_whole};
 use crate::output::{say, write};
 
 /// Simulate branch predictors and caches: which branches were mispredicted, which loads and stores missed
@@ -98,18 +100,28 @@ enum Format {
 
 /// Rows that text has if nothing else is asked for.
 const ROWS: u64 = 20;
+/// Lines that text has of each history.
+const LINES: u64 = 100;
+/// Sites that missed most.
+const SITES: u64 = 5;
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let mut specs = arguments.specs()?;
+    let at = &arguments.report.file;
+    let is_new = || -> Result<bool> {
+        let StoredSimulations { sound, damaged } = stored_simulations(&input::recording(at)?)?;
+        Ok(sound.is_empty() && damaged.is_empty())
+    };
+    if specs.is_empty() && !arguments.no_save && is_new()? {
+        specs = default_specs()?;
+    }
+    let session = traced_whole(at)?;
+    let found = arguments.answer(&session, specs);
+    found.with_context(|| at.display().to_string())?;
+    Ok(Exit::Success)
+}
 
 impl Arguments {
-    /// What is simulated if nothing is said, and nothing was: caches and a predictor like those of a processor of today.
-    fn default_specs() -> Result<Vec<Spec>> {
-        let first = "32k,8,64".parse()?;
-        let second = "1m,16,64".parse()?;
-        Ok(vec![
-            Spec::Caches(CacheSpec::new(first, Some(second))?),
-            Spec::Branches("tage".parse()?),
-        ])
-    }
-
     /// What is to be simulated; nothing for all that was.
     fn specs(&self) -> Result<Vec<Spec>> {
         let mut specs = Vec::new();
@@ -124,130 +136,236 @@ impl Arguments {
         }
         Ok(specs)
     }
-}
 
-pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let mut specs = arguments.specs()?;
-    let at = &arguments.report.file;
-    let is_new = || -> Result<bool> {
-        let StoredSimulations { sound, damaged } = stored_simulations(&input::recording(at)?)?;
-        Ok(sound.is_empty() && damaged.is_empty())
-    };
-    if specs.is_empty() && !arguments.no_save && is_new()? {
-        specs = Arguments::default_specs()?;
-    }
-    let traced = traced_whole(at)?;
-    answer(&arguments, &traced, &specs).with_context(|| at.display().to_string())?;
-    Ok(Exit::Success)
-}
-
-fn answer(arguments: &Arguments, traced: &Session, specs: &[Spec]) -> Result<()> {
-    let at = &arguments.report.file;
-    let is_live = input::recorder(at, traced.file()).is_some();
-    if is_live && (arguments.at.is_some() || arguments.worst) {
-        bail!(
-            "it is still being recorded, so no history can be kept in it yet; ask again when the program has ended, or without --at and --worst"
-        );
-    }
-    if arguments.no_save || is_live {
-        let default = if specs.is_empty() {
-            Arguments::default_specs()?
-        } else {
-            Vec::new()
-        };
-        let specs = if specs.is_empty() { &default } else { specs };
-        let summaries = follow(traced, |run, log| {
-            Ok(simulate(
-                run,
-                log,
-                traced.stops()?,
-                specs,
-                &mut |_, _, _| Ok(()),
-            )?)
-        })?;
-        return shown(arguments, traced, &summaries);
-    }
-    let place = arguments.at.as_deref();
-    let place =
-        place.map(|place| Ok::<_, anyhow::Error>((place, at::asked(arguments, traced, place)?)));
-    let place = place.transpose()?;
-    let (stored, problem) = stored::stored(at, traced, specs, arguments.again)?;
-    if let Some((place, resolved)) = &place {
-        at::answer(arguments, traced, &stored, (place, resolved))?;
-    } else if arguments.worst {
-        worst::answer(arguments, traced, &stored)?;
-    } else {
-        let summaries = Vec::from_iter(stored.iter().map(|stored| stored.summary.clone()));
-        shown(arguments, traced, &summaries)?;
-    }
-    // What is not damaged is told before what is.
-    problem.map_or(Ok(()), Err)
-}
-
-/// Says that a recording was cut off before its path ends.
-fn say_cut(path: &RecordedPath, summary: &Summary) {
-    if summary.blocks < path.length() {
-        say(format_args!(
-            "the recording was cut off: its log ends at t={}, its path at t={}; what follows is about the run up to there",
-            grouped(summary.blocks),
-            grouped(path.length())
-        ));
-    }
-}
-
-/// Writes what was found.
-fn shown(arguments: &Arguments, traced: &Session, summaries: &[Summary]) -> Result<()> {
-    let loaded = traced.module();
-    let source = traced.source_map();
-    let names = loaded.names(&source);
-    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
-    let scene = StepScene {
-        names: &names,
-        operators: &operators,
-        source: &source,
-        memories: loaded.program.memories,
-        style: arguments.report.style(),
-    };
-    if let Some(summary) = summaries.first() {
-        say_cut(traced.path()?, summary);
-    }
-    let by = match arguments.by {
-        Some(By::Line) => MissesBy::Line,
-        Some(By::Function) => MissesBy::Function,
-        Some(By::Instruction) => MissesBy::Instruction,
-        None if source.files().is_empty() => MissesBy::Function,
-        None => MissesBy::Line,
-    };
-    let few = matches!(arguments.format, Format::Text).then_some(ROWS);
-    let top = arguments.top.or(few);
-    let rows = summaries.iter().map(|s| miss_rows(s, &operators, by));
-    let rows = rows.collect::<Result<Vec<_>, _>>()?;
-    let reports = summaries.iter().zip(&rows);
-    let reports = Vec::from_iter(reports.map(|(summary, rows)| MissReport {
-        summary,
-        by,
-        rows,
-        top,
-    }));
-    write(arguments.report.output.as_deref(), false, |out| {
-        match arguments.format {
-            Format::Text => {
-                for (i, report) in reports.iter().enumerate() {
-                    if i > 0 {
-                        writeln!(out)?;
-                    }
-                    if misses_text(out, &scene, report)? {
-                        writeln!(out, "… and more: see them with --top N")?;
-                    }
-                }
-            }
-            Format::Json => {
-                for report in &reports {
-                    misses_json(out, &scene, report)?;
-                }
-            }
-            Format::Csv => misses_csv(out, &scene, &reports)?,
+    fn answer(&self, session: &Session, mut specs: Vec<Spec>) -> Result<()> {
+        let is_live = input::recorder(&self.report.file, session.file()).is_some();
+        if is_live && (self.at.is_some() || self.worst) {
+            bail!(
+                "it is still being recorded, so no history can be kept in it yet; ask again when the program has ended, or without --at and --worst"
+            );
         }
-        Ok(())
-    })
+        with_names(session, |program| {
+            if self.no_save || is_live {
+                if specs.is_empty() {
+                    specs = default_specs()?;
+                }
+                return self.shown(program, &simulate::unsaved(session, &specs)?);
+            }
+            let place = self.at.as_deref();
+            let place =
+                place.map(|place| Ok::<_, anyhow::Error>((place, self.asked(program, place)?)));
+            let place = place.transpose()?;
+            let (stored, problem) = simulate::stored(session, &specs, self.again)?;
+            if let Some((place, resolved)) = &place {
+                self.histories(program, &stored, place, resolved)?;
+            } else if self.worst {
+                self.worst(program, &stored)?;
+            } else {
+                let summaries = Vec::from_iter(stored.iter().map(|stored| stored.summary.clone()));
+                self.shown(program, &summaries)?;
+            }
+            // What is not damaged is told before what is.
+            problem.map_or(Ok(()), Err)
+        })
+    }
+
+    /// Writes what was found.
+    fn shown(&self, program: NamedProgram<'_>, summaries: &[Summary]) -> Result<()> {
+        let scene = program.scene(self.report.style());
+        if let Some(summary) = summaries.first() {
+            simulate::say_cut(program.session, summary)?;
+        }
+        let by = match self.by {
+            Some(By::Line) => MissesBy::Line,
+            Some(By::Function) => MissesBy::Function,
+            Some(By::Instruction) => MissesBy::Instruction,
+            None if program.source.files().is_empty() => MissesBy::Function,
+            None => MissesBy::Line,
+        };
+        let few = matches!(self.format, Format::Text).then_some(ROWS);
+        let top = self.top.or(few);
+        let rows = summaries
+            .iter()
+            .map(|s| miss_rows(s, program.operators, by));
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
+        let reports = summaries.iter().zip(&rows);
+        let reports = Vec::from_iter(reports.map(|(summary, rows)| MissReport {
+            summary,
+            by,
+            rows,
+            top,
+        }));
+        write(self.report.output.as_deref(), false, |out| {
+            match self.format {
+                Format::Text => {
+                    for (i, report) in reports.iter().enumerate() {
+                        if i > 0 {
+                            writeln!(out)?;
+                        }
+                        if misses_text(out, &scene, report)? {
+                            writeln!(out, "… and more: see them with --top N")?;
+                        }
+                    }
+                }
+                Format::Json => {
+                    for report in &reports {
+                        misses_json(out, &scene, report)?;
+                    }
+                }
+                Format::Csv => misses_csv(out, &scene, &reports)?,
+            }
+            Ok(())
+        })
+    }
+
+    /// What is at a place, if its history can be asked for like this.
+    fn asked(&self, program: NamedProgram<'_>, place: &str) -> Result<Resolved> {
+        let resolved = program.resolver().location(place)?;
+        if resolved.occurrence.is_some() && !matches!(resolved.place, Place::Operator(..)) {
+            bail!(
+                "--at {place}: histories are of the executions of instructions, and this is of a line or a function: leave out what is behind the # to see its instructions, and add it to one of these"
+            );
+        }
+        if self.top.is_some() && resolved.occurrence.is_some() {
+            bail!("--at {place}: that is one execution: leave --top out");
+        }
+        if self.top.is_some() && !matches!(self.format, Format::Text) {
+            bail!(
+                "--top shortens what --at writes as text; the other formats have the whole history"
+            );
+        }
+        Ok(resolved)
+    }
+
+    /// Writes the histories of what is at a place, simulation by simulation.
+    fn histories(
+        &self,
+        program: NamedProgram<'_>,
+        stored: &[StoredSimulation],
+        place: &str,
+        resolved: &Resolved,
+    ) -> Result<()> {
+        let scene = program.scene(self.report.style());
+        let histories = simulate::histories(stored, &resolved.place);
+        if histories.is_empty() {
+            let kind = match stored
+                .iter()
+                .any(|stored| stored.summary.spec.is_branches())
+            {
+                true if stored
+                    .iter()
+                    .any(|stored| !stored.summary.spec.is_branches()) =>
+                {
+                    "branch, load or store"
+                }
+                true => "branch",
+                false => "load or store",
+            };
+            bail!(
+                "no {kind} at {place} was ever executed; see those that were with --by instruction"
+            );
+        }
+        write(self.report.output.as_deref(), false, |out| {
+            if let Some(which) = resolved.occurrence {
+                return self.outcomes(out, &scene, &histories, which, place);
+            }
+            for (i, history) in histories.iter().enumerate() {
+                match self.format {
+                    Format::Text => {
+                        if i > 0 {
+                            writeln!(out)?;
+                        }
+                        let limit = self.top.unwrap_or(LINES);
+                        if history_text(out, &scene, history, limit)? {
+                            writeln!(out, "… and more: see them with --top N")?;
+                        }
+                    }
+                    Format::Json => history_json(out, &scene, history)?,
+                    Format::Csv => history_csv(out, &scene, history, i == 0)?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes what one execution of each met.
+    fn outcomes(
+        &self,
+        out: &mut dyn Write,
+        scene: &StepScene<'_>,
+        histories: &[SiteHistory<'_>],
+        which: Occurrence,
+        place: &str,
+    ) -> Result<()> {
+        if !matches!(self.format, Format::Text) {
+            bail!(
+                "what one execution met is written as text; {place} without # has the whole history in the other formats"
+            );
+        }
+        let (mut most, mut written) = (0, 0);
+        for history in histories {
+            let executions = history.stored.summary.sites[history.site].1.executions;
+            most = most.max(executions);
+            let number = match which {
+                Occurrence::Kth(number) => number,
+                Occurrence::Last => executions,
+            };
+            let Some(one) = history.stored.outcome(history.site, number)? else {
+                continue;
+            };
+            if written > 0 {
+                writeln!(out)?;
+            }
+            outcome_text(out, scene, history, number, &one)?;
+            written += 1;
+        }
+        match (which, written) {
+            (Occurrence::Kth(number), 0) => bail!(
+                "what is at {place} was executed {}: there is no execution {}",
+                times(most),
+                grouped(number)
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the sites that missed most, simulation by simulation.
+    fn worst(&self, program: NamedProgram<'_>, stored: &[StoredSimulation]) -> Result<()> {
+        if matches!(self.format, Format::Csv) {
+            bail!("the worst are written as text or JSON; --by instruction has all as CSV");
+        }
+        let scene = program.scene(self.report.style());
+        let values = lens::values_if_built(program.session)?;
+        if values.is_none() {
+            say(format_args!(
+                "who made addresses and conditions is told if the recording has values: afterimage build --lens full {}",
+                shell_name(&self.report.file.display().to_string())
+            ));
+        }
+        let top = self.top.unwrap_or(SITES);
+        let found = stored
+            .iter()
+            .map(|stored| simulate::worst(program, stored, values.as_ref(), top));
+        let found = found.collect::<Result<Vec<_>>>()?;
+        write(self.report.output.as_deref(), false, |out| {
+            for (i, (stored, sites)) in stored.iter().zip(&found).enumerate() {
+                let report = MissReport {
+                    summary: &stored.summary,
+                    by: MissesBy::Instruction,
+                    rows: &[],
+                    top: None,
+                };
+                match self.format {
+                    Format::Text => {
+                        if i > 0 {
+                            writeln!(out)?;
+                        }
+                        worst_text(out, &scene, &report, sites)?;
+                    }
+                    _ => worst_json(out, &scene, &report, sites)?,
+                }
+            }
+            Ok(())
+        })
+    }
 }

@@ -3,4 +3,5 @@
 pub mod cause;
 pub mod names;
 pub mod pair;
+pub mod question;
 pub mod read;

@@ -1,10 +1,7 @@
 //! Two recordings of the same program, or of two that are alike.
 
-use std::path::Path;
+use std::cell::Cell;
 
-use afterimage::Session;
-use afterimage::given::{endings, say_if_given_otherwise};
-use afterimage::path::refuse_gaps;
 use afterimage_analyses::diff::{
     Alike, OutputDifference, Parting, Side, Written, calls_around, effects, executed_by,
     first_difference, output_differences, parting,
@@ -12,7 +9,7 @@ use afterimage_analyses::diff::{
 use afterimage_ids::OpId;
 use afterimage_present::{
     AlikeReport, DiffReport, DiffView, FirstDifference, OutputPlaces, PartingDifference,
-    ReplacedReport, StepScene, render,
+    ReplacedReport, Sources, StepScene, Style,
 };
 use afterimage_profile::{operator_texts, readable};
 use afterimage_replay::paths::{FileSegments, Window};
@@ -21,9 +18,11 @@ use afterimage_replay::values::Types;
 use afterimage_trace::{LogReader, TraceError};
 use anyhow::{Context, Error, Result, bail};
 
-use super::{Arguments, Format, counts};
-use crate::output::{SourceFiles, write};
-use crate::progress::Bar;
+use super::counts;
+use crate::Session;
+use crate::given::{endings, say_if_given_otherwise};
+use crate::monitor::Work;
+use crate::path::refuse_gaps;
 
 /// Frames that are shown of a stack.
 const FRAMES: usize = 6;
@@ -40,23 +39,89 @@ impl Opened<'_> {
     }
 }
 
-pub(super) fn compare(
-    arguments: &Arguments,
-    places: [&Path; 2],
-    a: &Session,
-    b: &Session,
+/// How two runs of the same program are compared, and shown.
+pub struct SameQuery<'s> {
+    /// How often lines were executed, too.
+    pub lines: bool,
+    /// At most so many rows of each list in text, if not as many as usual.
+    pub top: Option<usize>,
+    pub sources: &'s dyn Sources,
+    pub style: Style,
+}
+
+/// Compares two runs of the same program, or of two that are `alike`, and gives `ask` how they differ.
+///
+/// # Errors
+/// If a run cannot be followed, or `ask` fails.
+pub fn same<R>(
+    [a, b]: [&Session; 2],
     alike: Option<Alike>,
-) -> Result<()> {
+    query: &SameQuery<'_>,
+    ask: impl FnOnce(&DiffView<'_>) -> Result<R>,
+) -> Result<R> {
     if alike.is_some() {
         say_if_given_otherwise([a, b], "was changed in the program")?;
     }
-    let checkpoints = (checkpoints(places[0], a)?, checkpoints(places[1], b)?);
-    let bar = Bar::start(
-        "following both runs",
-        Some(a.path()?.length() + b.path()?.length()),
-    );
-    let progress = bar.progress();
-    let half = std::cell::Cell::new(0);
+    let found = found(a, b, alike)?;
+    let sources = [a, b].map(Session::source_map);
+    let names = [a.module().names(&sources[0]), b.module().names(&sources[1])];
+    let operators = [
+        Operators::new(a.program(), a.bytes(), &sources[0]),
+        Operators::new(b.program(), b.bytes(), &sources[1]),
+    ];
+    let mut lines = (None, 0);
+    // Lines are told apart by the number of their file.
+    let known = !sources[0].files().is_empty() && sources[0].files() == sources[1].files();
+    if found.first.is_some() && query.lines && known {
+        let of_a = counts::line_counts(a, &names[0], &sources[0])?;
+        let of_b = counts::line_counts(b, &names[1], &sources[1])?;
+        if let (Some(of_a), Some(of_b)) = (of_a, of_b) {
+            let (rows, known) = counts::differences(&of_a, &of_b);
+            lines = (Some(rows), known);
+        }
+    }
+    let texts = [a, b].map(|session| session.at().display().to_string());
+    let report = DiffReport {
+        names: [&texts[0], &texts[1]],
+        program: a.program(),
+        lengths: [a.path()?.length(), b.path()?.length()],
+        first: found.first,
+        parting: found.parting,
+        outputs: found.outputs,
+        lines: lines.0,
+        known_lines: lines.1,
+        endings: endings([a, b])?,
+        alike: found.alike,
+        top: query.top,
+    };
+    let scenes = [0, 1].map(|side| StepScene {
+        names: &names[side],
+        operators: &operators[side],
+        source: &sources[side],
+        memories: a.program().memories,
+        style: query.style,
+    });
+    ask(&DiffView {
+        scenes,
+        report,
+        sources: query.sources,
+    })
+}
+
+/// What was found by following both runs.
+struct Found {
+    first: Option<FirstDifference>,
+    parting: Option<PartingDifference>,
+    outputs: Vec<OutputPlaces>,
+    alike: Option<AlikeReport>,
+}
+
+fn found(a: &Session, b: &Session, alike: Option<Alike>) -> Result<Found> {
+    let checkpoints = (checkpoints(a)?, checkpoints(b)?);
+    let work = Work::Question("following both runs");
+    let length = a.path()?.length() + b.path()?.length();
+    let progress = a.monitor().begin(work, Some(length));
+    let half = Cell::new(0);
     let tell = |time: u64| progress(half.get() + time);
     let opened = |traced, checkpoints| opened(traced, checkpoints, &tell);
     let sides = [opened(a, checkpoints.0)?, opened(b, checkpoints.1)?];
@@ -105,58 +170,11 @@ pub(super) fn compare(
         Some(alike) => Some(replaced(alike, [(a, a_side), (b, b_side)])?),
         None => None,
     };
-    drop(bar);
-    let sources = [a, b].map(|traced| traced.source_map());
-    let names = [a.module().names(&sources[0]), b.module().names(&sources[1])];
-    let operators = [
-        Operators::new(a.program(), a.bytes(), &sources[0]),
-        Operators::new(b.program(), b.bytes(), &sources[1]),
-    ];
-    let mut lines = (None, 0);
-    // Lines are told apart by the number of their file.
-    let known = !sources[0].files().is_empty() && sources[0].files() == sources[1].files();
-    if first.is_some() && !arguments.no_lines && known {
-        let of_a = counts::line_counts(a, &names[0], &sources[0])?;
-        let of_b = counts::line_counts(b, &names[1], &sources[1])?;
-        if let (Some(of_a), Some(of_b)) = (of_a, of_b) {
-            let (rows, known) = counts::differences(&of_a, &of_b);
-            lines = (Some(rows), known);
-        }
-    }
-    let texts = places.map(|place| place.display().to_string());
-    let report = DiffReport {
-        names: [&texts[0], &texts[1]],
-        program: a.program(),
-        lengths: [a.path()?.length(), b.path()?.length()],
+    Ok(Found {
         first,
         parting: parted,
         outputs,
-        lines: lines.0,
-        known_lines: lines.1,
-        endings: endings([a, b])?,
         alike,
-        top: arguments.top,
-    };
-    let out = arguments.output.as_deref();
-    let style = arguments.color.style(out);
-    let scenes = [0, 1].map(|side| StepScene {
-        names: &names[side],
-        operators: &operators[side],
-        source: &sources[side],
-        memories: a.program().memories,
-        style,
-    });
-    let view = DiffView {
-        scenes,
-        report,
-        sources: &SourceFiles,
-    };
-    write(out, false, |out| {
-        render(out, &view, arguments.format, style)?;
-        match arguments.format {
-            Format::Text => arguments.slices(out, [a, b], &view.questions()?),
-            _ => Ok(()),
-        }
     })
 }
 
@@ -209,7 +227,8 @@ fn replaced<'a>(
 
 type Checkpoints = afterimage_replay::steps::FileCheckpoints;
 
-fn checkpoints<'a>(at: &Path, traced: &'a Session) -> Result<Option<&'a Checkpoints>> {
+fn checkpoints(traced: &Session) -> Result<Option<&Checkpoints>> {
+    let at = traced.at();
     let found = refuse_gaps(at, traced.path()?).map_err(Error::from);
     let found = found.and_then(|()| Ok(traced.checkpoints()?));
     found.with_context(|| at.display().to_string())

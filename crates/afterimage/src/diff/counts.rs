@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use afterimage::Session;
 use afterimage_present::LineDifference;
 use afterimage_profile::{Line, Profile, Scope};
 use afterimage_program::{Names, SourceMap};
 use anyhow::{Context, Result};
+
+use crate::Session;
 
 /// How often each line was arrived at; `None` if the recording has no end.
 pub(super) fn line_counts(

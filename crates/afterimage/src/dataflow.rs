@@ -1,0 +1,316 @@
+//! GEN-KILL questions about the path that was taken.
+
+use std::collections::BTreeSet;
+
+use afterimage_analyses::dataflow::{
+    EventPlace, Fact, FactError, FactInstance, Facts, Instances, LastStep, RunCalls,
+};
+use afterimage_ids::{FuncId, OpId};
+use afterimage_present::{FactRow, grouped};
+use afterimage_profile::location::{Occurrence, Place};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::Session;
+use crate::monitor::Work;
+use crate::named::NamedProgram;
+
+/// Did a fact hold at the executions of a place, and what decided?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataflowQuery {
+    /// The fact: `available:PLACE`, `reaching:PLACE`, `last-use:PLACE`, or `gen=PLACES kill=PLACES at=PLACE`, with or without `ahead`.
+    pub fact: String,
+    /// How many of the path traces that most calls took are told.
+    pub paths: u64,
+    /// How many stretches of executions are told for each that decided.
+    pub instances: u64,
+}
+
+/// What decides a fact, and the answer for each operator.
+pub struct Answer {
+    pub fact: Fact,
+    /// The place, as it was written.
+    pub at: String,
+    pub rows: Vec<FactRow>,
+}
+
+impl DataflowQuery {
+    /// Why the question cannot be one, if it cannot.
+    ///
+    /// # Errors
+    /// If the fact has no known form.
+    pub fn check(&self) -> Result<()> {
+        Written::read(&self.fact).map(drop)
+    }
+
+    /// The answers: of a line, those for the operators that the fact can be about, and that were executed.
+    ///
+    /// # Errors
+    /// If the fact has no known form, it can be about nothing at its place, or the recording is damaged.
+    pub fn answer(&self, program: NamedProgram<'_>) -> Result<Answer> {
+        let written = &Written::read(&self.fact)?;
+        let loaded = program.session.module();
+        let resolver = program.resolver();
+        let places = |text: &str| -> Result<Place> {
+            let resolved = resolver.location(text)?;
+            if resolved.occurrence.is_some() {
+                bail!(
+                    "{text} names one execution; what makes a fact hold or not is all executions of a place: leave out what is behind the #"
+                );
+            }
+            Ok(resolved.place)
+        };
+        let events = |texts: &[&str]| -> Result<Vec<EventPlace>> {
+            let mut events = Vec::new();
+            for text in texts {
+                match places(text)? {
+                    Place::Operator(function, op) => {
+                        events.push(EventPlace::Operator(function, op))
+                    }
+                    Place::Line(_, all) => {
+                        events.extend(all.into_iter().map(|(f, op)| EventPlace::Operator(f, op)));
+                    }
+                    Place::Function(function) if loaded.program.function(function).is_none() => {
+                        bail!(
+                            "{text} is imported, so the path has nothing of it; name the places that call it"
+                        )
+                    }
+                    Place::Function(function) => events.push(EventPlace::Entry(function)),
+                }
+            }
+            Ok(events)
+        };
+        let fact = match written.kind {
+            "available" => Fact::Available,
+            "reaching" => Fact::Reaching,
+            "last-use" => Fact::LastUse,
+            _ => Fact::Places {
+                r#gen: events(&written.r#gen)?,
+                kill: events(&written.kill)?,
+                ahead: written.ahead,
+            },
+        };
+        let at = resolver.location(written.at)?;
+        let one = at.occurrence;
+        let (asked, is_line) = match at.place {
+            Place::Line(..) if one.is_some() => bail!(
+                "{} is an arrival at a line, and facts are about executions of operators: leave out what is behind the # to see the line's, and then add it to one of these",
+                written.at
+            ),
+            Place::Operator(function, op) => (vec![(function, op)], false),
+            Place::Line(_, all) => (all, true),
+            Place::Function(function) => match loaded.program.function(function) {
+                Some(_) if written.kind == "places" => (vec![(function, OpId::from_u32(0))], false),
+                Some(known) => {
+                    let all = (0..known.operators).map(|op| (function, OpId::from_u32(op)));
+                    (all.collect(), true)
+                }
+                None => bail!("{} is imported: it has no operators here", written.at),
+            },
+        };
+        if one.is_some() && asked.len() > 1 {
+            bail!(
+                "{} names one call of a function with many operators: name one of these",
+                written.at
+            );
+        }
+        let calls = run_calls(program.session)?.context(
+            "how the run ended was not recorded, so it is not known how much of its last block was executed; record the program again",
+        )?;
+        let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
+        let mut asked = asked;
+        if is_line && written.kind == "places" {
+            // Within a block no other place is executed but the line's own and those before it: one row each tells it.
+            let mut seen = BTreeSet::new();
+            asked.retain(|&(function, op)| {
+                let block = loaded.program.function(function).map(|f| f.block_of(op));
+                seen.insert((function, block.flatten()))
+            });
+        }
+        let rows = self.rows(written, &facts, &fact, asked, is_line, one)?;
+        Ok(Answer {
+            fact,
+            at: written.at.to_owned(),
+            rows,
+        })
+    }
+
+    /// The answers for some operators.
+    fn rows(
+        &self,
+        written: &Written<'_>,
+        facts: &Facts<'_>,
+        fact: &Fact,
+        asked: Vec<(FuncId, OpId)>,
+        is_line: bool,
+        one: Option<Occurrence>,
+    ) -> Result<Vec<FactRow>> {
+        let (most, paths) = (self.instances as usize, self.paths as usize);
+        let mut rows = Vec::new();
+        let mut refused: Option<FactError> = None;
+        let of_function = asked.chunk_by(|a, b| a.0 == b.0);
+        for some in of_function.flat_map(|all| all.chunks(AT_ONCE)) {
+            let function = some[0].0;
+            let ops = Vec::from_iter(some.iter().map(|&(_, op)| op));
+            let answers = facts.answers(function, &ops, fact, paths);
+            for (&op, answer) in ops.iter().zip(answers) {
+                let (answer, each) = match answer {
+                    Ok(answer) => answer,
+                    Err(error) if is_line => {
+                        refused = refused.or(Some(error));
+                        continue;
+                    }
+                    Err(error) => bail!("{}: {error}", written.at),
+                };
+                let one = match one {
+                    Some(which) => Some(execution(&each, which, written.at)?),
+                    None => None,
+                };
+                let decided = answer.decided.iter();
+                rows.push(FactRow {
+                    function,
+                    op,
+                    instances: match one {
+                        Some(_) => Vec::new(),
+                        None => decided.map(|&(by, _)| each.decided_by(by, most)).collect(),
+                    },
+                    one,
+                    answer,
+                });
+            }
+        }
+        // Of a line some copies may never have been executed.
+        if rows.iter().any(|row| row.answer.executions > 0) {
+            rows.retain(|row| !is_line || row.answer.executions > 0);
+        }
+        if rows.is_empty() {
+            let why = refused.map_or(String::new(), |error| format!(": {error}"));
+            bail!(
+                "{}: the fact can be about none of its operators{why}",
+                written.at
+            );
+        }
+        Ok(rows)
+    }
+}
+
+/// So many operators are asked about at once: what is known of their executions is in memory together.
+const AT_ONCE: usize = 8;
+
+/// The path traces and calls of a run; `None` if it is not known how it ended.
+///
+/// # Errors
+/// If the recording is damaged.
+pub fn run_calls(traced: &Session) -> Result<Option<RunCalls>> {
+    let Some(end) = traced.file().end()? else {
+        return Ok(None);
+    };
+    let _progress = traced
+        .monitor()
+        .begin(Work::Question("collecting path traces"), None);
+    let loaded = traced.module();
+    let last = LastStep::of(&loaded.program, &loaded.bytes, &end)?;
+    Ok(Some(RunCalls::of(traced.path()?, last)?))
+}
+
+/// A fact as it was written.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Written<'t> {
+    kind: &'t str,
+    at: &'t str,
+    r#gen: Vec<&'t str>,
+    kill: Vec<&'t str>,
+    ahead: bool,
+}
+
+const FORMS: &str =
+    "write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE";
+
+impl<'t> Written<'t> {
+    fn read(text: &'t str) -> Result<Self> {
+        for kind in ["available", "reaching", "last-use"] {
+            if let Some(at) = text.strip_prefix(kind).and_then(|t| t.strip_prefix(':')) {
+                let at = at.trim();
+                if at.is_empty() {
+                    bail!("--fact {text}: {kind} of what place? {FORMS}");
+                }
+                return Ok(Self {
+                    kind,
+                    at,
+                    ..Self::default()
+                });
+            }
+        }
+        let mut written = Self {
+            kind: "places",
+            ..Self::default()
+        };
+        let between = |c: char| c.is_whitespace() || c == ';';
+        for word in text.split(between).filter(|word| !word.is_empty()) {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            let places = || value.split(',').filter(|place| !place.is_empty());
+            match key {
+                "gen" if !value.is_empty() => written.r#gen.extend(places()),
+                "kill" if !value.is_empty() => written.kill.extend(places()),
+                "at" if !value.is_empty() && written.at.is_empty() => written.at = value,
+                "at" if !value.is_empty() => bail!("--fact {text}: it has two at="),
+                "ahead" if word == "ahead" => written.ahead = true,
+                _ => bail!("--fact {text}: {word} is no part of a fact; {FORMS}"),
+            }
+        }
+        if written.at.is_empty() {
+            bail!("--fact {text}: it does not say where; {FORMS}");
+        }
+        if written.r#gen.is_empty() && written.kill.is_empty() {
+            bail!("--fact {text}: it says neither gen= nor kill=, so nothing decides it; {FORMS}");
+        }
+        Ok(written)
+    }
+}
+
+/// The execution that was asked about.
+fn execution(each: &Instances<'_>, which: Occurrence, at: &str) -> Result<FactInstance> {
+    let number = match which {
+        Occurrence::Kth(number) => number,
+        Occurrence::Last => each.count(),
+    };
+    each.get(number).with_context(|| match each.count() {
+        0 => format!("{at}: it was never executed"),
+        1 => format!("{at}: it was executed once"),
+        count => format!("{at}: it was executed {} times", grouped(count)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Written;
+
+    #[test]
+    fn facts_are_read() {
+        let read = |text| Written::read(text).unwrap();
+        let available = read("available:a.c:42");
+        assert_eq!((available.kind, available.at), ("available", "a.c:42"));
+        let places = read("gen=@0x10,@0x20 kill=f;at=@0x40; ahead");
+        assert_eq!(places.r#gen, ["@0x10", "@0x20"]);
+        assert_eq!(
+            (places.kill, places.at, places.ahead),
+            (vec!["f"], "@0x40", true)
+        );
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "",
+            "available:",
+            "gen=@0x10",
+            "at=@0x10",
+            "gen= at=f",
+            "gen=f at=f at=g",
+            "dead:f",
+            "gen=f at=f ahead=1",
+        ] {
+            assert!(Written::read(text).is_err(), "{text}");
+        }
+    }
+}

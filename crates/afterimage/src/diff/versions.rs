@@ -1,0 +1,208 @@
+//! Two versions of a program that ran on the same input: which statements correspond, and where those that do stop doing the same.
+
+use std::panic::resume_unwind;
+use std::thread;
+
+use afterimage_analyses::diff::{Side, output_differences};
+use afterimage_analyses::matching::{
+    Sketched, TruthSide, accuracy, divergences, match_runs, same_names, suspects, version,
+};
+use afterimage_present::{DiffEnding, MatchReport, MatchSide, VersionsView};
+use afterimage_program::{Names, SourceMap};
+use afterimage_replay::steps::Operators;
+use anyhow::{Context, Result, bail};
+
+use crate::Session;
+use crate::given::{endings, say_if_given_otherwise};
+use crate::steps::{follow, follow_telling};
+
+/// Follows two runs at the same time and sketches their statements.
+fn sketched([a, b]: [&Session; 2]) -> Result<[Sketched; 2]> {
+    let (of_a, of_b) = thread::scope(|scope| {
+        let quietly = || follow_telling(b, &|_| {}, |run, log| Ok(version(run, log)?));
+        let of_b = thread::Builder::new().spawn_scoped(scope, quietly);
+        let of_a = follow(a, |run, log| Ok(version(run, log)?));
+        let of_b = match of_b {
+            Ok(of_b) => of_b.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // Where no thread can be had, one after the other.
+            Err(_) => quietly(),
+        };
+        (of_a, of_b)
+    });
+    Ok([
+        of_a.with_context(|| a.at().display().to_string())?,
+        of_b.with_context(|| b.at().display().to_string())?,
+    ])
+}
+
+/// A version, with what it is shown with.
+struct Version<'a> {
+    session: &'a Session,
+    name: String,
+    names: Names,
+    source: &'a SourceMap<'a>,
+}
+
+impl<'a> Version<'a> {
+    fn new(session: &'a Session, source: &'a SourceMap<'a>) -> Self {
+        Self {
+            session,
+            name: session.at().display().to_string(),
+            names: session.module().names(source),
+            source,
+        }
+    }
+
+    fn operators(&self) -> Operators<'a> {
+        Operators::new(self.session.program(), self.session.bytes(), self.source)
+    }
+
+    fn side<'s>(&'s self, operators: &'s Operators<'s>, sketched: &'s Sketched) -> MatchSide<'s> {
+        MatchSide {
+            name: &self.name,
+            names: &self.names,
+            operators,
+            source: self.source,
+            sketched,
+        }
+    }
+}
+
+/// Compares the runs of two versions, and gives `ask` how they differ. At most `top` rows of each list are shown in text.
+///
+/// # Errors
+/// If a run cannot be followed, or `ask` fails.
+pub fn versions<R>(
+    [a, b]: [&Session; 2],
+    top: Option<usize>,
+    ask: impl FnOnce(&VersionsView<'_>) -> Result<R>,
+) -> Result<R> {
+    say_if_given_otherwise([a, b], "was changed in the program")?;
+    let [of_a, of_b] = sketched([a, b])?;
+    let sources = [a, b].map(Session::source_map);
+    let version_a = Version::new(a, &sources[0]);
+    let version_b = Version::new(b, &sources[1]);
+    let same = same_names(
+        (a.program(), &version_a.names),
+        (b.program(), &version_b.names),
+    );
+    let (found, diverging, suspects, outputs) = follow(a, |run_a, _| {
+        follow(b, |run_b, _| {
+            let logs = (|| a.file().log(), || b.file().log());
+            let outputs = output_differences(
+                Side {
+                    run: run_a,
+                    log: &logs.0,
+                },
+                Side {
+                    run: run_b,
+                    log: &logs.1,
+                },
+            )?;
+            let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
+            let found = match_runs([&of_a, &of_b], Some(&same), runs)?;
+            let diverging = divergences([&of_a, &of_b], &found, runs)?;
+            let suspects = suspects([&of_a, &of_b], &found);
+            Ok((found.matching, diverging, suspects, outputs))
+        })
+    })?;
+    let operators = (version_a.operators(), version_b.operators());
+    let endings = endings([a, b])?;
+    let report = MatchReport {
+        a: version_a.side(&operators.0, &of_a),
+        b: version_b.side(&operators.1, &of_b),
+        matching: &found,
+        divergences: &diverging,
+        endings: endings.as_ref(),
+        accuracy: None,
+        names_used: true,
+        top,
+        all: false,
+    };
+    ask(&VersionsView {
+        report,
+        suspects,
+        outputs,
+    })
+}
+
+/// How statements of two versions are matched, and shown.
+#[derive(Clone, Copy, Debug)]
+pub struct MatchQuery {
+    /// Names of functions are used as a hint.
+    pub names: bool,
+    /// Each statement of the second version is shown.
+    pub all: bool,
+    /// The matches are compared with the line tables.
+    pub check: bool,
+    /// At most so many rows of each list in text, if not as many as usual.
+    pub top: Option<usize>,
+}
+
+/// Matches the statements of two versions, and gives `ask` which correspond. `unlike` hears first how the runs ended, if not alike.
+///
+/// # Errors
+/// If a run cannot be followed, line tables are to be compared and there are none, or `ask` fails.
+pub fn matched<R>(
+    [a, b]: [&Session; 2],
+    query: MatchQuery,
+    unlike: impl FnOnce(&[DiffEnding; 2]),
+    ask: impl FnOnce(&MatchReport<'_>) -> Result<R>,
+) -> Result<R> {
+    say_if_given_otherwise([a, b], "was changed in the program")?;
+    let endings = endings([a, b])?;
+    if let Some(endings) = &endings {
+        unlike(endings);
+    }
+    let sources = [a, b].map(Session::source_map);
+    for (session, source) in [a, b].into_iter().zip(&sources) {
+        if query.check && source.files().is_empty() {
+            bail!(
+                "--check compares with the line tables, and the module in {} has none: compile it with -g",
+                session.at().display()
+            );
+        }
+    }
+    let [of_a, of_b] = sketched([a, b])?;
+    let version_a = Version::new(a, &sources[0]);
+    let version_b = Version::new(b, &sources[1]);
+    let same = same_names(
+        (a.program(), &version_a.names),
+        (b.program(), &version_b.names),
+    );
+    let hint = query.names.then_some(&same);
+    let (found, diverging) = follow(a, |run_a, _| {
+        follow(b, |run_b, _| {
+            let logs = (|| a.file().log(), || b.file().log());
+            let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
+            let found = match_runs([&of_a, &of_b], hint, runs)?;
+            let diverging = divergences([&of_a, &of_b], &found, runs)?;
+            Ok((found.matching, diverging))
+        })
+    })?;
+    let accuracy = query
+        .check
+        .then(|| accuracy(truth(&version_a, &of_a), truth(&version_b, &of_b), &found));
+    let operators = (version_a.operators(), version_b.operators());
+    ask(&MatchReport {
+        a: version_a.side(&operators.0, &of_a),
+        b: version_b.side(&operators.1, &of_b),
+        matching: &found,
+        divergences: &diverging,
+        endings: endings.as_ref(),
+        accuracy,
+        names_used: query.names,
+        top: query.top,
+        all: query.all,
+    })
+}
+
+fn truth<'a>(version: &'a Version<'a>, sketched: &'a Sketched) -> TruthSide<'a> {
+    TruthSide {
+        program: version.session.program(),
+        module: version.session.bytes(),
+        names: &version.names,
+        source: version.source,
+        sketched,
+    }
+}

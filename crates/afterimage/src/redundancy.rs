@@ -1,0 +1,75 @@
+//! Which loads read again what was available, and which expressions were computed again.
+
+use afterimage_analyses::dataflow::{path_expressions, path_redundancy};
+use afterimage_analyses::redundancy::{expression_redundancy, load_redundancy};
+use afterimage_present::{RedundancyOf, RedundancyReport};
+use anyhow::Result;
+
+use crate::dataflow::run_calls;
+use crate::monitor::{Note, Work};
+use crate::named::NamedProgram;
+use crate::steps::follow;
+
+/// Which executions were redundant?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedundancyQuery {
+    /// Of loads, or of operators that only compute.
+    pub of: RedundancyOf,
+    /// Only those of this function.
+    pub function: Option<String>,
+    /// Only those with the most redundant executions, so many.
+    pub top: Option<u64>,
+    /// How many of the most frequent ways are told for each.
+    pub ways: u64,
+    /// What the path alone tells, too: of as many as are shown, or of [`BY_PATH`](Self::BY_PATH) if all are.
+    pub by_path: bool,
+}
+
+impl RedundancyQuery {
+    /// Of so many it is told what the path alone tells, if all are shown.
+    pub const BY_PATH: u64 = 20;
+
+    /// # Errors
+    /// If there is no such function, or the run cannot be followed.
+    pub fn answer(&self, program: NamedProgram<'_>) -> Result<RedundancyReport> {
+        let traced = program.session;
+        let loaded = traced.module();
+        let function = self.function.as_deref();
+        let function = function.map(|text| program.function(text)).transpose()?;
+        let mut redundancy = follow(traced, |run, log| {
+            Ok(match self.of {
+                RedundancyOf::Loads => load_redundancy(run, log)?,
+                RedundancyOf::Expressions => expression_redundancy(run, log)?,
+            })
+        })?;
+        if let Some(function) = function {
+            let own = &mut redundancy.operators;
+            own.retain(|operator| operator.site.function == function);
+        }
+        let function = function.map(|function| program.names.function(function).to_owned());
+        let mut report = RedundancyReport::new(self.of, redundancy, function, self.top);
+        report.ways = self.ways as usize;
+        if !self.by_path {
+            return Ok(report);
+        }
+        let Some(calls) = run_calls(traced)? else {
+            let remark =
+                "how the run ended was not recorded, so what the path alone tells is left out";
+            let note = Note::Remark(remark.to_owned());
+            traced.monitor().note(traced.at(), &note);
+            return Ok(report);
+        };
+        let work = Work::Question("going back along the path");
+        let _progress = traced.monitor().begin(work, None);
+        let most = self.top.unwrap_or(Self::BY_PATH) as usize;
+        let hottest = report.operators.iter().take(most);
+        let mut sites = Vec::from_iter(hottest.map(|operator| operator.site));
+        sites.sort_unstable();
+        let (code, module) = (&loaded.program, &loaded.bytes);
+        report.by_path = match self.of {
+            RedundancyOf::Loads => path_redundancy(&calls, code, module, &sites),
+            RedundancyOf::Expressions => path_expressions(&calls, code, module, &sites),
+        };
+        Ok(report)
+    }
+}

@@ -1,0 +1,258 @@
+//! Simulations of branch predictors and caches: made, kept in the recording, and what they met at a place.
+
+use afterimage_analyses::simulate::{
+    CacheSpec, DamagedSimulation, MissesBy, MissesPlace, SimulationWriter, SiteKind, Spec,
+    StoredSimulation, StoredSimulations, Summary, miss_rows, producers, simulate,
+    stored_simulation, stored_simulations,
+};
+use afterimage_analyses::slices::{SliceAbout, SliceQuery};
+use afterimage_ids::{FuncId, OpId};
+use afterimage_present::{SiteHistory, WorstSite, grouped, slice_command};
+use afterimage_profile::location::Place;
+use afterimage_replay::values::RecordedValues;
+use afterimage_trace::TraceFile;
+use anyhow::{Context, Error, Result, anyhow};
+
+use crate::Session;
+use crate::append::append_to;
+use crate::monitor::Note;
+use crate::named::NamedProgram;
+use crate::steps::follow;
+use crate::text::pasted;
+
+/// What is simulated if nothing is said, and nothing was: caches and a predictor like those of a processor of today.
+///
+/// # Errors
+/// None.
+pub fn default_specs() -> Result<Vec<Spec>> {
+    let first = "32k,8,64".parse()?;
+    let second = "1m,16,64".parse()?;
+    Ok(vec![
+        Spec::Caches(CacheSpec::new(first, Some(second))?),
+        Spec::Branches("tage".parse()?),
+    ])
+}
+
+/// Simulates, and keeps nothing.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn unsaved(traced: &Session, specs: &[Spec]) -> Result<Vec<Summary>> {
+    follow(traced, |run, log| {
+        let mut keep = |_, _, _: &[u8]| Ok(());
+        Ok(simulate(run, log, traced.stops()?, specs, &mut keep)?)
+    })
+}
+
+fn remark(traced: &Session, text: String) {
+    traced.monitor().note(traced.at(), &Note::Remark(text));
+}
+
+/// Says that the recording was cut off before its path ends, if it was.
+///
+/// # Errors
+/// If there is no path.
+pub fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
+    let length = traced.path()?.length();
+    if summary.blocks < length {
+        let text = format!(
+            "the recording was cut off: its log ends at t={}, its path at t={}; what follows is about the run up to there",
+            grouped(summary.blocks),
+            grouped(length)
+        );
+        remark(traced, text);
+    }
+    Ok(())
+}
+
+/// The simulations that are asked for, or if none are, all that the recording has; and what is to be said of one of these that is damaged. `again` does them anew, without reading them.
+///
+/// # Errors
+/// If the run cannot be followed, or nothing can be added to the file.
+pub fn stored(
+    traced: &Session,
+    specs: &[Spec],
+    again: bool,
+) -> Result<(Vec<StoredSimulation>, Option<Error>)> {
+    if !specs.is_empty() {
+        return Ok((asked(traced, specs, again)?, None));
+    }
+    let StoredSimulations { sound, damaged } = stored_simulations(traced.file())?;
+    let mut specs = Vec::from_iter(sound.iter().map(|stored| stored.summary.spec));
+    let mut problem = None;
+    for DamagedSimulation { spec, error } in damaged {
+        match spec {
+            Some(spec) if again => {
+                if !specs.contains(&spec) {
+                    specs.push(spec);
+                }
+            }
+            Some(spec) => {
+                problem.get_or_insert_with(|| {
+                    let file = pasted(traced.at());
+                    anyhow!("{error}: afterimage simulate {file} {spec} --again")
+                });
+            }
+            // It cannot be told which one to replace, so what is said of it is no error for ever.
+            None => {
+                let at = traced.at().display();
+                let text = format!(
+                    "{at}: {error}, and with the options of what it was, which cannot be read"
+                );
+                remark(traced, text);
+            }
+        }
+    }
+    if specs.is_empty() {
+        return Err(problem.unwrap_or_else(|| {
+            anyhow!("nothing that was simulated can be read: say what to simulate, with --cache or --branch-predictor")
+        }));
+    }
+    if again {
+        Ok((asked(traced, &specs, again)?, None))
+    } else {
+        Ok((sound, problem))
+    }
+}
+
+/// Some simulations, done if they are not there, or `again`.
+fn asked(traced: &Session, specs: &[Spec], again: bool) -> Result<Vec<StoredSimulation>> {
+    let at = traced.at();
+    let file = loop {
+        let file = TraceFile::open(at)?;
+        let mut missing = Vec::new();
+        for spec in specs {
+            if again || stored_simulation(&file, spec)?.is_none() {
+                missing.push(*spec);
+            }
+        }
+        if missing.is_empty() {
+            break file;
+        }
+        if add(traced, &file, &missing)? {
+            break TraceFile::open(at)?;
+        }
+    };
+    let found = specs.iter().map(|spec| {
+        let found = stored_simulation(&file, spec)?;
+        found.with_context(|| format!("the simulation {spec} that was added is not there"))
+    });
+    found.collect()
+}
+
+/// Simulates, and adds what comes of it. Not, if another process added something meanwhile, which may be that.
+fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
+    let at = traced.at();
+    let lost = "histories cannot be added to the recording (--no-save simulates without)";
+    let Some(out) = append_to(at, seen, lost, traced.monitor())? else {
+        return Ok(false);
+    };
+    let mut writer = SimulationWriter::new(&out, specs)?;
+    let summaries = follow(traced, |run, log| {
+        let mut keep = |i, before, epoch: &[u8]| writer.put(i, before, epoch);
+        Ok(simulate(run, log, traced.stops()?, specs, &mut keep)?)
+    })?;
+    writer.finish(&summaries)?;
+    out.commit()?;
+    drop(out);
+    let file = TraceFile::open(at)?;
+    for summary in &summaries {
+        let stored = stored_simulation(&file, &summary.spec)?;
+        let bytes = stored.map_or(0, |stored| stored.stored_bytes());
+        let executions = summary.sum(|_| true).executions;
+        let text = format!(
+            "{}: history of {} executions in {} bytes ({:.4} bits each)",
+            summary.spec,
+            grouped(executions),
+            grouped(bytes),
+            8.0 * bytes as f64 / executions.max(1) as f64
+        );
+        remark(traced, text);
+    }
+    Ok(true)
+}
+
+/// The histories of the sites at a place, in the order of the program.
+pub fn histories<'a>(stored: &'a [StoredSimulation], place: &Place) -> Vec<SiteHistory<'a>> {
+    let is_there = |function: u32, op: u32| match place {
+        Place::Function(wanted) => wanted.as_u32() == function,
+        Place::Operator(wanted, at) => wanted.as_u32() == function && at.as_u32() == op,
+        Place::Line(_, operators) => operators
+            .iter()
+            .any(|(wanted, at)| wanted.as_u32() == function && *at == OpId::from_u32(op)),
+    };
+    let mut found = Vec::new();
+    for stored in stored {
+        let sites = stored.summary.sites.iter().enumerate();
+        let own = sites
+            .filter(|(_, (site, tally))| tally.executions > 0 && is_there(site.function, site.op));
+        let mut own = Vec::from_iter(own);
+        own.sort_unstable_by_key(|(_, (site, _))| *site);
+        found.extend(
+            own.into_iter()
+                .map(|(site, _)| SiteHistory { stored, site }),
+        );
+    }
+    found
+}
+
+/// Of so many misses it is looked up who made the address.
+const SAMPLE: u64 = 16;
+
+/// The worst sites of a simulation.
+///
+/// # Errors
+/// If the recording is damaged.
+pub fn worst<'a, 'p>(
+    program: NamedProgram<'p>,
+    stored: &'a StoredSimulation,
+    values: Option<&RecordedValues<'p>>,
+    top: u64,
+) -> Result<Vec<WorstSite<'a>>> {
+    let traced = program.session;
+    let rows = miss_rows(&stored.summary, program.operators, MissesBy::Instruction)?;
+    let mut sites = Vec::new();
+    for row in rows.iter().filter(|row| row.tally.missed > 0) {
+        let MissesPlace::Instruction {
+            site,
+            kind,
+            function,
+            op,
+            place,
+        } = &row.place
+        else {
+            continue;
+        };
+        // A store is not waited for, and of what is done at once there is no single address.
+        if !kind.is_branch() && *kind != SiteKind::Load {
+            continue;
+        }
+        if sites.len() as u64 == top {
+            break;
+        }
+        let sample = stored.sample(*site, SAMPLE)?;
+        let (function, op): (FuncId, OpId) = (*function, *op);
+        let made = values.map(|values| producers(values, traced.program(), function, op, &sample));
+        let last = sample.last().copied().unwrap_or(1);
+        // A call's index is behind its arguments: of that, the slice of all is shown.
+        let at = format!("@{}#{last}", place.offset);
+        let about = match kind {
+            SiteKind::Call => SliceAbout::Statement { at },
+            _ => SliceAbout::Operand {
+                at,
+                operand: "1".to_owned(),
+            },
+        };
+        let file = traced.at().display().to_string();
+        sites.push(WorstSite {
+            history: SiteHistory {
+                stored,
+                site: *site,
+            },
+            producers: made.transpose()?.filter(|_| *kind != SiteKind::Call),
+            sample,
+            command: slice_command(&file, &SliceQuery::new(about)),
+        });
+    }
+    Ok(sites)
+}

@@ -1,0 +1,538 @@
+//! What a run executed, in order.
+
+use std::io::Write;
+
+use afterimage_ids::FuncId;
+use afterimage_present::{
+    CallSource, PresentError, Scene, Sources, StepScene, Stretch, Style, TraceLevel, absent,
+    calls_binary, calls_in_json, calls_in_text, grouped, steps_binary, steps_json, steps_text,
+    trace_binary, trace_json, trace_text, with_results,
+};
+use afterimage_replay::paths::{
+    CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
+    Window, last, time_of,
+};
+use afterimage_replay::steps::{
+    self, MachineError, ReverseSteps, Step, Steps, StepsError, Wanted, Within, last_steps,
+};
+use anyhow::{Context, Result, bail};
+
+use crate::Session;
+use crate::ended::results;
+use crate::named::with_names;
+use crate::path::numbering;
+use crate::steps::follow;
+
+/// A stretch of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Where it begins; at the run's beginning if it is not said.
+    pub from: Option<String>,
+    /// Where it ends; this block, or statement, belongs to it.
+    pub to: Option<String>,
+}
+
+impl Bounds {
+    /// The stretch.
+    ///
+    /// # Errors
+    /// If there are no such positions, or it is empty.
+    pub fn window(&self, positions: &Positions<'_, FileSegments>) -> Result<Window> {
+        let at = |option: &str, text: Option<&str>, default: &str| {
+            let text = text.unwrap_or(default);
+            let time = positions.time(text);
+            time.with_context(|| format!("{option} {text}"))
+        };
+        window(
+            at("--from", self.from.as_deref(), "start")?,
+            at("--to", self.to.as_deref(), "end")?,
+        )
+    }
+
+    /// The stretch from one statement to another, both included; a time or a call names a whole block.
+    fn exactly(&self, positions: &Positions<'_, FileSegments>) -> Result<(Window, Within)> {
+        let at = |option: &str, text: Option<&str>, default: &str| {
+            let text = text.unwrap_or(default);
+            let found = positions.statement(text);
+            found.with_context(|| format!("{option} {text}"))
+        };
+        let from = at("--from", self.from.as_deref(), "start")?;
+        let to = at("--to", self.to.as_deref(), "end")?;
+        let window = window(from.time, to.time)?;
+        if from.time == to.time && from.op.zip(to.op).is_some_and(|(from, to)| from > to) {
+            bail!(
+                "the stretch is empty: --from is after --to, in the same block, t={}",
+                to.time
+            );
+        }
+        Ok((window, Within::between(from, to)))
+    }
+}
+
+/// From one time to another, both included.
+fn window(first: u64, last: u64) -> Result<Window> {
+    if first > last {
+        bail!("the stretch is empty: --from is t={first}, which is after --to, t={last}");
+    }
+    Ok(Window { first, last })
+}
+
+/// What has an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// A basic block.
+    Block,
+    /// A path: blocks without a call between them, up to a loop's next iteration.
+    Path,
+    /// An activation of a function.
+    Call,
+    /// A statement, with its values.
+    Statement,
+    /// An access of memory.
+    Memory,
+}
+
+impl Level {
+    /// The level of what is found by following the run.
+    fn of_steps(self) -> Option<steps::Level> {
+        match self {
+            Self::Statement => Some(steps::Level::Statement),
+            Self::Memory => Some(steps::Level::Memory),
+            Self::Block | Self::Path | Self::Call => None,
+        }
+    }
+}
+
+/// How entries are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Text,
+    Json,
+    Bin,
+}
+
+/// What did a run execute, in order?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceQuery {
+    pub bounds: Bounds,
+    /// Only so many entries, the last ones.
+    pub last: Option<u64>,
+    /// Backwards.
+    pub reverse: bool,
+    /// Only entries of this function.
+    pub function: Option<String>,
+    pub level: Level,
+    /// So many levels of calls, counted from where the stretch begins.
+    pub depth: usize,
+    /// At most so many entries.
+    pub limit: Option<u64>,
+    pub form: Form,
+}
+
+/// Most statements or accesses that may be asked for from the end: they are kept.
+const MOST_LAST: u64 = 10_000_000;
+/// Most blocks that are read from a path that is not compacted: to compact all of it takes longer than to read these twice.
+const MOST_UNBUILT: u64 = 10_000_000;
+
+impl TraceQuery {
+    /// Refuses what is too much.
+    ///
+    /// # Errors
+    /// If more is asked for from the end than can be kept.
+    pub fn check(&self) -> Result<()> {
+        if let Some(level) = self.level.of_steps()
+            && self.last.is_some_and(|last| last > MOST_LAST)
+        {
+            let name = match level {
+                steps::Level::Statement => "statement",
+                steps::Level::Memory => "memory",
+            };
+            bail!(
+                "--last goes up to {} with --level {name}; write where the stretch begins with --from",
+                grouped(MOST_LAST)
+            );
+        }
+        Ok(())
+    }
+
+    /// Uses only what is asked for, from the words of a path that is not compacted: there is no need to compact all of it if times say
+    /// what is wanted, and it may be a run that goes on. Whether that can be.
+    ///
+    /// # Errors
+    /// If the file is damaged, or the stretch is empty.
+    pub fn use_words(&self, session: &Session) -> Result<bool> {
+        let Bounds { from, to } = &self.bounds;
+        let blocks = self.level == Level::Block;
+        // When activations that are open began is not in the words.
+        if !matches!(self.level, Level::Block | Level::Path) || self.function.is_some() {
+            return Ok(false);
+        }
+        let wanted = |length: u64, longest: u64| -> Result<Option<(u64, u64)>> {
+            let time = |option: &str, text: &Option<String>, default| match text {
+                Some(text) => time_of::<PathFileError>(text, length)
+                    .with_context(|| format!("{option} {text}")),
+                None => Ok(Some(default)),
+            };
+            let (first, last) = (time("--from", from, 1)?, time("--to", to, length)?);
+            // Places are found in the whole path.
+            let (Some(first), Some(last)) = (first, last) else {
+                return Ok(None);
+            };
+            let Window { first, last } = window(first, last)?;
+            let (first, last) = match (self.last, self.limit) {
+                (Some(entries), _) if blocks => (last.saturating_sub(entries).max(first), last),
+                (Some(_), _) => return Ok(None),
+                // One more than the limit shows whether there is more.
+                (None, Some(limit)) => {
+                    let blocks_of = if blocks { 1 } else { longest };
+                    let enough = limit.saturating_add(1).saturating_mul(blocks_of);
+                    if self.reverse {
+                        (first.max(last.saturating_sub(enough)), last)
+                    } else {
+                        (first, last.min(first.saturating_add(enough)))
+                    }
+                }
+                (None, None) => (first, last),
+            };
+            Ok((last - first < MOST_UNBUILT).then_some((first, last)))
+        };
+        session.use_stretch(|length, longest| {
+            let found = wanted(length, longest);
+            found.with_context(|| session.at().display().to_string())
+        })
+    }
+
+    /// Writes the entries. `is_stretch` says that only a stretch of the path is there: then no more is known of the rest than how many blocks it has. `writing` calls
+    /// what writes.
+    ///
+    /// # Errors
+    /// If there is no such stretch or function, the recording is damaged, or writing fails.
+    pub fn write(
+        &self,
+        session: &Session,
+        is_stretch: bool,
+        (sources, style): (&dyn Sources, Style),
+        writing: impl FnOnce(&mut dyn FnMut(&mut dyn Write) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let traced = session;
+        with_names(session, |program| {
+            let function = self.function.as_deref();
+            let function = function.map(|text| program.function(text));
+            let positions = program.positions()?;
+            if traced.path()?.length() == 0 {
+                bail!("the run executed no block, so there is nothing to trace");
+            }
+            let (window, within) = match self.level.of_steps() {
+                Some(_) => self.bounds.exactly(&positions)?,
+                None => (self.bounds.window(&positions)?, Within::default()),
+            };
+            let mut stretch = Stretch {
+                window,
+                reverse: self.reverse,
+                function: function.transpose()?,
+            };
+            if let Some(function) = stretch.function
+                && !(self.level == Level::Statement
+                    && is_open(traced.path()?, function, window.first)?)
+            {
+                executed(
+                    traced.path()?,
+                    function,
+                    window,
+                    program.names.function(function),
+                )?;
+            }
+            let places = Places::new(traced.program(), traced.bytes(), program.source);
+            let scene = Scene {
+                path: traced.path()?,
+                names: program.names,
+                places: &places,
+                sources,
+                left_out: &traced.path()?.segments().directory().left_out,
+                style,
+            };
+            let mut limit = self.limit;
+            if let Some(level) = self.level.of_steps() {
+                let wanted = Wanted {
+                    level,
+                    window: stretch.window,
+                    within,
+                    function: stretch.function,
+                    range: None,
+                };
+                let scene = program.scene(style);
+                let wanted = (wanted, limit);
+                return self.statements(traced, &scene, &stretch, wanted, &positions, writing);
+            }
+            if let Some(entries) = self.last {
+                let unit = match self.level {
+                    Level::Block => Some(Unit::Block),
+                    Level::Path => Some(Unit::Path),
+                    Level::Call | Level::Statement | Level::Memory => None,
+                };
+                if let Some(unit) = unit {
+                    let function = stretch.function;
+                    stretch.window = last(traced.path()?, window, function, unit, entries)?;
+                }
+                limit = limit.filter(|&limit| limit < entries);
+            }
+            writing(&mut |out| {
+                let rest = match self.level {
+                    Level::Block | Level::Path | Level::Statement | Level::Memory => {
+                        self.visits(out, &scene, &stretch, limit)?
+                    }
+                    Level::Call => self.calls(out, &scene, &stretch, limit)?,
+                };
+                // After a stretch only the number of blocks is known.
+                let unknown = is_stretch && self.level != Level::Block;
+                let rest = rest.map(|rest| Rest {
+                    count: rest.count.filter(|_| !unknown),
+                    ..rest
+                });
+                if self.form == Form::Text {
+                    ending(out, traced, &stretch, rest)?;
+                }
+                Ok(())
+            })
+        })
+    }
+
+    fn statements(
+        &self,
+        traced: &Session,
+        scene: &StepScene<'_>,
+        stretch: &Stretch,
+        (wanted, limit): (Wanted, Option<u64>),
+        positions: &Positions<'_, FileSegments>,
+        writing: impl FnOnce(&mut dyn FnMut(&mut dyn Write) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let unreadable = |error| PresentError::Path(Box::new(error));
+        follow(traced, |run, log| {
+            let mut kept;
+            let mut streamed;
+            let mut backwards;
+            let mut next: Box<dyn FnMut() -> Result<Option<Step>, PresentError>>;
+            if let Some(last) = self.last {
+                kept = last_steps(run, log, wanted, last as usize)?;
+                next = if self.reverse {
+                    Box::new(|| Ok(kept.pop_back()))
+                } else {
+                    Box::new(|| Ok(kept.pop_front()))
+                };
+            } else if self.reverse {
+                let log = || {
+                    traced
+                        .file()
+                        .log()
+                        .map_err(|error| StepsError::from(MachineError::from(error)))
+                };
+                backwards = ReverseSteps::new(run, log, wanted)?;
+                next = Box::new(|| backwards.next().map_err(unreadable));
+            } else {
+                streamed = Steps::new(run, log, wanted)?;
+                next = Box::new(|| streamed.next().map_err(unreadable));
+            }
+            let (level, length) = (wanted.level, traced.path()?.length());
+            writing(&mut |out| {
+                match self.form {
+                    Form::Bin => steps_binary(out, scene, &mut next, level, stretch, limit)?,
+                    Form::Json => steps_json(out, scene, &mut next, level, stretch, length, limit)?,
+                    Form::Text => {
+                        let mut first = None;
+                        let mut next = || {
+                            let step = next()?;
+                            if let Some(Step { time, op, .. }) = step {
+                                first.get_or_insert((time, op));
+                            }
+                            Ok(step)
+                        };
+                        let next = steps_text(out, scene, &mut next, stretch.window.last, limit)?;
+                        let Some(Step {
+                            time, function, op, ..
+                        }) = next
+                        else {
+                            return ending(out, traced, stretch, None);
+                        };
+                        let exact = op.map(|op| positions.written(function, op, time));
+                        let exact = exact.transpose()?.flatten();
+                        let goes_on = first.is_none_or(|(begun, operator)| {
+                            begun != time || exact.is_some() && operator != op
+                        });
+                        if goes_on {
+                            let next = exact.unwrap_or_else(|| time.to_string());
+                            ending(out, traced, stretch, Some(Rest { next, count: None }))?;
+                        } else {
+                            // From there on the same lines would come again.
+                            writeln!(out, "… and more: see them with --limit N, or --limit all")?;
+                        }
+                    }
+                }
+                Ok(())
+            })
+        })
+    }
+
+    fn visits(
+        &self,
+        out: &mut dyn Write,
+        scene: &Scene<'_, FileSegments>,
+        stretch: &Stretch,
+        limit: Option<u64>,
+    ) -> Result<Option<Rest>> {
+        let level = match self.level {
+            Level::Path => TraceLevel::Path,
+            _ => TraceLevel::Block,
+        };
+        let path = scene.path;
+        let mut visits = Visits::new(path, stretch.window, stretch.reverse, stretch.function)?;
+        match self.form {
+            Form::Bin => trace_binary(out, path, &mut visits, level, stretch, limit)?,
+            Form::Json => trace_json(out, scene, &mut visits, level, stretch, limit)?,
+            Form::Text => {
+                let Some(next) = trace_text(out, scene, &mut visits, level, limit)? else {
+                    return Ok(None);
+                };
+                let left = if stretch.reverse {
+                    Window {
+                        last: next,
+                        ..stretch.window
+                    }
+                } else {
+                    Window {
+                        first: next,
+                        ..stretch.window
+                    }
+                };
+                let count = match (level, stretch.function) {
+                    (TraceLevel::Block, None) => Some(left.last - left.first + 1),
+                    (TraceLevel::Block, Some(_)) => None,
+                    (TraceLevel::Path, function) => {
+                        Visits::new(path, left, stretch.reverse, function)?.count()?
+                    }
+                };
+                let next = next.to_string();
+                return Ok(Some(Rest { next, count }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn calls(
+        &self,
+        out: &mut dyn Write,
+        scene: &Scene<'_, FileSegments>,
+        stretch: &Stretch,
+        limit: Option<u64>,
+    ) -> Result<Option<Rest>> {
+        let mut source = match stretch.function {
+            Some(function) => {
+                let mut calls =
+                    CallsOf::new(scene.path, stretch.window, stretch.reverse, function)?;
+                if let Some(last) = self.last {
+                    calls.keep_last(last);
+                }
+                CallSource::Of(Box::new(calls), numbering(scene.path))
+            }
+            None => {
+                let mut tree =
+                    CallTree::new(scene.path, stretch.window, stretch.reverse, self.depth)?;
+                if let Some(last) = self.last {
+                    tree.keep_last(last)?;
+                }
+                CallSource::Tree(Box::new(tree))
+            }
+        };
+        match self.form {
+            Form::Bin => calls_binary(out, &mut source, stretch, limit)?,
+            Form::Json => calls_in_json(out, scene, &mut source, stretch, limit)?,
+            Form::Text => {
+                let next = calls_in_text(out, scene, &mut source, stretch, limit)?;
+                return Ok(next.map(|next| Rest {
+                    next: next.to_string(),
+                    // The one that does not fit has been taken.
+                    count: match &source {
+                        CallSource::Of(calls, _) => Some(calls.count() + 1),
+                        CallSource::Tree(_) => None,
+                    },
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a function is open at a time: it may return without executing another block.
+fn is_open(path: &RecordedPath, function: FuncId, time: u64) -> Result<bool> {
+    let mut cursor = path.cursor();
+    cursor.seek(time)?;
+    let stack = cursor.stack()?;
+    Ok(stack.iter().any(|open| open.function == function))
+}
+
+/// Refuses a stretch in which a function executes nothing.
+fn executed(path: &RecordedPath, function: FuncId, window: Window, name: &str) -> Result<()> {
+    if Visits::new(path, window, false, Some(function))?
+        .next_visit()?
+        .is_some()
+    {
+        return Ok(());
+    }
+    let nearest = |first, last, reverse| -> Result<_> {
+        let window = Window { first, last };
+        if first > last {
+            return Ok(None);
+        }
+        Ok(Visits::new(path, window, reverse, Some(function))?.next_visit()?)
+    };
+    let before = nearest(1, window.first - 1, true)?.map(|visit| visit.last());
+    let after = nearest(window.last + 1, path.length(), false)?.map(|visit| visit.start);
+    let distance = |time: &u64| time.abs_diff(window.first).min(time.abs_diff(window.last));
+    let Some(nearest) = before.into_iter().chain(after).min_by_key(distance) else {
+        bail!(absent(name, &path.segments().directory().left_out));
+    };
+    bail!(
+        "{name} executes nothing from t={} to t={}; it does nearest at t={nearest}",
+        window.first,
+        window.last
+    )
+}
+
+/// What was not shown.
+struct Rest {
+    /// The position of the first entry.
+    next: String,
+    /// How many entries it has, if that is known.
+    count: Option<u64>,
+}
+
+/// The last line: how to go on, or how the run ended.
+fn ending(
+    out: &mut dyn Write,
+    traced: &Session,
+    stretch: &Stretch,
+    rest: Option<Rest>,
+) -> Result<()> {
+    if let Some(Rest { next, count }) = rest {
+        let more = count.map_or("more".to_owned(), |count| {
+            format!("{} more", grouped(count))
+        });
+        let option = if stretch.reverse { "--to" } else { "--from" };
+        writeln!(
+            out,
+            "… and {more}: go on with {option} {next}, or --limit all"
+        )?;
+    } else if !stretch.reverse
+        && stretch.function.is_none()
+        && stretch.window.last == traced.path()?.length()
+    {
+        match traced.file().end()? {
+            Some(end) => {
+                let results = results(traced.file())?;
+                let ending = with_results(&end.ending, results.as_deref());
+                writeln!(out, "the run {ending}")?;
+            }
+            None => writeln!(out, "the recording ends here: it was cut off, or goes on")?,
+        }
+    }
+    Ok(())
+}
