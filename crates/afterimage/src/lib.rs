@@ -14,6 +14,18 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Each question is a plain struct that can be serialised, and so is each report; how a report is shown is in [`present`].
+//!
+//! | question | answer |
+//! |---|---|
+//! | [`WhyQuery`] | [`Session::why`]: where a value came from |
+//! | [`WhyNotQuery`] | [`Session::why_not`]: why a place was not executed |
+//! | [`DepsQuery`] | [`Session::deps`]: what an execution depends on, or what depends on it |
+//! | [`SliceQuery`] | [`Session::slice`]: the same, directly or not |
+//! | [`StateQuery`] | [`Session::state`]: the call stack and the variables at a moment |
+//! | [`ValuesQuery`] | [`Session::statement_values`]: what statements gave |
+//! | [`VariableQuery`] | [`Session::variable_values`]: what a variable held, again and again |
 
 #[doc(hidden)]
 pub mod addresses;
@@ -71,6 +83,9 @@ mod why_not;
 pub use afterimage_analyses as analyses;
 pub use afterimage_analyses::slices::{SliceAbout, SliceAlong, SliceQuery};
 pub use afterimage_present as present;
+pub use afterimage_present::{
+    DepsAlong, DepsDirection, DepsReport, SliceReport, StateView, WhyNotReport,
+};
 pub use afterimage_profile as profile;
 pub use afterimage_record::Progress;
 pub use afterimage_replay::{Recording, RecordingError};

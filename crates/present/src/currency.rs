@@ -116,6 +116,7 @@ pub struct CurrencyCause {
 
 /// What made a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each variable")]
 pub enum Assigned {
     /// An execution of an operator.
     By(WhyPlace),

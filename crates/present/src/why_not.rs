@@ -153,7 +153,7 @@ pub enum WhyNotWent {
     /// To an operator of its function.
     To {
         /// The operator.
-        place: WhyPlace,
+        place: Box<WhyPlace>,
     },
     /// Out of its function.
     Left,

@@ -234,7 +234,7 @@ fn went(scene: &Scene<'_, '_>, function: FuncId, execution: &BranchOutcome) -> R
     let block = code.and_then(|code| code.cfg.blocks.get(to));
     Ok(match block.filter(|block| !block.ops.is_empty()) {
         Some(block) => WhyNotWent::To {
-            place: scene.operator(function, block.ops.start)?,
+            place: Box::new(scene.operator(function, block.ops.start)?),
         },
         None => WhyNotWent::Left,
     })

@@ -45,7 +45,7 @@
 ;; ! afterimage: run.aft: @0x64#1 names one execution; what makes a fact hold or not is all executions of a place: leave out what is behind the #
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact reaching:@0x4a#3 --format json
-;; | {"schema":"afterimage/dataflow/1","fact":"reaching:@0x4a#3","answers":[{"function":1,"name":"f","operator":"local.get","offset":74,"source":null,"executions":9,"calls":2,"holds":null,"decided":[{"function":1,"name":"f","operator":"local.set","offset":72,"source":null,"kind":"gen","times":9}],"one":{"number":3,"t":10,"block_of_call":8,"decided":0},"queries":2,"scanned":0,"path_traces":2,"paths":[]}]}
+;; | {"schema":"afterimage/dataflow/2","fact":"reaching:@0x4a#3","answers":[{"function":{"index":1,"name":"f"},"operator":"local.get","offset":74,"source":null,"executions":9,"calls":2,"holds":null,"decided":[{"function":{"index":1,"name":"f"},"operator":"local.set","offset":72,"source":null,"kind":"gen","times":9}],"one":{"number":3,"t":10,"block_of_call":8,"decided":0},"queries":2,"scanned":0,"path_traces":2,"paths":[]}]}
 ;; $ afterimage dataflow run.aft --fact available:@0x6c
 ;; | @0x6c i32.load  in f: what it gives is available already: always; executed 9 times in 2 calls
 ;; | times         decided by                       executions
@@ -76,7 +76,7 @@
 ;; |     2  22.2%  nothing since the call began                   #1, #5
 ;; | 6 queries on 2 path traces
 ;; $ afterimage dataflow run.aft --fact gen=@0x36;at=@0x4e;ahead --paths 1 --format json
-;; | {"schema":"afterimage/dataflow/1","fact":"gen=@0x36;at=@0x4e;ahead","answers":[{"function":1,"name":"f","operator":"i32.load","offset":78,"source":null,"executions":9,"calls":2,"holds":8,"decided":[{"function":0,"name":"g","operator":"i32.store","offset":54,"source":null,"kind":"gen","times":8,"instances":[[1,8,0,1]],"all_instances":true},{"kind":"open","times":1,"instances":[[9,9,0,1]],"all_instances":true}],"queries":7,"scanned":0,"path_traces":2,"paths":[{"calls":1,"blocks":14,"executions":[[2,11,3]],"holds":[[2,11,3]]}]}]}
+;; | {"schema":"afterimage/dataflow/2","fact":"gen=@0x36;at=@0x4e;ahead","answers":[{"function":{"index":1,"name":"f"},"operator":"i32.load","offset":78,"source":null,"executions":9,"calls":2,"holds":8,"decided":[{"function":{"index":0,"name":"g"},"operator":"i32.store","offset":54,"source":null,"kind":"gen","times":8,"instances":[[1,8,0,1]],"all_instances":true},{"kind":"open","times":1,"instances":[[9,9,0,1]],"all_instances":true}],"queries":7,"scanned":0,"path_traces":2,"paths":[{"calls":1,"blocks":14,"executions":[[2,11,3]],"holds":[[2,11,3]]}]}]}
 ;; $ afterimage dataflow run.aft --fact available:@0x6c --format csv
 ;; | function,name,offset,operator,file,line,executions,holds,decided,by_function,by_name,by_offset,by_file,by_line,times
 ;; | 1,f,108,i32.load,,,9,9,gen,1,f,78,,,5

@@ -122,6 +122,6 @@
 ;; |           right  2   ← constant
 ;; |         argument  0   ← constant
 ;; $ afterimage deps run.aft --at @0xc5 --forward --format json
-;; | {"at":"@0xc5","schema":"afterimage/deps/1","statements":[{"function":"_start","more":0,"number":1,"offset":197,"operator":"i32.div_u","time":10,"trapped":"integer division by zero","uses":[],"values":[]}]}
+;; | {"schema":"afterimage/deps/2","at":"@0xc5","direction":"forward","along":"both","statements":[{"function":{"index":3,"name":"_start"},"operator":"i32.div_u","offset":197,"source":null,"t":10,"number":1,"values":[],"trapped":"integer division by zero","uses":[],"more":0}]}
 ;; $ afterimage deps run.aft --at @0x9e --data --format json
-;; | {"at":"@0x9e","schema":"afterimage/deps/1","statements":[{"dependences":[{"from":"constant","role":"address","value":"8"},{"call":1,"from":"host","function":"_start","import":"wasi_snapshot_preview1.random_get","offset":156,"operator":"call $random_get","result":1,"role":"value","time":1,"value":"0"}],"function":"_start","number":1,"offset":158,"operator":"i32.store","time":2,"values":["0"]}]}
+;; | {"schema":"afterimage/deps/2","at":"@0x9e","direction":"backward","along":"data","statements":[{"function":{"index":3,"name":"_start"},"operator":"i32.store","offset":158,"source":null,"t":2,"number":1,"values":[{"type":"i32","bits":"0x0","number":0,"text":"0"}],"dependences":[{"role":"address","value":{"type":"i32","bits":"0x8","number":8,"text":"8"},"from":"constant"},{"role":"value","value":{"type":"i32","bits":"0x0","number":0,"text":"0"},"from":"host","import":"wasi_snapshot_preview1.random_get","call":1,"result":1,"function":{"index":3,"name":"_start"},"operator":"call $random_get","offset":156,"source":null,"t":1}]}]}

@@ -53,7 +53,7 @@
 ;; |   memory 0x53..0x55  "..."                    ← t=1  @0xbe memory.fill  in _start
 ;; |   memory 0x56        "\n"                     ← t=2  @0xcf i32.store8  in _start
 ;; $ afterimage deps run.aft --at @0xa3#3 --data --format json
-;; | {"at":"@0xa3#3","schema":"afterimage/deps/1","statements":[{"dependences":[{"from":"constant","role":"argument","value":"1"},{"from":"constant","role":"argument","value":"0"},{"from":"constant","role":"argument","value":"1"},{"from":"constant","role":"argument","value":"12"},{"address":0,"bytes":N,"from":"operator","function":"put","offset":152,"operator":"i64.store","role":"memory","time":9,"value":"86 00 00 00 05 00 00 00"},{"address":134,"bytes":N,"call":1,"from":"host","function":"_start","import":"wasi_snapshot_preview1.args_get","offset":199,"operator":"call $args_get","role":"memory","time":1,"value":"\"hello\""}],"function":"put","number":3,"offset":163,"operator":"call $fd_write","time":9,"values":["0"]}]}
+;; | {"schema":"afterimage/deps/2","at":"@0xa3#3","direction":"backward","along":"data","statements":[{"function":{"index":2,"name":"put"},"operator":"call $fd_write","offset":163,"source":null,"t":9,"number":3,"values":[{"type":"i32","bits":"0x0","number":0,"text":"0"}],"dependences":[{"role":"argument","value":{"type":"i32","bits":"0x1","number":1,"text":"1"},"from":"constant"},{"role":"argument","value":{"type":"i32","bits":"0x0","number":0,"text":"0"},"from":"constant"},{"role":"argument","value":{"type":"i32","bits":"0x1","number":1,"text":"1"},"from":"constant"},{"role":"argument","value":{"type":"i32","bits":"0xc","number":12,"text":"12"},"from":"constant"},{"role":"memory","read":{"memory":0,"address":0,"bytes":N},"contents":"8600000005000000","from":"operator","function":{"index":2,"name":"put"},"operator":"i64.store","offset":152,"source":null,"t":9},{"role":"memory","read":{"memory":0,"address":134,"bytes":N},"contents":"68656c6c6f","from":"host","import":"wasi_snapshot_preview1.args_get","call":1,"function":{"index":3,"name":"_start"},"operator":"call $args_get","offset":199,"source":null,"t":1}]}]}
 ;; $ afterimage deps run.aft --at @0xb4 --forward
 ;; | #1 t=1  @0xb4 i64.store  in _start = 110386874381427 (0x6465726f7473)
 ;; |   memory 0x4d..0x52  → t=3  @0xa3 call $fd_write  in put = 0
@@ -67,7 +67,7 @@
 ;; |   memory             → t=8  @0xec i32.load  in _start = 134
 ;; |   memory 0x86..0x8a  → t=9  @0xa3 call $fd_write  in put = 0
 ;; $ afterimage deps run.aft --at @0xdf --forward --data --format json
-;; | {"at":"@0xdf","schema":"afterimage/deps/1","statements":[{"function":"_start","more":0,"number":1,"offset":223,"operator":"i32.store8","time":5,"uses":[{"address":77,"bytes":N,"function":"put","offset":163,"operator":"call $fd_write","role":"memory","time":6,"to":"operator","values":["0"]}],"values":["83"]}]}
+;; | {"schema":"afterimage/deps/2","at":"@0xdf","direction":"forward","along":"data","statements":[{"function":{"index":3,"name":"_start"},"operator":"i32.store8","offset":223,"source":null,"t":5,"number":1,"values":[{"type":"i32","bits":"0x53","number":83,"text":"83"}],"uses":[{"role":"memory","to":"operator","function":{"index":2,"name":"put"},"operator":"call $fd_write","offset":163,"source":null,"t":6,"values":[{"type":"i32","bits":"0x0","number":0,"text":"0"}],"bytes":N,"read":{"memory":0,"address":77,"bytes":N}}],"more":0}]}
 ;; $ afterimage deps run.aft --at @0x98#1 --forward --data --depth 2
 ;; | #1 t=3  @0x98 i64.store  in put = 73014444102 (0x1100000046)
 ;; |   memory 0x0..0x7  → t=3  @0xa3 call $fd_write  in put = 0

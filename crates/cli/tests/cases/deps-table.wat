@@ -157,7 +157,7 @@
 ;; | #1 t=7  @0xbd call_indirect (type $u)  in _start  trapped (indirect call to null)
 ;; |   nothing depends on it: it trapped, and gave nothing
 ;; $ afterimage deps run.aft --at @0x70 --data --format json
-;; | {"at":"@0x70","schema":"afterimage/deps/1","statements":[{"dependences":[{"from":"constant","role":"to","value":"0"},{"from":"constant","role":"from","value":"1"},{"from":"constant","role":"length","value":"3"},{"elements":1,"from":"operator","function":"_start","offset":91,"operator":"table.set $t","role":"element","time":1},{"elements":2,"from":"operator","function":"_start","offset":99,"operator":"table.init $late","role":"element","time":1}],"function":"_start","number":1,"offset":112,"operator":"table.copy","time":1,"values":[]}]}
+;; | {"schema":"afterimage/deps/2","at":"@0x70","direction":"backward","along":"data","statements":[{"function":{"index":2,"name":"_start"},"operator":"table.copy","offset":112,"source":null,"t":1,"number":1,"values":[],"dependences":[{"role":"to","value":{"type":"i32","bits":"0x0","number":0,"text":"0"},"from":"constant"},{"role":"from","value":{"type":"i32","bits":"0x1","number":1,"text":"1"},"from":"constant"},{"role":"length","value":{"type":"i32","bits":"0x3","number":3,"text":"3"},"from":"constant"},{"role":"element","elements":1,"from":"operator","function":{"index":2,"name":"_start"},"operator":"table.set $t","offset":91,"source":null,"t":1},{"role":"element","elements":2,"from":"operator","function":{"index":2,"name":"_start"},"operator":"table.init $late","offset":99,"source":null,"t":1}]}]}
 ;; $ afterimage deps run.aft --at @0xbd --forward
 ;; | #1 t=7  @0xbd call_indirect (type $u)  in _start  trapped (indirect call to null)
 ;; |   nothing depends on it: it trapped, and gave nothing

@@ -67,7 +67,7 @@
 ;; |   exception  → t=8  @0x69 throw_ref  in again
 ;; |   control    → t=8  @0x65..@0x69, 1 statement  in again
 ;; $ afterimage deps run.aft --at @0x49#2 --forward --format json
-;; | {"at":"@0x49#2","schema":"afterimage/deps/1","statements":[{"function":"deep","more":0,"number":2,"offset":73,"operator":"throw $two","time":7,"uses":[{"function":"again","offset":105,"operator":"throw_ref","role":"exception","time":8,"to":"operator","values":[]},{"function":"again","last_offset":105,"offset":101,"role":"control","statements":1,"time":8,"to":"block"}],"values":[]}]}
+;; | {"schema":"afterimage/deps/2","at":"@0x49#2","direction":"forward","along":"both","statements":[{"function":{"index":0,"name":"deep"},"operator":"throw $two","offset":73,"source":null,"t":7,"number":2,"values":[],"uses":[{"role":"exception","to":"operator","function":{"index":2,"name":"again"},"operator":"throw_ref","offset":105,"source":null,"t":8,"values":[]},{"role":"control","to":"block","t":8,"function":{"index":2,"name":"again"},"offset":101,"last_offset":105,"source":null,"statements":1}],"more":0}]}
 ;; $ afterimage deps run.aft --at @0x69 --forward
 ;; | #1 t=8  @0x69 throw_ref  in again
 ;; |   operand  → t=9  @0xab i64.eqz  in _start = 0

@@ -29,7 +29,7 @@
 ;; | what led there
 ;; |   afterimage why zero.aft --trap
 ;; $ afterimage diff zero.aft five.aft --format json
-;; | {"schema":"afterimage/diff/1","a":{"file":"zero.aft","length":N},"b":{"file":"five.aft","length":N},"alike":null,"same":false,"endings":{"a":"trapped: integer division by zero","b":"returned"},"first":{"number":1,"a":{"t":1,"function":2,"name":"divide","operator":null,"offset":null,"source":null,"kind":"call","callee":2,"callee_name":"divide","values":[{"type":"i32","bits":"0x0","text":"0"}]},"b":{"t":1,"function":2,"name":"divide","operator":null,"offset":null,"source":null,"kind":"call","callee":2,"callee_name":"divide","values":[{"type":"i32","bits":"0x5","text":"5"}]},"bytes":Nnull,"calls":[]},"control":null,"outputs":[],"lines":null,"questions":["afterimage why zero.aft --trap"]}
+;; | {"schema":"afterimage/diff/2","a":{"file":"zero.aft","length":N},"b":{"file":"five.aft","length":N},"alike":null,"same":false,"endings":{"a":"trapped: integer division by zero","b":"returned"},"first":{"number":1,"a":{"t":1,"function":{"index":2,"name":"divide"},"operator":null,"offset":null,"source":null,"kind":"call","callee":{"index":2,"name":"divide"},"values":[{"type":"i32","bits":"0x0","number":0,"text":"0"}]},"b":{"t":1,"function":{"index":2,"name":"divide"},"operator":null,"offset":null,"source":null,"kind":"call","callee":{"index":2,"name":"divide"},"values":[{"type":"i32","bits":"0x5","number":5,"text":"5"}]},"bytes":Nnull,"calls":[]},"control":null,"outputs":[],"lines":null,"questions":["afterimage why zero.aft --trap"]}
 ;; $ afterimage diff zero.aft zero.aft
 ;; | zero.aft and zero.aft are the same execution: 1 block, every value, address and call of the host
 ;; $ afterimage match five.aft zero.aft

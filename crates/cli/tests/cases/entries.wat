@@ -30,7 +30,7 @@
 ;; | #0 start()  @0x60  t=1
 ;; |     the module has no debug information; compile it with -g
 ;; $ afterimage verify get.aft
-;; | sound: N, 18 chunks in 11 sections, 6 events
+;; | sound: N,135 bytes, 18 chunks in 11 sections, 6 events
 ;; | whole path: 7 executed blocks, 6 paths in 1 segment, compared with the end
 ;; | values of 3 executed statements from t=1 to t=7: the same when the run is followed again, without the engine
 ;; | re-executed: the same calls, the same results, the same ending
@@ -40,7 +40,7 @@
 ;; ! afterimage: values of 3 executed statements in 26 bytes (8.6667 a statement)
 ;; ! afterimage: entries.wat returned; 0 host calls recorded in tail.aft (N)
 ;; $ afterimage state --at end --format json tail.aft
-;; | {"schema":"afterimage/state/1","time":7,"length":N,"before":"block","open":1,"frames":[{"number":0,"index":4,"function":"use","entered":7,"time":7,"offset":106,"line":"","inlined":[],"why":"the module has no debug information; compile it with -g","locals":[{"index":0,"type":"i32","parameter":true,"bits":"0x8","text":"8"}]}],"results":[{"type":"i32","bits":"0x7","text":"7"}]}
+;; | {"schema":"afterimage/state/2","t":7,"length":N,"before":"block","open":1,"frames":[{"number":0,"function":{"index":4,"name":"use"},"entered_t":7,"t":7,"offset":106,"source":null,"inlined":[],"why":"the module has no debug information; compile it with -g","locals":[{"index":0,"type":"i32","parameter":true,"bits":"0x8","text":"8"}]}],"results":[{"type":"i32","bits":"0x7","text":"7"}]}
 ;; $ afterimage record -o crash.aft --lens full --invoke crash FILE 8
 ;; ! afterimage: path of 8 executed blocks in 19 bytes
 ;; ! afterimage: values of 4 executed statements in 37 bytes (9.2500 a statement)
@@ -59,7 +59,7 @@
 ;; |     ↑ loaded at @0x6c#1 in use ← stored at @0x55#2 in ctors
 ;; |   the constant 7                      @0x55#2 in ctors  t=5
 ;; $ afterimage verify crash.aft
-;; | sound: N, 18 chunks in 11 sections, 5 events
+;; | sound: N,173 bytes, 18 chunks in 11 sections, 5 events
 ;; | whole path: 8 executed blocks, 7 paths in 1 segment, compared with the end
 ;; | values of 4 executed statements from t=1 to t=8: the same when the run is followed again, without the engine
 ;; | re-executed: the same calls, the same results, the same ending

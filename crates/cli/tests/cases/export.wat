@@ -39,11 +39,11 @@
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
 ;; $ afterimage verify export.aft
-;; | sound: N, 9 chunks in 7 sections, 2 events
+;; | sound: N,633 bytes, 9 chunks in 7 sections, 2 events
 ;; | whole path: 22 executed blocks, 11 paths in 1 segment, compared with the counts and the end
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage verify --no-execute --format json export.aft
-;; | {"schema":"afterimage/verify/1","sound":true,"bytes":N,"chunks":9,"sections":7,"events":2,"ended":true,"ignored_bytes":0,"path":{"segments":1,"nodes":11,"blocks":22,"counts":true,"end":true},"values":null,"repeats":null,"findings":[]}
+;; | {"schema":"afterimage/verify/2","sound":true,"bytes":N,"chunks":9,"sections":7,"events":2,"ended":true,"ignored_bytes":0,"path":{"segments":1,"nodes":11,"blocks":22,"counts":true,"end":true},"values":null,"repeats":null,"findings":[]}
 ;; $ afterimage export export.aft --format collapsed
 ;; | main 3
 ;; | main;middle 7

@@ -35,7 +35,7 @@
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
 ;; $ afterimage info profile.aft --format json
-;; | {"schema":"afterimage/info/1","program":"profile.wat","args":[],"invoke":null,"dirs":[],"env":[],"module_sha256":"1c29f5619e95a853d11a3cdd73d0e37095173fbf7f826320bfe746e355292669","recorded_unix":N,"engine":"wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic","tool_version":"0.1.0","ending":"exited with code 3","results":null,"running":false,"frames":[{"function":4,"name":"main","offset":192,"location":null,"times":1}],"frames_total":1,"clock":0,"events":5,"host_calls":4,"lenses":[],"path":null,"values":[],"checkpoints":null,"simulations":[],"slices":[],"length":N,"ignored_bytes":0,"sections":[{"kind":"META","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":357,"chunks":1},{"kind":"MODULE","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":293,"chunks":1},{"kind":"LOG","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":119,"chunks":2},{"kind":"END","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":13,"chunks":1}],"streams":null,"problems":[]}
+;; | {"schema":"afterimage/info/2","program":"profile.wat","args":[],"invoke":null,"dirs":[],"env":[],"module_sha256":"1c29f5619e95a853d11a3cdd73d0e37095173fbf7f826320bfe746e355292669","recorded_unix":N,"engine":"wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic","tool_version":"0.1.0","ending":"exited with code 3","results":null,"running":false,"frames":[{"function":{"index":4,"name":"main"},"offset":192,"source":null,"times":1}],"frames_total":1,"clock":0,"events":5,"host_calls":4,"lenses":[],"path_words":false,"path":null,"values":[],"checkpoints":null,"simulations":[],"slices":[],"length":N,"ignored_bytes":0,"sections":[{"kind":"META","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":357,"chunks":1},{"kind":"MODULE","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":293,"chunks":1},{"kind":"LOG","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":119,"chunks":2},{"kind":"END","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":13,"chunks":1}],"streams":null,"problems":[]}
 ;; $ afterimage profile profile.aft
 ;; | ran 51 instructions in 12 blocks; 2 of 3 functions executed; the run ended inside 1 call
 ;; |
@@ -44,7 +44,7 @@
 ;; | 29.4%            15       3      3  -       print
 ;; |  0.0%             0       0      0  -       never
 ;; $ afterimage info profile.aft --format json
-;; | {"schema":"afterimage/info/1","program":"profile.wat","args":[],"invoke":null,"dirs":[],"env":[],"module_sha256":"1c29f5619e95a853d11a3cdd73d0e37095173fbf7f826320bfe746e355292669","recorded_unix":N,"engine":"wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic","tool_version":"0.1.0","ending":"exited with code 3","results":null,"running":false,"frames":[{"function":4,"name":"main","offset":192,"location":null,"times":1}],"frames_total":1,"clock":0,"events":5,"host_calls":4,"lenses":["counts"],"path":null,"values":[],"checkpoints":null,"simulations":[],"slices":[],"length":N,"ignored_bytes":0,"sections":[{"kind":"META","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":357,"chunks":1},{"kind":"MODULE","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":293,"chunks":1},{"kind":"LOG","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":119,"chunks":2},{"kind":"END","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":13,"chunks":1},{"kind":"COUNTS","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":33,"chunks":1}],"streams":null,"problems":[]}
+;; | {"schema":"afterimage/info/2","program":"profile.wat","args":[],"invoke":null,"dirs":[],"env":[],"module_sha256":"1c29f5619e95a853d11a3cdd73d0e37095173fbf7f826320bfe746e355292669","recorded_unix":N,"engine":"wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic","tool_version":"0.1.0","ending":"exited with code 3","results":null,"running":false,"frames":[{"function":{"index":4,"name":"main"},"offset":192,"source":null,"times":1}],"frames_total":1,"clock":0,"events":5,"host_calls":4,"lenses":["counts"],"path_words":false,"path":null,"values":[],"checkpoints":null,"simulations":[],"slices":[],"length":N,"ignored_bytes":0,"sections":[{"kind":"META","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":357,"chunks":1},{"kind":"MODULE","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":293,"chunks":1},{"kind":"LOG","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":119,"chunks":2},{"kind":"END","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":13,"chunks":1},{"kind":"COUNTS","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":33,"chunks":1}],"streams":null,"problems":[]}
 ;; $ afterimage profile profile.aft --by line
 ;; | ran 51 instructions in 12 blocks; 2 of 3 functions executed; the run ended inside 1 call
 ;; |
@@ -183,9 +183,9 @@
 ;; | 4,main,5,18,190,i32.const 3,1,,,
 ;; | 4,main,5,19,192,call $proc_exit,1,,,
 ;; $ afterimage profile profile.aft --format json
-;; | {"schema":"afterimage/profile/1","by":"function","sort":"program","totals":{"instructions":51,"blocks":12,"entries":4,"functions":3,"executed_functions":2,"open":1},"available":3,"complete":true,"rows":[{"function":{"index":2,"name":"print","raw_name":"print"},"offset":138,"entries":3,"blocks":3,"instructions":15,"source":null},{"function":{"index":3,"name":"never","raw_name":"never"},"offset":151,"entries":0,"blocks":0,"instructions":0,"source":null},{"function":{"index":4,"name":"main","raw_name":"main"},"offset":157,"entries":1,"blocks":9,"instructions":36,"source":null}]}
+;; | {"schema":"afterimage/profile/2","by":"function","sort":"program","totals":{"instructions":51,"blocks":12,"entries":4,"functions":3,"executed_functions":2,"open":1},"available":3,"complete":true,"rows":[{"function":{"index":2,"name":"print","raw_name":"print"},"offset":138,"entries":3,"blocks":3,"instructions":15,"source":null},{"function":{"index":3,"name":"never","raw_name":"never"},"offset":151,"entries":0,"blocks":0,"instructions":0,"source":null},{"function":{"index":4,"name":"main","raw_name":"main"},"offset":157,"entries":1,"blocks":9,"instructions":36,"source":null}]}
 ;; $ afterimage profile profile.aft --format json --by edge --top 1
-;; | {"schema":"afterimage/profile/1","by":"edge","sort":"instructions","totals":{"instructions":51,"blocks":12,"entries":4,"functions":3,"executed_functions":2,"open":1},"available":11,"complete":false,"rows":[{"function":{"index":2,"name":"print"},"edge":0,"from":0,"to":1,"kind":"call return","back":false,"offset":147,"count":3,"source":null}]}
+;; | {"schema":"afterimage/profile/2","by":"edge","sort":"instructions","totals":{"instructions":51,"blocks":12,"entries":4,"functions":3,"executed_functions":2,"open":1},"available":11,"complete":false,"rows":[{"function":{"index":2,"name":"print"},"edge":0,"from":0,"to":1,"kind":"call return","back":false,"offset":147,"count":3,"source":null}]}
 ;; $ afterimage profile profile.aft --format dot
 ;; | // Calls that ran in this execution, and how often.
 ;; | digraph {
@@ -275,10 +275,10 @@
 ;; ! hello
 ;; ! afterimage: profile.wat exited with code 3
 ;; $ afterimage verify profile.aft
-;; | sound: N, 6 chunks in 5 sections, 5 events
+;; | sound: N,318 bytes, 6 chunks in 5 sections, 5 events
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage verify profile.aft --format json
-;; | {"schema":"afterimage/verify/1","sound":true,"bytes":N,"chunks":6,"sections":5,"events":5,"ended":true,"ignored_bytes":0,"path":null,"values":null,"repeats":true,"findings":[]}
+;; | {"schema":"afterimage/verify/2","sound":true,"bytes":N,"chunks":6,"sections":5,"events":5,"ended":true,"ignored_bytes":0,"path":null,"values":null,"repeats":true,"findings":[]}
 ;; $ afterimage verify profile.aft --no-execute
-;; | sound: N, 6 chunks in 5 sections, 5 events
+;; | sound: N,318 bytes, 6 chunks in 5 sections, 5 events
 ;; | not re-executed

@@ -103,14 +103,14 @@
 ;; ! afterimage: --branch-predictor bimodal:bits=12,targets=9: history of 321 executions in 154 bytes (3.8380 bits each)
 ;; ! afterimage: --branch-predictor gshare:bits=8,history=6,targets=9: history of 321 executions in 177 bytes (4.4112 bits each)
 ;; $ afterimage simulate run.aft --cache 128,2,16 --branch-predictor tage --no-save --format json
-;; | {"schema":"afterimage/simulate/1","simulation":"--cache 128,2,16","blocks":392,"instructions":2957,"executions":193,"missed":41,"lines":{"touched":208,"first_read":48,"first_written_back":24}}
-;; | {"function":1,"name":"sum","executions":128,"missed":24}
-;; | {"function":0,"name":"fill","executions":64,"missed":16}
-;; | {"function":2,"name":"main","executions":1,"missed":1}
-;; | {"schema":"afterimage/simulate/1","simulation":"--branch-predictor tage:base=13,bits=10,tables=7,tag=11,min=5,max=130,targets=9","blocks":392,"instructions":2957,"executions":321,"missed":13}
-;; | {"function":1,"name":"sum","executions":256,"missed":10}
-;; | {"function":0,"name":"fill","executions":64,"missed":2}
-;; | {"function":2,"name":"main","executions":1,"missed":1}
+;; | {"schema":"afterimage/simulate/2","simulation":"--cache 128,2,16","blocks":392,"instructions":2957,"executions":193,"missed":41,"lines":{"touched":208,"first_read":48,"first_written_back":24}}
+;; | {"function":{"index":1,"name":"sum"},"executions":128,"missed":24}
+;; | {"function":{"index":0,"name":"fill"},"executions":64,"missed":16}
+;; | {"function":{"index":2,"name":"main"},"executions":1,"missed":1}
+;; | {"schema":"afterimage/simulate/2","simulation":"--branch-predictor tage:base=13,bits=10,tables=7,tag=11,min=5,max=130,targets=9","blocks":392,"instructions":2957,"executions":321,"missed":13}
+;; | {"function":{"index":1,"name":"sum"},"executions":256,"missed":10}
+;; | {"function":{"index":0,"name":"fill"},"executions":64,"missed":2}
+;; | {"function":{"index":2,"name":"main"},"executions":1,"missed":1}
 ;; $ afterimage simulate run.aft --cache 1k,full,64 --cache2 1m,16,64 --no-save --by instruction --format csv
 ;; | simulation,function,name,kind,operator,offset,file,line,executions,missed,missed_second
 ;; | "'--cache 1024,full,64 --cache2 1048576,16,64",0,fill,store,i32.store,87,,,64,4,4
@@ -141,7 +141,7 @@
 ;; |             #1  mispredicted 7, predicted 56
 ;; |            #64  mispredicted 1
 ;; $ afterimage simulate run.aft --at fill --branch-predictor gshare:bits=8,history=6 --format json
-;; | {"schema":"afterimage/simulate-history/1","simulation":"--branch-predictor gshare:bits=8,history=6,targets=9","function":0,"name":"fill","operator":"br_if","offset":101,"source":null,"kind":"branch","executions":64,"missed":8}
+;; | {"schema":"afterimage/simulate-history/2","simulation":"--branch-predictor gshare:bits=8,history=6,targets=9","function":{"index":0,"name":"fill"},"operator":"br_if","offset":101,"source":null,"kind":"branch","executions":64,"missed":8}
 ;; | {"first":1,"executions":7,"outcome":"missed"}
 ;; | {"first":8,"executions":56,"outcome":"hit"}
 ;; | {"first":64,"executions":1,"outcome":"missed"}
@@ -211,8 +211,8 @@
 ;; |   decided by @0x73 i32.sub    in sum
 ;; |   afterimage slice run.aft --at @0x91#128 --operand 1
 ;; $ afterimage simulate run.aft --worst --cache 128,2,16 --format json
-;; | {"schema":"afterimage/simulate-worst/1","simulation":"--cache 128,2,16","executions":193,"missed":41}
-;; | {"function":1,"name":"sum","operator":"i32.load","offset":123,"source":null,"executions":128,"missed":24,"sample":[33,37,45,49,57,61,69,73,81,85,93,97,105,109,117,125],"producers":[{"from":"operator","function":1,"name":"sum","operator":"i32.shl","offset":122,"source":null,"misses":16}],"command":"afterimage slice run.aft --at @0x7b#125 --operand 1"}
+;; | {"schema":"afterimage/simulate-worst/2","simulation":"--cache 128,2,16","executions":193,"missed":41}
+;; | {"function":{"index":1,"name":"sum"},"operator":"i32.load","offset":123,"source":null,"executions":128,"missed":24,"sample":[33,37,45,49,57,61,69,73,81,85,93,97,105,109,117,125],"producers":[{"from":"operator","function":{"index":1,"name":"sum"},"operator":"i32.shl","offset":122,"source":null,"misses":16}],"command":"afterimage slice run.aft --at @0x7b#125 --operand 1"}
 ;; $ afterimage slice run.aft --at @0x7b#125 --operand 1 --by statement
 ;; | what operand 1 of @0x7b#125, `i32.load` at t=382, depends on: 4 statements, 123 executions of them
 ;; |
@@ -236,7 +236,7 @@
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    paths, full
 ;; | path      392 executed blocks in 1 segment: 76 bytes, 1.551 bits each; 329 bits recorded, 0.839 bits each
-;; | values    1153 executed statements from t=1 to t=392 in 1 epoch: 137 bytes, 0.119 bytes each
+;; | values    1,153 executed statements from t=1 to t=392 in 1 epoch: 137 bytes, 0.119 bytes each
 ;; | simulated --cache 128,2,16: 193 executions, 41 missed: 91 bytes, 3.772 bits each
 ;; | simulated --cache 128,2,16 --cache2 1024,4,32: 193 executions, 41 missed: 143 bytes, 5.927 bits each
 ;; | simulated --branch-predictor bimodal:bits=12,targets=9: 321 executions, 134 missed: 154 bytes, 3.838 bits each
@@ -245,9 +245,9 @@
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
 ;; $ afterimage verify run.aft
-;; | sound: N, 26 chunks in 15 sections, 2 events
+;; | sound: N,853 bytes, 26 chunks in 15 sections, 2 events
 ;; | whole path: 392 executed blocks, 10 paths in 1 segment, compared with the end
-;; | values of 1153 executed statements from t=1 to t=392: the same when the run is followed again, without the engine
+;; | values of 1,153 executed statements from t=1 to t=392: the same when the run is followed again, without the engine
 ;; | history of 193 executions, --cache 128,2,16: the same when it is simulated again
 ;; | history of 193 executions, --cache 128,2,16 --cache2 1024,4,32: the same when it is simulated again
 ;; | history of 321 executions, --branch-predictor bimodal:bits=12,targets=9: the same when it is simulated again

@@ -136,7 +136,7 @@
 ;; |     1   1  @0xb3         if ;; label = @1
 ;; |     1   1  @0xbc         call $double
 ;; $ afterimage slice run.aft --at double --operand 1 --thin --format csv
-;; | file,line,statements,sliced,executed,function
+;; | file,line,statements,sliced,executed,name
 ;; | ,,3,3,3,sum
 ;; | ,,3,1,1,start
 ;; $ afterimage slice run.aft --at double --operand 1 --thin --by statement --format csv
@@ -344,7 +344,7 @@
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
 ;; $ afterimage verify run.aft
-;; | sound: N, 19 chunks in 12 sections, 3 events
+;; | sound: N,395 bytes, 19 chunks in 12 sections, 3 events
 ;; | whole path: 12 executed blocks, 8 paths in 1 segment, compared with the end
 ;; | values of 26 executed statements from t=1 to t=12: the same when the run is followed again, without the engine
 ;; | slice "doubled", 10 executions: the same when it is made again
@@ -370,7 +370,7 @@
 ;; |     1   1  @0xb9         i32.load
 ;; |     1   1  @0xbe         i32.store
 ;; $ afterimage slice run.aft --at end --address 52..55 --thin --format json
-;; | {"schema":"afterimage/slice/1","title":"what 0x34..0x37 at the end depends on","executions":3,"executed_lines":0,"initial_bytes":4,"lines":[],"statements":[{"function":3,"name":"start","op":1,"offset":147,"file":null,"line":null,"sliced":1,"executed":1},{"function":3,"name":"start","op":3,"offset":152,"file":null,"line":null,"sliced":1,"executed":1},{"function":3,"name":"start","op":36,"offset":223,"file":null,"line":null,"sliced":1,"executed":1}]}
+;; | {"schema":"afterimage/slice/2","title":"what 0x34..0x37 at the end depends on","executions":3,"executed_lines":0,"initial_bytes":4,"lines":[],"statements":[{"function":{"index":3,"name":"start"},"op":1,"offset":147,"source":null,"sliced":1,"executed":1},{"function":{"index":3,"name":"start"},"op":3,"offset":152,"source":null,"sliced":1,"executed":1},{"function":{"index":3,"name":"start"},"op":36,"offset":223,"source":null,"sliced":1,"executed":1}]}
 ;; $ afterimage slice run.aft --at double --thin --format dot --by statement
 ;; | digraph slice {
 ;; |   label="what double#1, `i32.add` at t=9, depends on";

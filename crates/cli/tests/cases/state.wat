@@ -87,7 +87,7 @@
 ;; |     the module has no debug information; compile it with -g
 ;; |     local 0 $r = 0  (i32)
 ;; $ afterimage state run.aft --at hop --depth 1 --globals --format json
-;; | {"schema":"afterimage/state/1","time":10,"length":N,"before":"block","open":6,"frames":[{"number":0,"index":1,"function":"hop","entered":10,"time":10,"offset":149,"line":"","inlined":[],"why":"the module has no debug information; compile it with -g","locals":[{"index":0,"type":"i32","parameter":true,"name":"x","bits":"0x0","text":"0"},{"index":1,"type":"i64","parameter":true,"name":"y","bits":"0x3","text":"3"}]}],"globals":[{"index":0,"type":"i32","parameter":false,"bits":"0x4","text":"4"},{"index":1,"type":"i64","parameter":false,"bits":"0x123456789abcdef0","text":"1311768467463790320 (0x123456789abcdef0)"}],"variables":[],"more":0}
+;; | {"schema":"afterimage/state/2","t":10,"length":N,"before":"block","open":6,"frames":[{"number":0,"function":{"index":1,"name":"hop"},"entered_t":10,"t":10,"offset":149,"source":null,"inlined":[],"why":"the module has no debug information; compile it with -g","locals":[{"index":0,"type":"i32","parameter":true,"name":"x","bits":"0x0","text":"0"},{"index":1,"type":"i64","parameter":true,"name":"y","bits":"0x3","text":"3"}]}],"globals":[{"index":0,"type":"i32","parameter":false,"bits":"0x4","text":"4"},{"index":1,"type":"i64","parameter":false,"bits":"0x123456789abcdef0","text":"1311768467463790320 (0x123456789abcdef0)"}],"variables":[],"more":0}
 ;; $ afterimage state run.aft --at 0
 ;; ! afterimage: run.aft: the run has 18 blocks, from t=1 to t=18; there is no 0; the nearest is t=1
 ;; = 125

@@ -116,20 +116,20 @@
 ;; |     15       2       2  0x4d block2             f#5
 ;; | … and 4 more: go on with --to 13, or --limit all
 ;; $ afterimage trace run.aft --from f#last --to end --format json
-;; | {"schema":"afterimage/trace/1","level":"block","first":20,"last":23,"length":N,"reverse":false,"function":null}
-;; | {"t":20,"depth":1,"function":1,"name":"f","block":0,"offset":67,"source":null}
-;; | {"t":21,"depth":1,"function":1,"name":"f","block":1,"offset":74,"source":null}
-;; | {"t":22,"depth":0,"function":0,"name":"main","block":2,"offset":52,"source":null}
-;; | {"t":23,"depth":0,"function":0,"name":"main","block":3,"offset":63,"source":null}
+;; | {"schema":"afterimage/trace/2","level":"block","first":20,"last":23,"length":N,"reverse":false,"function":null}
+;; | {"t":20,"depth":1,"function":{"index":1,"name":"f"},"block":0,"offset":67,"source":null}
+;; | {"t":21,"depth":1,"function":{"index":1,"name":"f"},"block":1,"offset":74,"source":null}
+;; | {"t":22,"depth":0,"function":{"index":0,"name":"main"},"block":2,"offset":52,"source":null}
+;; | {"t":23,"depth":0,"function":{"index":0,"name":"main"},"block":3,"offset":63,"source":null}
 ;; $ afterimage trace run.aft --from f#last --to f#last --format json --level call
-;; | {"schema":"afterimage/trace/1","level":"call","first":20,"last":20,"length":N,"reverse":false,"function":null}
-;; | {"t":20,"end":21,"blocks":2,"depth":1,"function":1,"name":"f","from":{"function":0,"name":"main","block":1,"source":null}}
+;; | {"schema":"afterimage/trace/2","level":"call","first":20,"last":20,"length":N,"reverse":false,"function":null}
+;; | {"t":20,"end_t":21,"blocks":2,"depth":1,"function":{"index":1,"name":"f"},"from":{"function":{"index":0,"name":"main"},"block":1,"source":null}}
 ;; $ afterimage trace run.aft --to 5 --format json --level path
-;; | {"schema":"afterimage/trace/1","level":"path","first":1,"last":5,"length":N,"reverse":false,"function":null}
-;; | {"t":1,"depth":0,"function":0,"name":"main","path":[0],"source":null}
-;; | {"t":2,"depth":0,"function":0,"name":"main","path":[1],"source":null}
-;; | {"t":3,"depth":1,"function":1,"name":"f","path":[0,2],"source":null}
-;; | {"t":5,"depth":2,"function":1,"name":"f","path":[0,2],"source":null}
+;; | {"schema":"afterimage/trace/2","level":"path","first":1,"last":5,"length":N,"reverse":false,"function":null}
+;; | {"t":1,"depth":0,"function":{"index":0,"name":"main"},"path":[0],"source":null}
+;; | {"t":2,"depth":0,"function":{"index":0,"name":"main"},"path":[1],"source":null}
+;; | {"t":3,"depth":1,"function":{"index":1,"name":"f"},"path":[0,2],"source":null}
+;; | {"t":5,"depth":2,"function":{"index":1,"name":"f"},"path":[0,2],"source":null}
 ;; $ afterimage calls run.aft
 ;; | 7 calls of 2 functions in 23 blocks
 ;; |
@@ -154,9 +154,9 @@
 ;; |     1       3  0x30 block1             f
 ;; |     0       1  (host)                  main
 ;; $ afterimage calls run.aft --function f --call last --format json
-;; | {"schema":"afterimage/call/1","call":6,"stack":[{"t":20,"end":21,"blocks":2,"depth":1,"function":1,"name":"f","from":{"function":0,"name":"main","block":1,"source":null}},{"t":1,"end":23,"blocks":23,"depth":0,"function":0,"name":"main","from":null}]}
+;; | {"schema":"afterimage/call/2","call":6,"stack":[{"t":20,"end_t":21,"blocks":2,"depth":1,"function":{"index":1,"name":"f"},"from":{"function":{"index":0,"name":"main"},"block":1,"source":null}},{"t":1,"end_t":23,"blocks":23,"depth":0,"function":{"index":0,"name":"main"},"from":null}]}
 ;; $ afterimage calls run.aft --format json
-;; | {"schema":"afterimage/calls/1","blocks":23,"functions":[{"index":0,"name":"main","calls":1,"own":8,"inclusive":23},{"index":1,"name":"f","calls":6,"own":15,"inclusive":15}],"edges":[{"caller":null,"callee":0,"calls":1,"own":8,"inclusive":23},{"caller":0,"callee":1,"calls":3,"own":8,"inclusive":15},{"caller":1,"callee":1,"calls":3,"own":7,"inclusive":0}]}
+;; | {"schema":"afterimage/calls/2","blocks":23,"functions":[{"function":{"index":0,"name":"main"},"calls":1,"own":8,"inclusive":23},{"function":{"index":1,"name":"f"},"calls":6,"own":15,"inclusive":15}],"edges":[{"caller":null,"callee":{"index":0,"name":"main"},"calls":1,"own":8,"inclusive":23},{"caller":{"index":0,"name":"main"},"callee":{"index":1,"name":"f"},"calls":3,"own":8,"inclusive":15},{"caller":{"index":1,"name":"f"},"callee":{"index":1,"name":"f"},"calls":3,"own":7,"inclusive":0}]}
 ;; $ afterimage trace run.aft --from 0
 ;; ! afterimage: run.aft: --from 0: the run has 23 blocks, from t=1 to t=23; there is no 0; the nearest is t=1
 ;; = 125

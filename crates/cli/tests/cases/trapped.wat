@@ -23,7 +23,7 @@
 ;; | @0x3c i32.store16 offset=100  in put: executed 3 times
 ;; |           #3  t=6              trapped (memory access out of bounds): value 9029 (0x2345) to 0xffff, 2 bytes
 ;; $ afterimage values run.aft --at put --instances 2..3 --format json
-;; | {"at":"put","schema":"afterimage/values/1","statements":[{"executions":3,"function":"put","instances":[{"number":2,"time":4,"values":[{"bits":"0x2345","role":"stored","text":"9029 (0x2345)","type":"i32"}],"written":{"address":65534,"bytes":N,"memory":0}},{"number":3,"time":6,"trapped":"memory access out of bounds","values":[{"bits":"0x2345","role":"value","text":"9029 (0x2345)","type":"i32"}],"written":{"address":65535,"bytes":N,"memory":0}}],"line":"","more":1,"offset":60,"operator":"i32.store16 offset=100"}]}
+;; | {"schema":"afterimage/values/2","at":"put","statements":[{"function":{"index":0,"name":"put"},"offset":60,"operator":"i32.store16 offset=100","source":null,"executions":3,"instances":[{"number":2,"t":4,"values":[{"role":"stored","type":"i32","bits":"0x2345","number":9029,"text":"9029 (0x2345)"}],"written":{"memory":0,"address":65534,"bytes":N}},{"number":3,"t":6,"values":[{"role":"value","type":"i32","bits":"0x2345","number":9029,"text":"9029 (0x2345)"}],"written":{"memory":0,"address":65535,"bytes":N},"trapped":"memory access out of bounds"}],"more":1}]}
 ;; $ afterimage values run.aft --at put --histogram
 ;; | @0x3c i32.store16 offset=100  in put: executed 3 times
 ;; |      2 times  9029 (0x2345)
@@ -49,7 +49,7 @@
 ;; ! afterimage: run.aft: what is at put was executed 3 times, so there is no execution 4; the last is 3
 ;; = 125
 ;; $ afterimage addresses run.aft --at put --instances last --format json
-;; | {"schema":"afterimage/addresses/1","instructions":[{"function":0,"name":"put","operator":"i32.store16","offset":60,"source":null}]}
+;; | {"schema":"afterimage/addresses/2","instructions":[{"function":{"index":0,"name":"put"},"operator":"i32.store16","offset":60,"source":null}]}
 ;; | {"instruction":0,"number":3,"t":6,"memory":0,"address":65535,"bytes":N,"trapped":"memory access out of bounds"}
 ;; $ afterimage addresses run.aft --at put --instances t=4
 ;; | @0x3c i32.store16    in put
@@ -61,8 +61,8 @@
 ;; | 1 instruction, 2 accesses
 ;; | not among them: i32.store16 at @0x3c in put trapped (memory access out of bounds): 0xffff, 2 bytes
 ;; $ afterimage addresses run.aft --all --format json
-;; | {"schema":"afterimage/address-stats/1","bound":4096,"trapped":{"function":0,"name":"put","operator":"i32.store16","offset":60,"source":null,"access":{"memory":0,"address":65535,"bytes":N},"why":"memory access out of bounds"}}
-;; | {"function":0,"name":"put","operator":"i32.store16","offset":60,"source":null,"accesses":2,"memory":0,"bytes":N,"addresses":2,"smallest":100,"largest":65534,"strides":1,"stride":65434,"stride_times":1}
+;; | {"schema":"afterimage/address-stats/2","bound":4096,"trapped":{"function":{"index":0,"name":"put"},"operator":"i32.store16","offset":60,"source":null,"access":{"memory":0,"address":65535,"bytes":N},"why":"memory access out of bounds"}}
+;; | {"function":{"index":0,"name":"put"},"operator":"i32.store16","offset":60,"source":null,"accesses":2,"memory":0,"bytes":N,"addresses":2,"smallest":100,"largest":65534,"strides":1,"stride":65434,"stride_times":1}
 ;; $ afterimage trace run.aft --level statement --last 3
 ;; |      t  function                  place      operator          effect
 ;; |      4  put                       @0x3f      end               returns
@@ -76,8 +76,8 @@
 ;; |      6  put                       @0x3c      i32.store16       traps: memory access out of bounds: 0xffff, 2 bytes <- 9029 (0x2345)
 ;; | the run trapped: memory access out of bounds
 ;; $ afterimage trace run.aft --level memory --last 1 --format json
-;; | {"schema":"afterimage/trace/1","level":"memory","first":1,"last":6,"length":N,"reverse":false,"function":null}
-;; | {"t":6,"function":0,"name":"put","operator":"i32.store16","offset":60,"source":null,"kind":"trap","trap":"memory access out of bounds","tried":{"kind":"store","access":{"memory":0,"address":65535,"bytes":N},"value":{"type":"i32","bits":"0x2345","text":"9029 (0x2345)"}}}
+;; | {"schema":"afterimage/trace/2","level":"memory","first":1,"last":6,"length":N,"reverse":false,"function":null}
+;; | {"t":6,"function":{"index":0,"name":"put"},"operator":"i32.store16","offset":60,"source":null,"kind":"trap","trap":"memory access out of bounds","tried":{"kind":"store","access":{"memory":0,"address":65535,"bytes":N},"value":{"type":"i32","bits":"0x2345","number":9029,"text":"9029 (0x2345)"}}}
 ;; $ afterimage memory run.aft --address 0xfffe..0xffff --all
 ;; |      t  function                  place      operator          effect
 ;; |      4  put                       @0x3c      i32.store16       0xfffe, 2 bytes <- 9029 (0x2345)

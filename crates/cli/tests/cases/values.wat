@@ -82,7 +82,7 @@
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |     7 different values, from 7 to 28; each once
 ;; $ afterimage values run.aft --at sum+0x9#last --format json
-;; | {"at":"sum+0x9#last","schema":"afterimage/values/1","statements":[{"executions":7,"function":"sum","instances":[{"number":7,"time":9,"values":[{"bits":"0x1c","role":"","text":"28","type":"i32"}]}],"line":"","more":6,"offset":144,"operator":"i32.add"}]}
+;; | {"schema":"afterimage/values/2","at":"sum+0x9#last","statements":[{"function":{"index":2,"name":"sum"},"offset":144,"operator":"i32.add","source":null,"executions":7,"instances":[{"number":7,"t":9,"values":[{"role":"","type":"i32","bits":"0x1c","number":28,"text":"28"}]}],"more":6}]}
 ;; $ afterimage values run.aft --at sum+0x9#9
 ;; ! afterimage: run.aft: the statement at @0x90 was executed 7 times: there is no execution 9
 ;; = 125
@@ -257,7 +257,7 @@
 ;; |   left   312  ← t=11  @0xcc i32.add  in start
 ;; |   right  0    ← t=14  @0xf5 i32.load  in start
 ;; $ afterimage deps run.aft --at sum+0x9#3 --format json
-;; | {"at":"sum+0x9#3","schema":"afterimage/deps/1","statements":[{"dependences":[{"from":"operator","function":"sum","offset":144,"operator":"i32.add","role":"left","time":4,"value":"13"},{"from":"operator","function":"sum","offset":158,"operator":"i32.sub","role":"right","time":4,"value":"5"},{"from":"branch","function":"sum","offset":161,"operator":"br_if $again","role":"control","time":4}],"function":"sum","number":3,"offset":144,"operator":"i32.add","time":5,"values":["18"]}]}
+;; | {"schema":"afterimage/deps/2","at":"sum+0x9#3","direction":"backward","along":"both","statements":[{"function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":5,"number":3,"values":[{"type":"i32","bits":"0x12","number":18,"text":"18"}],"dependences":[{"role":"left","value":{"type":"i32","bits":"0xd","number":13,"text":"13"},"from":"operator","function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":4},{"role":"right","value":{"type":"i32","bits":"0x5","number":5,"text":"5"},"from":"operator","function":{"index":2,"name":"sum"},"operator":"i32.sub","offset":158,"source":null,"t":4},{"role":"control","from":"branch","function":{"index":2,"name":"sum"},"operator":"br_if $again","offset":161,"source":null,"t":4}]}]}
 ;; $ afterimage deps run.aft --at sum+0x9#3 --forward
 ;; | #3 t=5  @0x90 i32.add  in sum = 18
 ;; |   value  → t=5  @0x97 i32.store  in sum = 18
@@ -399,7 +399,7 @@
 ;; | #1 t=3  @0xa1 br_if $again  in sum = 6
 ;; |   control  → t=4  @0x8c..@0xa1, 4 statements  in sum
 ;; $ afterimage deps run.aft --at sum+0x9#3 --forward --format json
-;; | {"at":"sum+0x9#3","schema":"afterimage/deps/1","statements":[{"function":"sum","more":0,"number":3,"offset":144,"operator":"i32.add","time":5,"uses":[{"function":"sum","offset":151,"operator":"i32.store","role":"value","time":5,"to":"operator","values":["18"]},{"function":"sum","offset":144,"operator":"i32.add","role":"left","time":6,"to":"operator","values":["22"]}],"values":["18"]}]}
+;; | {"schema":"afterimage/deps/2","at":"sum+0x9#3","direction":"forward","along":"both","statements":[{"function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":5,"number":3,"values":[{"type":"i32","bits":"0x12","number":18,"text":"18"}],"uses":[{"role":"value","to":"operator","function":{"index":2,"name":"sum"},"operator":"i32.store","offset":151,"source":null,"t":5,"values":[{"type":"i32","bits":"0x12","number":18,"text":"18"}]},{"role":"left","to":"operator","function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":6,"values":[{"type":"i32","bits":"0x16","number":22,"text":"22"}]}],"more":0}]}
 ;; $ afterimage deps run.aft --at sum+0x9#9 --forward
 ;; ! afterimage: run.aft: the statement at @0x90 was executed 7 times: there is no execution 9
 ;; = 125
@@ -429,20 +429,20 @@
 ;; | 3 instructions, 3 loads
 ;; | … and more: see them with --limit N, or -o FILE
 ;; $ afterimage values run.aft --loads --format json
-;; | {"schema":"afterimage/load-values/1","bound":4096}
-;; | {"function":3,"name":"start","operator":"i32.load","offset":173,"source":null,"loads":1,"values":1,"type":"i32","smallest":{"bits":"0x7","text":"7"},"largest":{"bits":"0x7","text":"7"},"most":{"bits":"0x7","text":"7"},"most_times":1}
-;; | {"function":3,"name":"start","operator":"i32.load","offset":201,"source":null,"loads":1,"values":1,"type":"i32","smallest":{"bits":"0x11c","text":"284"},"largest":{"bits":"0x11c","text":"284"},"most":{"bits":"0x11c","text":"284"},"most_times":1}
-;; | {"function":3,"name":"start","operator":"i32.load","offset":245,"source":null,"loads":1,"values":1,"type":"i32","smallest":{"bits":"0x0","text":"0"},"largest":{"bits":"0x0","text":"0"},"most":{"bits":"0x0","text":"0"},"most_times":1}
+;; | {"schema":"afterimage/load-values/2","bound":4096}
+;; | {"function":{"index":3,"name":"start"},"operator":"i32.load","offset":173,"source":null,"loads":1,"values":1,"type":"i32","smallest":{"bits":"0x7","text":"7"},"largest":{"bits":"0x7","text":"7"},"most":{"bits":"0x7","text":"7"},"most_times":1}
+;; | {"function":{"index":3,"name":"start"},"operator":"i32.load","offset":201,"source":null,"loads":1,"values":1,"type":"i32","smallest":{"bits":"0x11c","text":"284"},"largest":{"bits":"0x11c","text":"284"},"most":{"bits":"0x11c","text":"284"},"most_times":1}
+;; | {"function":{"index":3,"name":"start"},"operator":"i32.load","offset":245,"source":null,"loads":1,"values":1,"type":"i32","smallest":{"bits":"0x0","text":"0"},"largest":{"bits":"0x0","text":"0"},"most":{"bits":"0x0","text":"0"},"most_times":1}
 ;; $ afterimage values run.aft --loads --each
 ;; | @0xad i32.load #1: 7
 ;; | @0xc9 i32.load #1: 284
 ;; | @0xf5 i32.load #1: 0
 ;; $ afterimage values run.aft --loads --each --format json --limit 2
-;; | {"schema":"afterimage/loaded/1"}
-;; | {"function":3,"offset":173,"type":"i32","first":1,"values":["0x7"]}
-;; | {"function":3,"offset":201,"type":"i32","first":1,"values":["0x11c"]}
+;; | {"schema":"afterimage/loaded/2"}
+;; | {"function":{"index":3,"name":"start"},"offset":173,"type":"i32","first":1,"bits":["0x7"]}
+;; | {"function":{"index":3,"name":"start"},"offset":201,"type":"i32","first":1,"bits":["0x11c"]}
 ;; $ afterimage values run.aft --loads --format bin
-;; ! afterimage: run.aft: --format bin is for --loads --each
+;; ! afterimage: --format bin is for --loads --each
 ;; = 125
 ;; $ afterimage values run.aft --loads --at sum
 ;; ! error: the argument '--loads' cannot be used with '--at <PLACE>'
@@ -478,7 +478,7 @@
 ;; |     3 different values, from 13 to 22; each once
 ;; |            …  4 outside of what was kept, from t=4 to t=6; the rest: afterimage build --lens full run.aft
 ;; $ afterimage values run.aft --at sum+0x9 --histogram --format json
-;; | {"at":"sum+0x9","schema":"afterimage/values/1","statements":[{"counts":[{"times":1,"value":{"bits":"0xd","role":"","text":"13","type":"i32"}},{"times":1,"value":{"bits":"0x12","role":"","text":"18","type":"i32"}},{"times":1,"value":{"bits":"0x16","role":"","text":"22","type":"i32"}}],"executions":7,"function":"sum","line":"","more":0,"offset":144,"operator":"i32.add","outside":4}]}
+;; | {"schema":"afterimage/values/2","at":"sum+0x9","statements":[{"function":{"index":2,"name":"sum"},"offset":144,"operator":"i32.add","source":null,"executions":7,"counts":[{"value":{"role":"","type":"i32","bits":"0xd","number":13,"text":"13"},"times":1},{"value":{"role":"","type":"i32","bits":"0x12","number":18,"text":"18"},"times":1},{"value":{"role":"","type":"i32","bits":"0x16","number":22,"text":"22"},"times":1}],"more":0,"outside":4}]}
 ;; $ afterimage values run.aft --at sum+0x9 --instances 1..3
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |           #2  t=4              13
@@ -550,6 +550,6 @@
 ;; ! afterimage: run.aft: --window 400..600 is after the end: the run has 14 blocks, from t=1 to t=14
 ;; = 125
 ;; $ afterimage verify --no-execute run.aft
-;; | sound: N, 30 chunks in 20 sections, 2 events
+;; | sound: N,408 bytes, 30 chunks in 20 sections, 2 events
 ;; | whole path: 14 executed blocks, 8 paths in 1 segment, compared with the end
 ;; | not re-executed

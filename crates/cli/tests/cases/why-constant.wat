@@ -31,10 +31,10 @@
 ;; | comes from the constant 3 at @0x55#1
 ;; |   the constant 3                      @0x55#1 in _start  t=9
 ;; $ afterimage why run.aft --at @0x55 --format json
-;; | {"schema":"afterimage/why/1","about":"9 at @0x55#1 in _start","value":"9","place":"@0x55#1"}
-;; | {"step":"computed","value":"9","operands":[{"role":"left","value":"3","constant":false,"followed":true},{"role":"right","value":"3","constant":true,"followed":false}],"place":{"function":"_start","line":null,"around":null,"source":null,"operator":"i32.mul","at":"@0x55#1","time":9}}
-;; | {"step":"computed","value":"3","operands":[{"role":"left","value":"1","constant":true,"followed":true},{"role":"right","value":"2","constant":true,"followed":false}],"place":{"function":"_start","line":null,"around":null,"source":null,"operator":"i32.add","at":"@0x4e#1","time":9}}
-;; | {"step":"end","kind":"constant","what":"the constant 1","file":null,"offset":null,"bytes":Nnull,"place":{"function":"grade","line":null,"around":null,"source":null,"operator":"i32.const","at":"@0x33#1","time":3},"read":null,"led":{"place":{"function":"grade","line":null,"around":null,"source":null,"operator":"if","at":"@0x31#1","time":2},"value":"1"},"remark":null}
+;; | {"schema":"afterimage/why/2","about":"9 at @0x55#1 in _start","value":"9","at":"@0x55#1"}
+;; | {"step":"computed","value":"9","operands":[{"role":"left","value":"3","constant":false,"followed":true},{"role":"right","value":"3","constant":true,"followed":false}],"place":{"function":{"index":1,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.mul","at":"@0x55#1","t":9}}
+;; | {"step":"computed","value":"3","operands":[{"role":"left","value":"1","constant":true,"followed":true},{"role":"right","value":"2","constant":true,"followed":false}],"place":{"function":{"index":1,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.add","at":"@0x4e#1","t":9}}
+;; | {"step":"end","kind":"constant","what":"the constant 1","file":null,"offset":null,"bytes":Nnull,"place":{"function":{"index":0,"name":"grade"},"source":null,"around":null,"text":null,"operator":"i32.const","at":"@0x33#1","t":3},"read":null,"led":{"place":{"function":{"index":0,"name":"grade"},"source":null,"around":null,"text":null,"operator":"if","at":"@0x31#1","t":2},"value":"1"},"remark":null}
 ;; $ afterimage why run.aft --at @0x55 --format dot
 ;; | digraph why {
 ;; |   node [shape=box, fontname="monospace"];

@@ -61,5 +61,5 @@
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage why plain.aft --trap --format json
-;; | {"schema":"afterimage/why/1","about":"the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value","value":"","place":"@0xa0#1"}
-;; | {"step":"led","frames":[{"place":{"function":"plain","line":null,"around":null,"source":null,"operator":"unreachable","at":"@0xa0#1","time":1},"branch":null,"own":false}],"more":0}
+;; | {"schema":"afterimage/why/2","about":"the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value","value":"","at":"@0xa0#1"}
+;; | {"step":"led","frames":[{"place":{"function":{"index":4,"name":"plain"},"source":null,"around":null,"text":null,"operator":"unreachable","at":"@0xa0#1","t":1},"branch":null,"own":false}],"more":0}

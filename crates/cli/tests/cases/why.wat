@@ -99,9 +99,9 @@
 ;; |   … 10 steps were gone back, and the beginning was not reached
 ;; |       to go on from here, ask why about @0xe3#21; its --steps N goes further
 ;; $ afterimage why run.aft --at @0xe3#30 --format json
-;; | {"schema":"afterimage/why/1","about":"30 at @0xe3#30 in _start","value":"30","place":"@0xe3#30"}
-;; | {"step":"computed","value":"30","operands":[{"role":"left","value":"29","constant":false,"followed":true},{"role":"right","value":"1","constant":true,"followed":false}],"place":{"function":"_start","line":null,"around":null,"source":null,"operator":"i32.add","at":"@0xe3#30","time":38}}
-;; | {"step":"again","steps":1,"times":29,"back":{"step":"computed","value":"1","operands":[{"role":"left","value":"0","constant":false,"followed":true},{"role":"right","value":"1","constant":true,"followed":false}],"place":{"function":"_start","line":null,"around":null,"source":null,"operator":"i32.add","at":"@0xe3#1","time":9}}}
+;; | {"schema":"afterimage/why/2","about":"30 at @0xe3#30 in _start","value":"30","at":"@0xe3#30"}
+;; | {"step":"computed","value":"30","operands":[{"role":"left","value":"29","constant":false,"followed":true},{"role":"right","value":"1","constant":true,"followed":false}],"place":{"function":{"index":4,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.add","at":"@0xe3#30","t":38}}
+;; | {"step":"again","steps":1,"times":29,"back":{"step":"computed","value":"1","operands":[{"role":"left","value":"0","constant":false,"followed":true},{"role":"right","value":"1","constant":true,"followed":false}],"place":{"function":{"index":4,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.add","at":"@0xe3#1","t":9}}}
 ;; | {"step":"end","kind":"zero","what":"a local that nothing wrote, which is 0","file":null,"offset":null,"bytes":Nnull,"place":null,"read":null,"led":null,"remark":null}
 ;; $ afterimage why run.aft --at @0xe3#30 --steps 10 --format dot
 ;; | digraph why {
