@@ -68,7 +68,7 @@ impl<'a> Version<'a> {
     }
 }
 
-/// Compares the runs of two versions, and gives `ask` how they differ. At most `top` rows of each list are shown in text.
+/// Compares the runs of two versions, and gives `ask` how they differ. At most `top` rows of each list are shown.
 ///
 /// # Errors
 /// If a run cannot be followed, or `ask` fails.
@@ -135,7 +135,7 @@ pub struct MatchQuery {
     pub all: bool,
     /// The matches are compared with the line tables.
     pub check: bool,
-    /// At most so many rows of each list in text, if not as many as usual.
+    /// At most so many rows of each list, if not as many as usual.
     pub top: Option<usize>,
 }
 

@@ -39,7 +39,7 @@
 ;; | the run returned 264
 ;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; $ afterimage verify a.aft
-;; | sound: N,357 bytes, 8 chunks in 6 sections, 2 events
+;; | sound: N, 8 chunks in 6 sections, 2 events
 ;; | whole path: 1 executed block, 1 path in 1 segment, compared with the end
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage build --lens full a.aft
@@ -143,7 +143,7 @@
 ;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; ! afterimage: values of 1 executed statements in 12 bytes (12.0000 a statement)
 ;; $ afterimage verify a.aft
-;; | sound: N,261 bytes, 17 chunks in 11 sections, 1 event
+;; | sound: N, 17 chunks in 11 sections, 1 event
 ;; | whole path: 1 executed block, 1 path in 1 segment, compared with the end
 ;; | values of 1 executed statement from t=1 to t=1: the same when the run is followed again, without the engine
 ;; | re-executed: the same calls, the same results, the same ending
@@ -158,7 +158,7 @@
 ;; ! afterimage: path of 3 executed blocks in 10 bytes
 ;; ! afterimage: values of 1 executed statements in 23 bytes (23.0000 a statement)
 ;; $ afterimage verify a.aft
-;; | sound: N,285 bytes, 17 chunks in 11 sections, 1 event
+;; | sound: N, 17 chunks in 11 sections, 1 event
 ;; | whole path: 3 executed blocks, 1 path in 1 segment, compared with the end
 ;; | values of 1 executed statement from t=1 to t=3: the same when the run is followed again, without the engine
 ;; | re-executed: the same calls, the same results, the same ending
@@ -173,7 +173,7 @@
 ;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; ! afterimage: values of 1 executed statements in 12 bytes (12.0000 a statement)
 ;; $ afterimage verify a.aft
-;; | sound: N,267 bytes, 17 chunks in 11 sections, 1 event
+;; | sound: N, 17 chunks in 11 sections, 1 event
 ;; | whole path: 1 executed block, 1 path in 1 segment, compared with the end
 ;; | values of 1 executed statement from t=1 to t=1: the same when the run is followed again, without the engine
 ;; | re-executed: the same calls, the same results, the same ending

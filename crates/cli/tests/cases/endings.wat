@@ -58,7 +58,7 @@
 ;; | 33.3%             2      1   0x118  block0  call func3  -       exit
 ;; | 33.3%             2      1   0x11c  block1  call func1  -       exit
 ;; $ afterimage verify endings.aft
-;; | sound: N,396 bytes, 6 chunks in 5 sections, 2 events
+;; | sound: N, 6 chunks in 5 sections, 2 events
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --invoke exit FILE 3
 ;; ! afterimage: endings.wat exited with code 3; 1 host call recorded in endings.aft (N)
@@ -86,7 +86,7 @@
 ;; | 33.3%             2      1   0x118  block0  call func3  -       exit
 ;; |  0.0%             0      0   0x11c  block1  call func1  -       exit
 ;; $ afterimage verify endings.aft
-;; | sound: N,403 bytes, 6 chunks in 5 sections, 2 events
+;; | sound: N, 6 chunks in 5 sections, 2 events
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --invoke exit FILE 255
 ;; ! afterimage: endings.wat exited with code 255; 1 host call recorded in endings.aft (N)
@@ -114,7 +114,7 @@
 ;; | 33.3%             2      1   0x118  block0  call func3  -       exit
 ;; |  0.0%             0      0   0x11c  block1  call func1  -       exit
 ;; $ afterimage verify endings.aft
-;; | sound: N,406 bytes, 6 chunks in 5 sections, 2 events
+;; | sound: N, 6 chunks in 5 sections, 2 events
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --invoke exit FILE 256
 ;; ! afterimage: endings.wat exited with code 256; 1 host call recorded in endings.aft (N)
@@ -141,7 +141,7 @@
 ;; | 33.3%             2      1   0x118  block0  call func3  -       exit
 ;; |  0.0%             0      0   0x11c  block1  call func1  -       exit
 ;; $ afterimage verify endings.aft
-;; | sound: N,412 bytes, 6 chunks in 5 sections, 2 events
+;; | sound: N, 6 chunks in 5 sections, 2 events
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --invoke unreachable FILE
 ;; ! afterimage: endings.wat trapped: unreachable executed; 0 host calls recorded in endings.aft (N)
@@ -166,7 +166,7 @@
 ;; | 66.7%             2      1   0x123  block0  branch       -       unreachable
 ;; | 33.3%             1      1   0x127  block1  unreachable  -       unreachable
 ;; $ afterimage verify endings.aft
-;; | sound: N,432 bytes, 6 chunks in 5 sections, 1 event
+;; | sound: N, 6 chunks in 5 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --invoke divide FILE
 ;; ! afterimage: endings.wat trapped: integer division by zero; 0 host calls recorded in endings.aft (N)
@@ -190,7 +190,7 @@
 ;; |  share  instructions  count  offset  block   end     source  function
 ;; | 100.0%             3      1   0x12c  block0  return  -       divide
 ;; $ afterimage verify endings.aft
-;; | sound: N,411 bytes, 6 chunks in 5 sections, 1 event
+;; | sound: N, 6 chunks in 5 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --invoke load FILE
 ;; ! afterimage: endings.wat trapped: memory access out of bounds; 0 host calls recorded in endings.aft (N)
@@ -214,7 +214,7 @@
 ;; |  share  instructions  count  offset  block   end     source  function
 ;; | 100.0%             2      1   0x135  block0  return  -       load
 ;; $ afterimage verify endings.aft
-;; | sound: N,420 bytes, 6 chunks in 5 sections, 1 event
+;; | sound: N, 6 chunks in 5 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --invoke indirect FILE
 ;; ! afterimage: endings.wat trapped: indirect call to null; 0 host calls recorded in endings.aft (N)
@@ -238,7 +238,7 @@
 ;; |  share  instructions  count  offset  block   end                source  function
 ;; | 100.0%             2      1   0x13e  block0  call table0 type0  -       indirect
 ;; $ afterimage verify endings.aft
-;; | sound: N,422 bytes, 6 chunks in 5 sections, 1 event
+;; | sound: N, 6 chunks in 5 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --invoke throw FILE
 ;; ! afterimage: endings.wat threw an exception that nothing caught; 0 host calls recorded in endings.aft (N)
@@ -261,13 +261,13 @@
 ;; |  share  instructions  count  offset  block   end    source  function
 ;; | 100.0%             2      1   0x146  block0  throw  -       throw
 ;; $ afterimage verify endings.aft
-;; | sound: N,372 bytes, 6 chunks in 5 sections, 2 events
+;; | sound: N, 6 chunks in 5 sections, 2 events
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --invoke overflow --stack 64 FILE
 ;; ! afterimage: endings.wat exhausted its stack; 0 host calls recorded in endings.aft (N)
 ;; = 134
 ;; $ afterimage verify endings.aft
-;; | sound: N,078 bytes, 5 chunks in 4 sections, 1 event
+;; | sound: N, 5 chunks in 4 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --quiet --invoke spin --timeout 0.05 FILE
 ;; ! afterimage: endings.wat was stopped by the time limit; 0 host calls recorded in endings.aft (N)
@@ -286,7 +286,7 @@
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
 ;; $ afterimage verify endings.aft
-;; | sound: N,047 bytes, 5 chunks in 4 sections, 1 event
+;; | sound: N, 5 chunks in 4 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage record --force --invoke numbers FILE 4294967295 0x10 1.5 -0.1
 ;; | -1

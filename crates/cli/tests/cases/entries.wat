@@ -30,7 +30,7 @@
 ;; | #0 start()  @0x60  t=1
 ;; |     the module has no debug information; compile it with -g
 ;; $ afterimage verify get.aft
-;; | sound: N,135 bytes, 18 chunks in 11 sections, 6 events
+;; | sound: N, 18 chunks in 11 sections, 6 events
 ;; | whole path: 7 executed blocks, 6 paths in 1 segment, compared with the end
 ;; | values of 3 executed statements from t=1 to t=7: the same when the run is followed again, without the engine
 ;; | re-executed: the same calls, the same results, the same ending
@@ -59,7 +59,7 @@
 ;; |     ↑ loaded at @0x6c#1 in use ← stored at @0x55#2 in ctors
 ;; |   the constant 7                      @0x55#2 in ctors  t=5
 ;; $ afterimage verify crash.aft
-;; | sound: N,173 bytes, 18 chunks in 11 sections, 5 events
+;; | sound: N, 18 chunks in 11 sections, 5 events
 ;; | whole path: 8 executed blocks, 7 paths in 1 segment, compared with the end
 ;; | values of 4 executed statements from t=1 to t=8: the same when the run is followed again, without the engine
 ;; | re-executed: the same calls, the same results, the same ending

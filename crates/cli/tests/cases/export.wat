@@ -39,7 +39,7 @@
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
 ;; $ afterimage verify export.aft
-;; | sound: N,633 bytes, 9 chunks in 7 sections, 2 events
+;; | sound: N, 9 chunks in 7 sections, 2 events
 ;; | whole path: 22 executed blocks, 11 paths in 1 segment, compared with the counts and the end
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage verify --no-execute --format json export.aft

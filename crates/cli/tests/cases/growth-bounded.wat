@@ -21,12 +21,12 @@
 ;; | -1
 ;; | -1
 ;; | -1
-;; | -1
+;; | 1
 ;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; ! afterimage: values of 6 executed statements in 71 bytes (11.8333 a statement)
 ;; ! afterimage: growth-bounded.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage verify run.aft
-;; | sound: N,116 bytes, 17 chunks in 11 sections, 8 events
+;; | sound: N, 17 chunks in 11 sections, 8 events
 ;; | whole path: 1 executed block, 1 path in 1 segment, compared with the end
 ;; | values of 6 executed statements from t=1 to t=1: the same when the run is followed again, without the engine
 ;; | re-executed: the same calls, the same results, the same ending
@@ -40,4 +40,4 @@
 ;; | before the block at t=1 of 1
 ;; | #0 run()  @0x46  t=1
 ;; |     the module has no debug information; compile it with -g
-;; | the run then returned -1, 1, -1, -1, -1, -1
+;; | the run then returned -1, 1, -1, -1, -1, 1

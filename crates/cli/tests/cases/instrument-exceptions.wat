@@ -245,5 +245,5 @@
 ;; |     0    0x5f  edge1  block1  block2  call return  -       h
 ;; |     0    0x61  edge3  block2  block4  fall         -       h
 ;; $ afterimage verify b.aft
-;; | sound: N,185 bytes, 6 chunks in 5 sections, 2 events
+;; | sound: N, 6 chunks in 5 sections, 2 events
 ;; | re-executed: the same calls, the same results, the same ending

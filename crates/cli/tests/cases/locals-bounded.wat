@@ -11,7 +11,7 @@
 ;; ! afterimage: deep.aft: a run whose open activations have more than 67,108,864 locals and operands together cannot be followed
 ;; = 125
 ;; $ afterimage verify deep.aft
-;; | sound: N,767 bytes, 11 chunks in 6 sections, 1 event
+;; | sound: N, 11 chunks in 6 sections, 1 event
 ;; | whole path: 524,272 executed blocks, 1 path in 3 segments, compared with the end
 ;; | not followed: a run whose open activations have more than 67,108,864 locals and operands together cannot be followed
 ;; | re-executed: the same calls, the same results, the same ending

@@ -275,10 +275,10 @@
 ;; ! hello
 ;; ! afterimage: profile.wat exited with code 3
 ;; $ afterimage verify profile.aft
-;; | sound: N,318 bytes, 6 chunks in 5 sections, 5 events
+;; | sound: N, 6 chunks in 5 sections, 5 events
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage verify profile.aft --format json
 ;; | {"schema":"afterimage/verify/2","sound":true,"bytes":N,"chunks":6,"sections":5,"events":5,"ended":true,"ignored_bytes":0,"path":null,"values":null,"repeats":true,"findings":[]}
 ;; $ afterimage verify profile.aft --no-execute
-;; | sound: N,318 bytes, 6 chunks in 5 sections, 5 events
+;; | sound: N, 6 chunks in 5 sections, 5 events
 ;; | not re-executed

@@ -245,7 +245,7 @@
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
 ;; $ afterimage verify run.aft
-;; | sound: N,853 bytes, 26 chunks in 15 sections, 2 events
+;; | sound: N, 26 chunks in 15 sections, 2 events
 ;; | whole path: 392 executed blocks, 10 paths in 1 segment, compared with the end
 ;; | values of 1,153 executed statements from t=1 to t=392: the same when the run is followed again, without the engine
 ;; | history of 193 executions, --cache 128,2,16: the same when it is simulated again

@@ -344,7 +344,7 @@
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
 ;; $ afterimage verify run.aft
-;; | sound: N,395 bytes, 19 chunks in 12 sections, 3 events
+;; | sound: N, 19 chunks in 12 sections, 3 events
 ;; | whole path: 12 executed blocks, 8 paths in 1 segment, compared with the end
 ;; | values of 26 executed statements from t=1 to t=12: the same when the run is followed again, without the engine
 ;; | slice "doubled", 10 executions: the same when it is made again

@@ -43,7 +43,7 @@
 ;; |   argument 1 of the host's call of t
 ;; ! afterimage: values of 1 executed statements in 23 bytes (23.0000 a statement)
 ;; $ afterimage verify a.aft
-;; | sound: N,434 bytes, 18 chunks in 12 sections, 1 event
+;; | sound: N, 18 chunks in 12 sections, 1 event
 ;; | whole path: 2 executed blocks, 1 path in 1 segment, compared with the counts and the end
 ;; | values of 1 executed statement from t=1 to t=2: the same when the run is followed again, without the engine
 ;; | re-executed: the same calls, the same results, the same ending

@@ -550,6 +550,6 @@
 ;; ! afterimage: run.aft: --window 400..600 is after the end: the run has 14 blocks, from t=1 to t=14
 ;; = 125
 ;; $ afterimage verify --no-execute run.aft
-;; | sound: N,408 bytes, 30 chunks in 20 sections, 2 events
+;; | sound: N, 30 chunks in 20 sections, 2 events
 ;; | whole path: 14 executed blocks, 8 paths in 1 segment, compared with the end
 ;; | not re-executed
