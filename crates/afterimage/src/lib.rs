@@ -55,6 +55,8 @@ pub mod named;
 #[doc(hidden)]
 pub mod path;
 #[doc(hidden)]
+pub mod paths;
+#[doc(hidden)]
 pub mod places;
 #[doc(hidden)]
 pub mod redundancy;

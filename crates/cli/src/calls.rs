@@ -1,16 +1,15 @@
 //! `afterimage calls`
 
-use afterimage::Session;
+use afterimage::named::{NamedProgram, with_names};
 use afterimage::path::numbering;
 use afterimage_ids::FuncId;
-use afterimage_present::{CallReport, CallView, Scene, render};
-use afterimage_program::{Names, SourceMap};
+use afterimage_present::{CallReport, CallView, Render, Scene, render};
 use afterimage_replay::paths::{Places, kth_call};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 
 use crate::arguments::{ReportArguments, Which, formats};
 use crate::exit::Exit;
-use crate::lens::{self, traced, which_call};
+use crate::lens::{traced, which_call};
 use crate::output::{SourceFiles, write};
 
 /// Show who called whom, exactly, and single calls
@@ -50,77 +49,59 @@ enum Format {
 formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let traced = traced(&arguments.report.file)?;
-    answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
+    let session = traced(&arguments.report.file)?;
+    let found = with_names(&session, |program| arguments.answer(program));
+    found.with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, traced: &Session) -> Result<()> {
-    let source = traced.source_map();
-    let names = traced.module().names(&source);
-    let function = arguments.function.as_deref();
-    let function = function.map(|text| lens::function(traced, &names, text));
-    match (function.transpose()?, arguments.call) {
-        (Some(function), Some(which)) => call(arguments, traced, function, which, &names, &source),
-        (function, _) => graph(arguments, traced, function, &names),
+impl Arguments {
+    fn answer(&self, program: NamedProgram<'_>) -> Result<()> {
+        let function = self.function.as_deref();
+        let function = function.map(|text| program.function(text)).transpose()?;
+        if let (Some(function), Some(which)) = (function, self.call) {
+            return self.one(program, function, which);
+        }
+        let path = program.session.path()?;
+        let graph = path.call_graph()?;
+        let totals = graph.totals();
+        let totals = totals.context("there are more calls than can be counted")?;
+        self.shown(&CallReport {
+            graph: &graph,
+            totals: &totals,
+            length: path.length(),
+            names: program.names,
+            left_out: &path.segments().directory().left_out,
+            only: function,
+            top: self.top,
+        })
     }
-}
 
-fn graph(
-    arguments: &Arguments,
-    traced: &Session,
-    function: Option<FuncId>,
-    names: &Names,
-) -> Result<()> {
-    let graph = traced.path()?.call_graph()?;
-    let totals = graph.totals();
-    let totals = totals.ok_or_else(|| anyhow!("there are more calls than can be counted"))?;
-    let report = CallReport {
-        graph: &graph,
-        totals: &totals,
-        length: traced.path()?.length(),
-        names,
-        left_out: &traced.path()?.segments().directory().left_out,
-        only: function,
-        top: arguments.top,
-    };
-    let out = arguments.report.output.as_deref();
-    let style = arguments.report.style();
-    write(out, false, |out| {
-        Ok(render(out, &report, arguments.format, style)?)
-    })
-}
+    /// One call.
+    fn one(&self, program: NamedProgram<'_>, function: FuncId, which: Which) -> Result<()> {
+        let path = program.session.path()?;
+        let name = program.names.function(function);
+        let (kept, _) = which_call(path, function, name, which)?;
+        let number = numbering(path).of_kept(function, kept).unwrap_or(kept);
+        let (code, bytes) = (program.session.program(), program.session.bytes());
+        self.shown(&CallView {
+            calls: kth_call(path, function, kept)?,
+            number,
+            scene: Scene {
+                path,
+                names: program.names,
+                places: &Places::new(code, bytes, program.source),
+                sources: &SourceFiles,
+                left_out: &path.segments().directory().left_out,
+                style: self.report.style(),
+            },
+        })
+    }
 
-fn call(
-    arguments: &Arguments,
-    traced: &Session,
-    function: FuncId,
-    which: Which,
-    names: &Names,
-    source: &SourceMap<'_>,
-) -> Result<()> {
-    let name = names.function(function);
-    let (kept, _) = which_call(traced.path()?, function, name, which)?;
-    let calls = kth_call(traced.path()?, function, kept)?;
-    let number = numbering(traced.path()?).of_kept(function, kept);
-    let number = number.unwrap_or(kept);
-    let out = arguments.report.output.as_deref();
-    let places = Places::new(traced.program(), traced.bytes(), source);
-    let scene = Scene {
-        path: traced.path()?,
-        names,
-        places: &places,
-        sources: &SourceFiles,
-        left_out: &traced.path()?.segments().directory().left_out,
-        style: arguments.report.style(),
-    };
-    let style = scene.style;
-    let view = CallView {
-        scene,
-        calls,
-        number,
-    };
-    write(out, false, |out| {
-        Ok(render(out, &view, arguments.format, style)?)
-    })
+    fn shown(&self, report: &impl Render) -> Result<()> {
+        let (output, style) = (self.report.output.as_deref(), self.report.style());
+        write(output, false, |out| {
+            Ok(render(out, report, self.format, style)?)
+        })
+    }
 }

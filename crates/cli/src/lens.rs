@@ -10,7 +10,6 @@ use afterimage::explain::Scene;
 use afterimage::{Reason, Session, SessionError};
 use afterimage_ids::FuncId;
 use afterimage_present::absent;
-use afterimage_program::Names;
 use afterimage_replay::paths::{
     NumberError, Numbering, RecordedPath, recorded_directory, recorded_path_of,
 };
@@ -139,18 +138,6 @@ pub(crate) fn values_if_built(recording: &Recording) -> Result<Option<RecordedVa
         Err(RecordingError::NoValues) => Ok(None),
         found => Ok(Some(found?)),
     }
-}
-
-/// A function that the module defines, by what a user calls it.
-pub(crate) fn function(recording: &Recording, names: &Names, text: &str) -> Result<FuncId> {
-    let function = names.find(text)?;
-    if recording.program().function(function).is_none() {
-        bail!(
-            "{} is imported, so the path has nothing of it; see its callers",
-            names.function(function)
-        );
-    }
-    Ok(function)
 }
 
 /// Which of a function's calls in the path is the one that a user asks for: its number there, and how many there were in the run.

@@ -1,19 +1,11 @@
 //! `afterimage paths`
 
-use std::io::Write;
-
-use afterimage::Session;
-use afterimage::path::numbering;
-use afterimage_ids::FuncId;
+use afterimage::paths::{PathsAbout, PathsQuery};
 use afterimage_present::{
-    PathNames, PathsJson, PresentError, TraceForm, Whole, found_text, hot_text, paths_json,
-    trace_counts_text, traces_text,
+    PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text, traces_text,
 };
-use afterimage_program::SourceMap;
-use afterimage_replay::paths::{
-    Code, CountOrder, HotPaths, RecordedPath, TraceCounts, Traces, occurrences, pattern,
-};
-use anyhow::{Context, Result, bail};
+use afterimage_replay::paths::CountOrder;
+use anyhow::{Context, Result};
 
 use crate::arguments::ReportArguments;
 use crate::exit::Exit;
@@ -100,128 +92,57 @@ enum Format {
 
 /// Rows that text shows if nothing else is asked for.
 const TEXT_ROWS: usize = 25;
-/// Occurrences that JSON shows if nothing else is asked for: there may be billions.
-const JSON_OCCURRENCES: usize = 1000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let session = finished(&arguments.report.file)?;
-    answer(&arguments, &session).with_context(|| arguments.report.file.display().to_string())?;
+    let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
+    let form = match arguments.form {
+        None | Some(Form::Blocks) => TraceForm::Blocks,
+        Some(Form::Dbb) => TraceForm::Dynamic,
+        Some(Form::Twpp) => TraceForm::Timestamped,
+    };
+    let whole = if arguments.whole {
+        Whole::All
+    } else {
+        Whole::Beginning
+    };
+    let found = arguments.query().answer(&session, |found, names| {
+        write(output, false, |out| {
+            match (arguments.format, found) {
+                (Format::Json, found) => paths_json(out, found, names)?,
+                (Format::Text, PathsJson::Found(found)) => found_text(out, found, names, style)?,
+                (Format::Text, PathsJson::Hot(hot)) => hot_text(out, hot, names, style)?,
+                (Format::Text, PathsJson::Traces(traces, top)) => {
+                    traces_text(out, traces, names, form, whole, top, style)?;
+                }
+                (Format::Text, PathsJson::Counts(counts)) => {
+                    trace_counts_text(out, counts, names, style)?;
+                }
+            }
+            Ok(())
+        })
+    });
+    found.with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, session: &Session) -> Result<()> {
-    let recording = session;
-    let loaded = recording.module();
-    let source = recording.source_map();
-    let names = loaded.names(&source);
-    // What is asked for is understood before anything is built for it.
-    let function = match &arguments.function {
-        None => None,
-        Some(function) => Some(names.find(function)?),
-    };
-    let wanted = match &arguments.find {
-        None => None,
-        Some(text) => Some(pattern(text, function, &loaded.program, &names)?),
-    };
-    if let Some(function) = function
-        && loaded.program.function(function).is_none()
-    {
-        bail!("{} is imported: it has no paths", names.function(function));
-    }
-    let path = session.ensure_path()?;
-    let shown = PathNames {
-        names: &names,
-        source: &source,
-        left_out: &path.segments().directory().left_out,
-    };
-    let text = arguments.format == Format::Text;
-    let top = arguments.top.or(text.then_some(TEXT_ROWS));
-    let style = arguments.report.style();
-    let output = |report: &dyn Fn(&mut dyn Write) -> Result<(), PresentError>| {
-        write(arguments.report.output.as_deref(), false, |out| {
-            Ok(report(out)?)
-        })
-    };
-    if let Some(pattern) = wanted {
-        let most = top.unwrap_or(JSON_OCCURRENCES);
-        let found = occurrences(path, pattern, most, &numbering(path), &names)?;
-        return output(&|out| {
-            if text {
-                found_text(out, &found, shown, style)
-            } else {
-                paths_json(out, PathsJson::Found(&found), shown)
-            }
-        });
-    }
-    if arguments.hot {
-        let hot = hot(recording, &source, path, function, top)?;
-        return output(&|out| {
-            if text {
-                hot_text(out, &hot, shown, style)
-            } else {
-                paths_json(out, PathsJson::Hot(&hot), shown)
-            }
-        });
-    }
-    if let Some(function) = function {
-        let traces = Traces::of(path, function)?;
-        let form = match arguments.form {
-            None | Some(Form::Blocks) => TraceForm::Blocks,
-            Some(Form::Dbb) => TraceForm::Dynamic,
-            Some(Form::Twpp) => TraceForm::Timestamped,
+impl Arguments {
+    fn query(&self) -> PathsQuery {
+        let order = match self.sort {
+            None | Some(Order::Calls) => CountOrder::Calls,
+            Some(Order::Blocks) => CountOrder::Blocks,
+            Some(Order::Traces) => CountOrder::Paths,
+            Some(Order::Program) => CountOrder::Program,
         };
-        let whole = if arguments.whole {
-            Whole::All
-        } else {
-            Whole::Beginning
-        };
-        return output(&|out| {
-            if text {
-                traces_text(out, &traces, shown, form, whole, top, style)
-            } else {
-                paths_json(out, PathsJson::Traces(&traces, top), shown)
-            }
-        });
-    }
-    let order = match arguments.sort {
-        None | Some(Order::Calls) => CountOrder::Calls,
-        Some(Order::Blocks) => CountOrder::Blocks,
-        Some(Order::Traces) => CountOrder::Paths,
-        Some(Order::Program) => CountOrder::Program,
-    };
-    let counts = TraceCounts::of(path, order, top)?;
-    output(&|out| {
-        if text {
-            trace_counts_text(out, &counts, shown, style)
-        } else {
-            paths_json(out, PathsJson::Counts(&counts), shown)
+        let text = self.format == Format::Text;
+        PathsQuery {
+            about: match &self.find {
+                Some(text) => PathsAbout::Occurrences(text.clone()),
+                None if self.hot => PathsAbout::Hot,
+                None => PathsAbout::Traces(order),
+            },
+            function: self.function.clone(),
+            top: self.top.or(text.then_some(TEXT_ROWS)),
         }
-    })
-}
-
-fn hot(
-    recording: &Session,
-    source: &SourceMap<'_>,
-    path: &RecordedPath,
-    function: Option<FuncId>,
-    top: Option<usize>,
-) -> Result<HotPaths> {
-    if recording.file().end()?.is_none() {
-        bail!("the recording was cut off before its end was written; record the program again");
     }
-    let code = Code {
-        program: recording.program(),
-        module: recording.bytes(),
-        source,
-    };
-    let continuations = &path.segments().directory().continuations;
-    let stops = recording.stops()?;
-    Ok(HotPaths::of(
-        path,
-        continuations,
-        code,
-        stops,
-        function,
-        top,
-    )?)
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 use afterimage::explain::Scene;
 use afterimage::places::and_why_not;
 use afterimage::slice::{self, Found};
+use afterimage::why::show::chain;
 use afterimage::{Session, SliceAbout, SliceAlong, SliceQuery};
 use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
 use afterimage_present::{SliceRows, SliceView, Style, grouped, render, shell_word};
@@ -18,7 +19,6 @@ use crate::exit::Exit;
 use crate::lens;
 use crate::memory::addresses;
 use crate::output::{SourceFiles, pasted, say, write};
-use crate::why;
 
 /// Show what an execution of a statement depends on, directly or not, or what depends on it: a dynamic slice
 ///
@@ -321,7 +321,7 @@ impl Arguments {
         let at = self.at.as_deref().unwrap_or_default();
         let about = (self.var.as_deref(), self.operand.as_deref());
         writeln!(out)?;
-        why::chain(out, file, scene, at, about).map_err(|error| and_why_not(error, file, at))
+        chain(out, scene, at, about).map_err(|error| and_why_not(error, file, at))
     }
 }
 

@@ -1,16 +1,8 @@
 //! `afterimage why`
 
-use std::collections::VecDeque;
-use std::io::Write;
-use std::path::Path;
-
-use afterimage::explain::Scene;
-use afterimage::why::{Byte, Start, Way, WhyAbout, WhyQuery, printed};
+use afterimage::why::show::{Form, Rest};
+use afterimage::why::{Byte, WhyAbout, WhyQuery, printed};
 use afterimage_analyses::why::Stream;
-use afterimage_present::document::row;
-use afterimage_present::{
-    WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head, why_origin,
-};
 use anyhow::{Context, Result};
 use clap::ArgGroup;
 
@@ -19,7 +11,7 @@ use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{pasted, write};
+use crate::output::write;
 
 /// Explain a value: where it came from, step by step, down to the constant, the host call or the input byte that it started from
 ///
@@ -112,8 +104,20 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             found.with_context(|| file.display().to_string())?;
         }
     }
-    lens::opened(&session, |scene| answer(&arguments, scene))
-        .with_context(|| file.display().to_string())?;
+    let (query, output) = (arguments.query(), arguments.report.output.as_deref());
+    let form = match arguments.format {
+        Format::Text if arguments.all => Form::Text(Rest::Shown),
+        Format::Text => Form::Text(Rest::Hidden("--all shows them")),
+        Format::Json => Form::Json,
+        Format::Dot => Form::Dot,
+    };
+    let found = lens::opened(&session, |scene| {
+        let start = query.start(scene)?;
+        write(output, false, |out| {
+            start.show(out, scene, query.steps, form)
+        })
+    });
+    found.with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
 
@@ -138,194 +142,5 @@ impl Arguments {
             about,
             steps: self.steps,
         }
-    }
-}
-
-fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
-    let file = &arguments.report.file;
-    let query = arguments.query();
-    let start = query.start(scene)?;
-    write(arguments.report.output.as_deref(), false, |out| {
-        let mut begun = start.prelude.clone();
-        match arguments.format {
-            Format::Text => {
-                let rest = if arguments.all {
-                    Rest::Shown
-                } else {
-                    Rest::Hidden("--all shows them")
-                };
-                text(out, file, scene, &start, (query.steps, rest))?;
-            }
-            Format::Dot => {
-                let mut way = Way::new(scene, &start, query.steps)?;
-                way.begin(&mut begun)?;
-                let mut graph = WhyDot::new(out, start.about())?;
-                loop {
-                    for entry in begun.drain(..) {
-                        graph.entry(&entry)?;
-                    }
-                    if !way.more(&mut begun)? && begun.is_empty() {
-                        break;
-                    }
-                }
-                graph.finish()?;
-            }
-            Format::Json => {
-                let place = start.place(scene)?;
-                let place = place.map(|spot| scene.place(spot)).transpose()?;
-                let head = WhyHead {
-                    about: start.about().to_owned(),
-                    value: start.value.clone(),
-                    at: place.map(|place| place.at),
-                    written: start.written.map(Into::into),
-                };
-                why_head(out, &head)?;
-                out.flush()?;
-                let mut way = Way::new(scene, &start, query.steps)?;
-                loop {
-                    for entry in begun.drain(..) {
-                        row::<WhyHead>(out, &entry)?;
-                    }
-                    out.flush()?;
-                    if !way.more(&mut begun)? && begun.is_empty() {
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(())
-    })
-}
-
-/// Where a value of a statement, of an operand of it, or of a variable comes from, as text.
-pub(crate) fn chain(
-    out: &mut dyn Write,
-    file: &Path,
-    scene: &Scene<'_, '_>,
-    at: &str,
-    (name, operand): (Option<&str>, Option<&str>),
-) -> Result<()> {
-    let query = WhyQuery::new(match name {
-        Some(name) => WhyAbout::Variable {
-            at: at.to_owned(),
-            name: name.to_owned(),
-        },
-        None => WhyAbout::Statement {
-            at: at.to_owned(),
-            operand: operand.map(str::to_owned),
-        },
-    });
-    let start = query.start(scene)?;
-    let about = match (name, operand) {
-        (Some(name), _) => format!(" --var {}", shell_word(name)),
-        (_, Some(operand)) => format!(" --operand {}", shell_word(operand)),
-        _ => String::new(),
-    };
-    let more = format!(
-        "see them with afterimage why {} --at {}{about} --all",
-        pasted(file),
-        shell_word(at)
-    );
-    text(out, file, scene, &start, (query.steps, Rest::Hidden(&more)))
-}
-
-fn text(
-    out: &mut dyn Write,
-    file: &Path,
-    scene: &Scene<'_, '_>,
-    start: &Start,
-    (steps, rest): (u64, Rest<'_>),
-) -> Result<()> {
-    // What is asked about is known long before where it comes from.
-    writeln!(out, "{}", start.what)?;
-    out.flush()?;
-    let mut way = Way::new(scene, start, steps)?;
-    let mut begun = start.prelude.clone();
-    way.begin(&mut begun)?;
-    if start.from.is_some() {
-        writeln!(out, "{}", why_origin(&begun, way.links()))?;
-    }
-    let mut text = WhyText {
-        out,
-        file: pasted(file),
-        shown: None,
-    };
-    let mut shown = Shown::new(rest);
-    loop {
-        for entry in begun.drain(..) {
-            shown.next(&mut text, entry)?;
-        }
-        text.out.flush()?;
-        if !way.more(&mut begun)? && begun.is_empty() {
-            break;
-        }
-    }
-    shown.finish(&mut text)
-}
-
-/// What lies between the beginning and the end of a long way.
-#[derive(Clone, Copy)]
-enum Rest<'t> {
-    Shown,
-    /// This tells how to see it.
-    Hidden(&'t str),
-}
-
-/// What is shown of a long way: its beginning and its end.
-struct Shown<'t> {
-    /// So many may still be shown at once.
-    left: usize,
-    last: VecDeque<WhyEntry>,
-    /// How many are not shown.
-    between: u64,
-    /// How to see them.
-    more: &'t str,
-}
-
-/// So many entries are shown at the beginning of the way, unless it is short.
-const FIRST: usize = 40;
-/// And at its end.
-const LAST: usize = 12;
-
-impl<'t> Shown<'t> {
-    fn new(rest: Rest<'t>) -> Self {
-        let (left, more) = match rest {
-            Rest::Shown => (usize::MAX, ""),
-            Rest::Hidden(more) => (FIRST, more),
-        };
-        Self {
-            left,
-            last: VecDeque::new(),
-            between: 0,
-            more,
-        }
-    }
-
-    fn next(&mut self, text: &mut WhyText<'_>, entry: WhyEntry) -> Result<()> {
-        if self.left > 0 {
-            self.left -= 1;
-            return Ok(text.entry(&entry)?);
-        }
-        self.last.push_back(entry);
-        if self.last.len() > LAST {
-            self.last.pop_front();
-            self.between += 1;
-        }
-        Ok(())
-    }
-
-    fn finish(self, text: &mut WhyText<'_>) -> Result<()> {
-        if self.between > 0 {
-            let between = grouped(self.between);
-            writeln!(
-                text.out,
-                "  … {between} more lines like these: {}",
-                self.more
-            )?;
-        }
-        for entry in self.last {
-            text.entry(&entry)?;
-        }
-        Ok(())
     }
 }

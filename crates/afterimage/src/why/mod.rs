@@ -5,6 +5,8 @@ mod ends;
 mod led;
 #[doc(hidden)]
 pub mod printed;
+#[doc(hidden)]
+pub mod show;
 mod start;
 mod tell;
 mod trap;
@@ -95,17 +97,10 @@ impl WhyQuery {
 
     pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<WhyReport> {
         let start = self.start(scene)?;
-        let place = start.place(scene)?;
-        let place = place.map(|spot| scene.place(spot)).transpose()?;
         let mut entries = start.prelude.clone();
         let mut way = Way::new(scene, &start, self.steps)?;
         while way.more(&mut entries)? {}
-        let head = WhyHead {
-            about: start.about().to_owned(),
-            at: place.map(|place| place.at),
-            written: start.written.map(Into::into),
-            value: start.value,
-        };
+        let head = start.head(scene)?;
         Ok(WhyReport { head, entries })
     }
 }

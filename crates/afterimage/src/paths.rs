@@ -1,0 +1,116 @@
+//! Which paths the run took.
+
+use afterimage_ids::FuncId;
+use afterimage_present::{PathNames, PathsJson};
+use afterimage_program::SourceMap;
+use afterimage_replay::paths::{
+    Code, CountOrder, HotPaths, RecordedPath, TraceCounts, Traces, occurrences, pattern,
+};
+use anyhow::{Result, bail};
+
+use crate::Session;
+use crate::path::numbering;
+
+/// Which paths did the run take?
+#[derive(Clone, Debug)]
+pub struct PathsQuery {
+    pub about: PathsAbout,
+    /// Only this function.
+    pub function: Option<String>,
+    /// Only so many, the first ones.
+    pub top: Option<usize>,
+}
+
+/// What is asked about paths.
+#[derive(Clone, Debug)]
+pub enum PathsAbout {
+    /// How many path traces each function has, in this order; of one function, which.
+    Traces(CountOrder),
+    /// Which acyclic stretches were executed most often.
+    Hot,
+    /// Where blocks are executed one after the other: `main:2.3>f:0.1`.
+    Occurrences(String),
+}
+
+/// Occurrences that are listed if nothing else is asked for: there may be billions.
+const OCCURRENCES: usize = 1000;
+
+impl PathsQuery {
+    /// Gives `ask` the answer. The path is built if it is not there yet, once what is asked for is understood.
+    ///
+    /// # Errors
+    /// If there is no such function or block, the recording is damaged, or `ask` fails.
+    pub fn answer<R>(
+        &self,
+        session: &Session,
+        ask: impl FnOnce(PathsJson<'_>, PathNames<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let program = session.program();
+        let source = session.source_map();
+        let names = session.module().names(&source);
+        let function = self.function.as_deref();
+        let function = function.map(|text| names.find(text)).transpose()?;
+        let wanted = match &self.about {
+            PathsAbout::Occurrences(text) => Some(pattern(text, function, program, &names)?),
+            _ => None,
+        };
+        if let Some(function) = function
+            && program.function(function).is_none()
+        {
+            bail!("{} is imported: it has no paths", names.function(function));
+        }
+        let path = session.ensure_path()?;
+        let shown = PathNames {
+            names: &names,
+            source: &source,
+            left_out: &path.segments().directory().left_out,
+        };
+        if let Some(pattern) = wanted {
+            let most = self.top.unwrap_or(OCCURRENCES);
+            let found = occurrences(path, pattern, most, &numbering(path), &names)?;
+            return ask(PathsJson::Found(&found), shown);
+        }
+        match (&self.about, function) {
+            (PathsAbout::Hot, _) => {
+                let hot = hot(session, &source, path, function, self.top)?;
+                ask(PathsJson::Hot(&hot), shown)
+            }
+            (_, Some(function)) => {
+                let traces = Traces::of(path, function)?;
+                ask(PathsJson::Traces(&traces, self.top), shown)
+            }
+            (PathsAbout::Traces(order), None) => {
+                let counts = TraceCounts::of(path, *order, self.top)?;
+                ask(PathsJson::Counts(&counts), shown)
+            }
+            (PathsAbout::Occurrences(_), None) => bail!("no blocks are asked for"),
+        }
+    }
+}
+
+fn hot(
+    recording: &Session,
+    source: &SourceMap<'_>,
+    path: &RecordedPath,
+    function: Option<FuncId>,
+    top: Option<usize>,
+) -> Result<HotPaths> {
+    if recording.file().end()?.is_none() {
+        bail!("the recording was cut off before its end was written; record the program again");
+    }
+    let code = Code {
+        program: recording.program(),
+        module: recording.bytes(),
+        source,
+    };
+    let continuations = &path.segments().directory().continuations;
+    let stops = recording.stops()?;
+    Ok(HotPaths::of(
+        path,
+        continuations,
+        code,
+        stops,
+        function,
+        top,
+    )?)
+}

@@ -1,0 +1,223 @@
+//! The way back, shown as it is found: what is asked about is known long before where it comes from.
+
+use std::collections::VecDeque;
+use std::io::Write;
+
+use afterimage_present::document::row;
+use afterimage_present::{
+    WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head, why_origin,
+};
+use anyhow::Result;
+
+use super::{Start, Way, WhyAbout, WhyQuery};
+use crate::explain::Scene;
+use crate::text::pasted;
+
+/// How the way back is shown.
+#[derive(Clone, Copy)]
+pub enum Form<'t> {
+    /// For a person.
+    Text(Rest<'t>),
+    /// For programs: a document that docs/JSON.md describes.
+    Json,
+    /// For Graphviz.
+    Dot,
+}
+
+/// What lies between the beginning and the end of a long way.
+#[derive(Clone, Copy)]
+pub enum Rest<'t> {
+    /// It is shown.
+    Shown,
+    /// It is not; this says how to see it.
+    Hidden(&'t str),
+}
+
+impl Start {
+    /// Writes where the value came from, step by step as that is found. At most so many `steps` are gone back.
+    ///
+    /// # Errors
+    /// If the recording is damaged, or `out` fails.
+    pub fn show(
+        &self,
+        out: &mut dyn Write,
+        scene: &Scene<'_, '_>,
+        steps: u64,
+        form: Form<'_>,
+    ) -> Result<()> {
+        match form {
+            Form::Text(rest) => text(out, scene, self, steps, rest),
+            Form::Dot => {
+                let mut graph = WhyDot::new(out, self.about())?;
+                self.each(scene, steps, |entry| Ok(graph.entry(&entry)?))?;
+                Ok(graph.finish()?)
+            }
+            Form::Json => {
+                why_head(out, &self.head(scene)?)?;
+                out.flush()?;
+                self.each(scene, steps, |entry| {
+                    row::<WhyHead>(out, &entry)?;
+                    Ok(out.flush()?)
+                })
+            }
+        }
+    }
+
+    /// What is asked about.
+    pub(super) fn head(&self, scene: &Scene<'_, '_>) -> Result<WhyHead> {
+        let place = self.place(scene)?;
+        let place = place.map(|spot| scene.place(spot)).transpose()?;
+        Ok(WhyHead {
+            about: self.about().to_owned(),
+            value: self.value.clone(),
+            at: place.map(|place| place.at),
+            written: self.written.map(Into::into),
+        })
+    }
+
+    /// Gives `show` one entry after the other.
+    fn each(
+        &self,
+        scene: &Scene<'_, '_>,
+        steps: u64,
+        mut show: impl FnMut(WhyEntry) -> Result<()>,
+    ) -> Result<()> {
+        let mut way = Way::new(scene, self, steps)?;
+        let mut begun = self.prelude.clone();
+        loop {
+            for entry in begun.drain(..) {
+                show(entry)?;
+            }
+            if !way.more(&mut begun)? && begun.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Writes where a value of a statement, of an operand of it, or of a variable comes from, as text that says how to see all of it.
+///
+/// # Errors
+/// If there is no such value, the recording is damaged, or `out` fails.
+pub fn chain(
+    out: &mut dyn Write,
+    scene: &Scene<'_, '_>,
+    at: &str,
+    (name, operand): (Option<&str>, Option<&str>),
+) -> Result<()> {
+    let query = WhyQuery::new(match name {
+        Some(name) => WhyAbout::Variable {
+            at: at.to_owned(),
+            name: name.to_owned(),
+        },
+        None => WhyAbout::Statement {
+            at: at.to_owned(),
+            operand: operand.map(str::to_owned),
+        },
+    });
+    let start = query.start(scene)?;
+    let about = match (name, operand) {
+        (Some(name), _) => format!(" --var {}", shell_word(name)),
+        (_, Some(operand)) => format!(" --operand {}", shell_word(operand)),
+        _ => String::new(),
+    };
+    let more = format!(
+        "see them with afterimage why {} --at {}{about} --all",
+        pasted(scene.traced.at()),
+        shell_word(at)
+    );
+    start.show(out, scene, query.steps, Form::Text(Rest::Hidden(&more)))
+}
+
+fn text(
+    out: &mut dyn Write,
+    scene: &Scene<'_, '_>,
+    start: &Start,
+    steps: u64,
+    rest: Rest<'_>,
+) -> Result<()> {
+    // What is asked about is known long before where it comes from.
+    writeln!(out, "{}", start.what)?;
+    out.flush()?;
+    let mut way = Way::new(scene, start, steps)?;
+    let mut begun = start.prelude.clone();
+    way.begin(&mut begun)?;
+    if start.from.is_some() {
+        writeln!(out, "{}", why_origin(&begun, way.links()))?;
+    }
+    let mut text = WhyText {
+        out,
+        file: pasted(scene.traced.at()),
+        shown: None,
+    };
+    let mut shown = Shown::new(rest);
+    loop {
+        for entry in begun.drain(..) {
+            shown.next(&mut text, entry)?;
+        }
+        text.out.flush()?;
+        if !way.more(&mut begun)? && begun.is_empty() {
+            break;
+        }
+    }
+    shown.finish(&mut text)
+}
+
+/// What is shown of a long way: its beginning and its end.
+struct Shown<'t> {
+    /// So many may still be shown at once.
+    left: usize,
+    last: VecDeque<WhyEntry>,
+    /// How many are not shown.
+    between: u64,
+    /// How to see them.
+    more: &'t str,
+}
+
+/// So many entries are shown at the beginning of the way, unless it is short.
+const FIRST: usize = 40;
+/// And at its end.
+const LAST: usize = 12;
+
+impl<'t> Shown<'t> {
+    fn new(rest: Rest<'t>) -> Self {
+        let (left, more) = match rest {
+            Rest::Shown => (usize::MAX, ""),
+            Rest::Hidden(more) => (FIRST, more),
+        };
+        Self {
+            left,
+            last: VecDeque::new(),
+            between: 0,
+            more,
+        }
+    }
+
+    fn next(&mut self, text: &mut WhyText<'_>, entry: WhyEntry) -> Result<()> {
+        if self.left > 0 {
+            self.left -= 1;
+            return Ok(text.entry(&entry)?);
+        }
+        self.last.push_back(entry);
+        if self.last.len() > LAST {
+            self.last.pop_front();
+            self.between += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(self, text: &mut WhyText<'_>) -> Result<()> {
+        if self.between > 0 {
+            let between = grouped(self.between);
+            writeln!(
+                text.out,
+                "  … {between} more lines like these: {}",
+                self.more
+            )?;
+        }
+        for entry in self.last {
+            text.entry(&entry)?;
+        }
+        Ok(())
+    }
+}
