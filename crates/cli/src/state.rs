@@ -5,6 +5,8 @@ use afterimage_present::render;
 use anyhow::Result;
 
 use crate::arguments::{ReportArguments, formats};
+use crate::build::Lens;
+use crate::early;
 use crate::exit::Exit;
 use crate::input;
 use crate::lens;
@@ -71,7 +73,9 @@ fn depth(text: &str) -> Result<usize, String> {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     input::ended(&arguments.report.file)?;
-    let session = lens::with_values(lens::session(&arguments.report.file)?)?;
+    let session = lens::session(&arguments.report.file)?;
+    early::places(&session, Lens::Full, [arguments.at.as_str()])?;
+    let session = lens::with_values(session)?;
     let query = StateQuery {
         at: arguments.at,
         depth: arguments.depth,

@@ -6,8 +6,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use afterimage::profile::Scope;
+use afterimage::present::{DependsOn, UsedBy};
 use afterimage::{
-    Monitor, Note, Reason, Recording, RecordingError, Session, WhyAbout, WhyQuery, Work,
+    DepsAlong, DepsDirection, DepsQuery, Monitor, Note, Reason, Recording, RecordingError, Session,
+    SliceAbout, SliceAlong, SliceQuery, StateQuery, WhyAbout, WhyNotQuery, WhyQuery, Work,
 };
 
 const BLOCKS: u64 = 383;
@@ -93,4 +95,78 @@ fn a_build_that_is_cancelled_says_how_to_go_on() {
     let error = session.ensure_values(&AtomicBool::new(true)).unwrap_err();
     assert!(matches!(*error.why, Reason::Cancelled { .. }), "{error}");
     session.ensure_values(&AtomicBool::new(false)).unwrap();
+}
+
+#[test]
+fn dependences_are_the_same_from_both_ends_and_in_the_slice() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = Session::open(&recording(&folder)).unwrap();
+    let data = |at: &str, direction| DepsQuery {
+        direction,
+        along: DepsAlong::Data,
+        ..DepsQuery::new(at)
+    };
+    let at = "@0x6e#2";
+    let report = session.deps(&data(at, DepsDirection::Backward)).unwrap();
+    let user = &report.statements[0];
+    let slice = session
+        .slice(&SliceQuery {
+            along: SliceAlong::Data,
+            depth: Some(1),
+            ..SliceQuery::new(SliceAbout::Statement { at: at.to_owned() })
+        })
+        .unwrap();
+    let mut compared = 0;
+    for dependence in user.dependences.as_ref().unwrap() {
+        let DependsOn::Operator(maker) = &dependence.from else {
+            continue;
+        };
+        let mut sliced = slice.statements.iter();
+        assert!(sliced.any(|one| one.offset == maker.offset), "{maker:?}");
+        // Of the first executions of the operator, the one at that time.
+        let forward = (1..4).find_map(|number| {
+            let at = format!("@{:#x}#{number}", maker.offset);
+            let found = session.deps(&data(&at, DepsDirection::Forward)).unwrap();
+            let one = found.statements.into_iter().next().unwrap();
+            (one.execution.t == maker.t).then_some(one)
+        });
+        let users = forward.unwrap().users.unwrap();
+        let is_it = |to: &UsedBy| matches!(to, UsedBy::Operator(by) if by.execution == user.execution);
+        assert!(users.uses.iter().any(|one| is_it(&one.to)), "{users:?}");
+        compared += 1;
+    }
+    assert!(compared > 0);
+}
+
+#[test]
+fn a_state_and_what_was_not_executed_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = Session::open(&recording(&folder)).unwrap();
+    let state = session.state(&StateQuery::new("step#2")).unwrap();
+    let open = state.report.frames.iter().map(|frame| frame.name.as_str());
+    assert_eq!(Vec::from_iter(open), ["step", "_start"]);
+    let refused = session.why_not(&WhyNotQuery::new("step")).unwrap_err();
+    assert!(refused.to_string().contains("127 times"), "{refused}");
+}
+
+/// What is written and read again is the same question.
+fn kept<Q: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(query: &Q) {
+    let text = serde_json::to_string(query).unwrap();
+    assert_eq!(&serde_json::from_str::<Q>(&text).unwrap(), query, "{text}");
+}
+
+#[test]
+fn questions_are_plain_data() {
+    let at = "a.c:4#last".to_owned();
+    kept(&DepsQuery::new("@0x6e#2"));
+    kept(&WhyNotQuery::new("a.c:4"));
+    kept(&StateQuery::new("50%"));
+    kept(&SliceQuery::new(SliceAbout::Trap));
+    kept(&SliceQuery {
+        chop: Some("f#2".to_owned()),
+        ..SliceQuery::new(SliceAbout::Operand {
+            at,
+            operand: "left".to_owned(),
+        })
+    });
 }

@@ -113,6 +113,9 @@ fn object(text: &mut String, schema: &Value) {
         fields(text, schema);
     }
     let kinds = schema["oneOf"].as_array().or(schema["anyOf"].as_array());
+    if kinds.is_some() && schema["properties"].is_object() {
+        text.push('\n');
+    }
     for kind in kinds.into_iter().flatten() {
         let description = kind["description"].as_str().unwrap_or_default();
         let description = description.replace('\n', " ");
