@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use afterimage::profile::Scope;
 use afterimage::present::{DependsOn, UsedBy};
+use afterimage::profile::Scope;
 use afterimage::{
     DepsAlong, DepsDirection, DepsQuery, Monitor, Note, Reason, Recording, RecordingError, Session,
     SliceAbout, SliceAlong, SliceQuery, StateQuery, WhyAbout, WhyNotQuery, WhyQuery, Work,
@@ -131,7 +131,8 @@ fn dependences_are_the_same_from_both_ends_and_in_the_slice() {
             (one.execution.t == maker.t).then_some(one)
         });
         let users = forward.unwrap().users.unwrap();
-        let is_it = |to: &UsedBy| matches!(to, UsedBy::Operator(by) if by.execution == user.execution);
+        let is_it =
+            |to: &UsedBy| matches!(to, UsedBy::Operator(by) if by.execution == user.execution);
         assert!(users.uses.iter().any(|one| is_it(&one.to)), "{users:?}");
         compared += 1;
     }
@@ -150,7 +151,9 @@ fn a_state_and_what_was_not_executed_are_told() {
 }
 
 /// What is written and read again is the same question.
-fn kept<Q: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(query: &Q) {
+fn kept<Q: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(
+    query: &Q,
+) {
     let text = serde_json::to_string(query).unwrap();
     assert_eq!(&serde_json::from_str::<Q>(&text).unwrap(), query, "{text}");
 }
