@@ -48,6 +48,8 @@ mod filters;
 pub mod given;
 #[doc(hidden)]
 pub mod info;
+#[doc(hidden)]
+pub mod instrument;
 pub mod memory;
 mod monitor;
 #[doc(hidden)]

@@ -1,19 +1,16 @@
-//! `afterimage instrument`, and reading what its modules leave behind.
+//! `afterimage instrument`
 
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use afterimage_ids::Counts;
-use afterimage_placement::{Mode, Plan, PlanOptions, RunFacts, plan, solve};
+use afterimage::instrument::{Instrumented, instrument};
+use afterimage_placement::Mode;
 use afterimage_present::InstrumentDocument;
 use afterimage_present::document::begin;
-use afterimage_profile::Stop;
-use afterimage_rewrite::{Dump, External, Layout, MEMORY_EXPORT, Options, rewrite};
-use anyhow::{Context, Result, bail};
-use sha2::{Digest, Sha256};
+use afterimage_rewrite::MEMORY_EXPORT;
+use anyhow::{Result, bail};
 
 use crate::exit::{Exit, Failed};
-use crate::input::{self, Loaded};
+use crate::input;
 use crate::output::{say, write, write_module};
 use crate::record::{counted, same_file};
 
@@ -66,41 +63,6 @@ enum Format {
     Json,
 }
 
-const QUICK: u16 = 1;
-const PROGRAM: u16 = 2;
-const SLOW: u16 = 3;
-const STANDALONE: u16 = 1;
-
-fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
-    let mode = match mode {
-        QUICK => Mode::Quick,
-        PROGRAM => Mode::Program,
-        // A counter on every edge: what a counter per block leaves open is measured too.
-        SLOW => Mode::Edges,
-        other => bail!(
-            "the dump says that its counters were placed in mode {other}, which this version does not know"
-        ),
-    };
-    Ok(PlanOptions {
-        standalone,
-        host_counts_import_calls: false,
-        host_uses_references: true,
-        ..PlanOptions::new(mode)
-    })
-}
-
-/// What ties a dump to a program and a plan.
-fn digest(loaded: &Loaded, plan: &Plan) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    hasher.update(&loaded.bytes);
-    for (i, function) in plan.functions.iter().enumerate() {
-        for probe in &function.probes {
-            hasher.update(format!("{i} {probe:?}\n"));
-        }
-    }
-    hasher.finalize().into()
-}
-
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if same_file(&arguments.output, &arguments.program) {
         bail!(
@@ -113,43 +75,27 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let loaded = input::program(&arguments.program)?;
     let mode = match arguments.mode {
-        Placement::Quick => QUICK,
-        Placement::Program => PROGRAM,
-        Placement::Slow => SLOW,
+        Placement::Quick => Mode::Quick,
+        Placement::Program => Mode::Program,
+        Placement::Slow => Mode::Edges,
     };
-    let plan = plan(&loaded.program, &options(mode, arguments.standalone)?)?;
-    let flags = if arguments.standalone { STANDALONE } else { 0 };
-    let external = External {
-        mode,
-        flags,
-        digest: digest(&loaded, &plan),
-    };
-    let rewriting = Options {
-        external: Some(external),
-        ..Options::default()
-    };
-    let rewritten =
-        rewrite(&loaded.bytes, &loaded.program, Some(&plan), &rewriting).map_err(|error| {
-            Failed {
-                exit: Exit::CannotRun,
-                error: anyhow::Error::new(error).context(arguments.program.display().to_string()),
-            }
-        })?;
-    write_module(&arguments.output, |out| {
-        Ok(out.write_all(&rewritten.module)?)
+    let made = instrument(&loaded, mode, arguments.standalone);
+    let Instrumented { module, counters } = made.map_err(|error| Failed {
+        exit: Exit::CannotRun,
+        error: error.context(arguments.program.display().to_string()),
     })?;
-    let size = rewritten.module.len();
+    write_module(&arguments.output, |out| Ok(out.write_all(&module)?))?;
     match arguments.format {
         Format::Text => say(format_args!(
             "wrote {} with {}; read them from the exported memory {MEMORY_EXPORT:?}",
             arguments.output.display(),
-            counted(u64::from(plan.counters), "counter"),
+            counted(u64::from(counters), "counter"),
         )),
         Format::Json => write(None, false, |out| {
             let document = InstrumentDocument {
                 output: arguments.output.display().to_string(),
-                bytes: size,
-                counters: plan.counters,
+                bytes: module.len(),
+                counters,
                 memory_export: MEMORY_EXPORT,
                 standalone: arguments.standalone,
             };
@@ -157,99 +103,4 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         })?,
     }
     Ok(Exit::Success)
-}
-
-/// Counts read from a dump.
-pub(crate) struct Read {
-    pub counts: Counts,
-    pub stops: Vec<Stop>,
-    pub note: Option<String>,
-}
-
-/// Largest dump that is read: the counters of a module with all the edges that there may be.
-const LARGEST_DUMP: u64 = 1 << 31;
-
-/// Makes counts of a dump of an instrumented module's counters.
-pub(crate) fn read_dump(path: &Path, loaded: &Loaded) -> Result<Read> {
-    let name = || path.display().to_string();
-    let mut bytes = Vec::new();
-    input::open(path)?
-        .take(LARGEST_DUMP + 1)
-        .read_to_end(&mut bytes)
-        .with_context(name)?;
-    if bytes.len() as u64 > LARGEST_DUMP {
-        bail!("{}: too large for a dump of counters", path.display());
-    }
-    let dump = Dump::read(&bytes).with_context(name)?;
-    let standalone = dump.flags & STANDALONE != 0;
-    let plan = plan(&loaded.program, &options(dump.mode, standalone)?)?;
-    let layout = Layout {
-        counters: plan.counters,
-        entry_counters: loaded.program.exports.len() as u32,
-        half: 0,
-    };
-    if dump.digest != digest(loaded, &plan) || dump.counters != u64::from(layout.counters) {
-        bail!(
-            "{}: these are not counters of {}",
-            path.display(),
-            loaded.path.display()
-        );
-    }
-    let (Some(counters), Some(entries)) = (layout.counters(&bytes), layout.entry_counters(&bytes))
-    else {
-        bail!("{}: the dump is cut off", path.display());
-    };
-    let mut host_entries: Vec<_> = loaded
-        .program
-        .exports
-        .iter()
-        .map(|e| e.1)
-        .zip(entries)
-        .collect();
-    host_entries.extend(loaded.program.start.map(|start| (start, 1)));
-    let facts = RunFacts {
-        host_entries,
-        ..RunFacts::default()
-    };
-    let note = match (dump.running > 0, dump.in_host_call, standalone) {
-        (false, ..) | (true, true, true) => None,
-        (true, true, false) => Some(
-            "not exact: the dump was taken inside calls, whose blocks are counted as if they had ended; instrument with --standalone for exact counts at such a moment",
-        ),
-        (true, false, _) => Some(
-            "not exact: the dump was taken after a trap, and the counters do not tell where it was",
-        ),
-    };
-    let counts = solve(&loaded.program, &plan, &counters, &facts).with_context(|| match note {
-        Some(note) => format!("{}: {note}", path.display()),
-        None => path.display().to_string(),
-    })?;
-    let stops = standing(loaded, &counts).with_context(name)?;
-    Ok(Read {
-        counts,
-        stops,
-        note: note.map(str::to_owned),
-    })
-}
-
-/// More activations than any stack holds.
-const MOST_ACTIVATIONS: u64 = 1 << 24;
-
-/// Where the open activations that the counters tell of stand: at the ends of their blocks, which are calls.
-fn standing(loaded: &Loaded, counts: &Counts) -> Result<Vec<Stop>> {
-    let mut stops = Vec::new();
-    for (function, counted) in loaded.program.functions.iter().zip(&counts.functions) {
-        for &(block, open) in &counted.open {
-            if open > MOST_ACTIVATIONS - stops.len() as u64 {
-                bail!("these counters tell of more activations at once than there can be");
-            }
-            let stop = Stop {
-                function: function.id,
-                block,
-                next: function.cfg.blocks[block].ops.end,
-            };
-            stops.extend(std::iter::repeat_n(stop, open as usize));
-        }
-    }
-    Ok(stops)
 }

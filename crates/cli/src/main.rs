@@ -35,7 +35,6 @@ mod state;
 mod trace;
 mod values;
 mod verify;
-mod visible;
 mod why;
 mod why_not;
 

@@ -8,13 +8,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use afterimage::text::{harmless, pasted};
-use afterimage_present::{Sources, Style};
+use afterimage_present::{Sources, Style, Visible};
 use afterimage_trace::TraceFile;
 use anyhow::{Context, Error, Result, bail};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-
-use crate::visible::Visible;
 
 /// When to use color.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]

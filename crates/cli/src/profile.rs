@@ -16,11 +16,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::arguments::RunArguments;
 use crate::exit::Exit;
 use crate::input::{self, Kind, Loaded};
-use crate::instrument;
 use crate::output::{Color, SourceFiles, pasted, say, say_what_is_removed, write};
 use crate::progress::Bar;
 use crate::record::{Live, execute, has_clock};
 use crate::signals::{Watch, leave_scratch};
+use afterimage::instrument::read_dump;
 
 /// Count exactly how often everything ran: functions, source lines, blocks, edges, instructions
 ///
@@ -154,7 +154,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         (Some(dump), Kind::Program) => {
             guest_wanted(&arguments, "--counters reads what was counted elsewhere")?;
             let loaded = input::program(path)?;
-            let read = instrument::read_dump(dump, &loaded)?;
+            let read = read_dump(dump, input::open(dump)?, path, &loaded)?;
             Counted {
                 loaded,
                 counts: read.counts,

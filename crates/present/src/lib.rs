@@ -43,6 +43,7 @@ mod trace;
 mod value;
 pub mod values;
 pub mod verify;
+mod visible;
 mod why;
 mod why_not;
 
@@ -105,6 +106,7 @@ pub use trace::{
     trace_binary, trace_json, trace_text,
 };
 pub use value::{bits_text, type_text, value_text};
+pub use visible::Visible;
 pub use why::{
     WhyBranch, WhyDot, WhyEnd, WhyEntry, WhyFrame, WhyHead, WhyHow, WhyLed, WhyMade, WhyMove,
     WhyOperand, WhyPlace, WhyText, expression, steps_were, why_head, why_origin,

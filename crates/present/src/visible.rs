@@ -7,10 +7,10 @@
 use std::io::{self, Write};
 use std::str::from_utf8;
 
-use afterimage_present::{COLORS, is_hidden};
+use crate::{COLORS, is_hidden};
 
 /// Writes text without hidden characters.
-pub(crate) struct Visible<W> {
+pub struct Visible<W> {
     to: W,
     /// Whether our colors pass.
     colored: bool,
@@ -33,7 +33,8 @@ enum Form {
 }
 
 impl<W: Write> Visible<W> {
-    pub(crate) fn new(to: W, binary: bool, colored: bool) -> Self {
+    /// A gate before `to`; with `binary` everything passes.
+    pub fn new(to: W, binary: bool, colored: bool) -> Self {
         Self {
             to,
             colored,
@@ -43,7 +44,10 @@ impl<W: Write> Visible<W> {
     }
 
     /// Writes what was begun and never became whole.
-    pub(crate) fn finish(&mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn finish(&mut self) -> io::Result<()> {
         let begun = std::mem::take(&mut self.begun);
         for c in String::from_utf8_lossy(&begun).chars() {
             self.hidden(c)?;
@@ -51,7 +55,8 @@ impl<W: Write> Visible<W> {
         Ok(())
     }
 
-    pub(crate) fn into_inner(self) -> W {
+    /// What it wrote to.
+    pub fn into_inner(self) -> W {
         self.to
     }
 

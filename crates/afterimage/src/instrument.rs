@@ -1,0 +1,189 @@
+//! Modules with counters, for other engines, and reading what these leave behind.
+
+use std::io::Read;
+use std::path::Path;
+
+use afterimage_ids::Counts;
+use afterimage_placement::{Mode, Plan, PlanOptions, RunFacts, plan, solve};
+use afterimage_profile::Stop;
+use afterimage_program::Module;
+use afterimage_rewrite::{Dump, External, Layout, Options, rewrite};
+use anyhow::{Context, Result, bail};
+use sha2::{Digest, Sha256};
+
+const QUICK: u16 = 1;
+const PROGRAM: u16 = 2;
+const SLOW: u16 = 3;
+const STANDALONE: u16 = 1;
+
+fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
+    let mode = match mode {
+        QUICK => Mode::Quick,
+        PROGRAM => Mode::Program,
+        // A counter on every edge: what a counter per block leaves open is measured too.
+        SLOW => Mode::Edges,
+        other => bail!(
+            "the dump says that its counters were placed in mode {other}, which this version does not know"
+        ),
+    };
+    Ok(PlanOptions {
+        standalone,
+        host_counts_import_calls: false,
+        host_uses_references: true,
+        ..PlanOptions::new(mode)
+    })
+}
+
+/// What ties a dump to a program and a plan.
+fn digest(module: &Module, plan: &Plan) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hasher.update(&module.bytes);
+    for (i, function) in plan.functions.iter().enumerate() {
+        for probe in &function.probes {
+            hasher.update(format!("{i} {probe:?}\n"));
+        }
+    }
+    hasher.finalize().into()
+}
+
+/// An instrumented module.
+pub struct Instrumented {
+    /// The module.
+    pub module: Vec<u8>,
+    /// How many counters it has.
+    pub counters: u32,
+}
+
+/// Puts counters into a module. `standalone`: enough of them that a dump taken inside host calls, or after an exit from one, is exact.
+///
+/// # Errors
+/// If the placement cannot be had, or the module has more than engines take.
+pub fn instrument(module: &Module, mode: Mode, standalone: bool) -> Result<Instrumented> {
+    let mode = match mode {
+        Mode::Quick => QUICK,
+        Mode::Program => PROGRAM,
+        Mode::Edges | Mode::Slow => SLOW,
+        Mode::Feedback => bail!("a dump does not hold the counts of the earlier run"),
+    };
+    let plan = plan(&module.program, &options(mode, standalone)?)?;
+    let flags = if standalone { STANDALONE } else { 0 };
+    let external = External {
+        mode,
+        flags,
+        digest: digest(module, &plan),
+    };
+    let rewriting = Options {
+        external: Some(external),
+        ..Options::default()
+    };
+    let rewritten = rewrite(&module.bytes, &module.program, Some(&plan), &rewriting)?;
+    Ok(Instrumented {
+        module: rewritten.module,
+        counters: plan.counters,
+    })
+}
+
+/// Counts read from a dump.
+pub struct ReadDump {
+    /// How often each block was executed.
+    pub counts: Counts,
+    /// Where the open activations stand.
+    pub stops: Vec<Stop>,
+    /// What a reader should know about how exact this is.
+    pub note: Option<String>,
+}
+
+/// Largest dump that is read: the counters of a module with all the edges that there may be.
+const LARGEST_DUMP: u64 = 1 << 31;
+
+/// Makes counts of a dump of an instrumented module's counters. `program` is what the module is called.
+///
+/// # Errors
+/// If the file is no dump, or one of another module.
+pub fn read_dump(
+    path: &Path,
+    dump: impl Read,
+    program: &Path,
+    module: &Module,
+) -> Result<ReadDump> {
+    let name = || path.display().to_string();
+    let mut bytes = Vec::new();
+    dump.take(LARGEST_DUMP + 1)
+        .read_to_end(&mut bytes)
+        .with_context(name)?;
+    if bytes.len() as u64 > LARGEST_DUMP {
+        bail!("{}: too large for a dump of counters", path.display());
+    }
+    let dump = Dump::read(&bytes).with_context(name)?;
+    let standalone = dump.flags & STANDALONE != 0;
+    let plan = plan(&module.program, &options(dump.mode, standalone)?)?;
+    let layout = Layout {
+        counters: plan.counters,
+        entry_counters: module.program.exports.len() as u32,
+        half: 0,
+    };
+    if dump.digest != digest(module, &plan) || dump.counters != u64::from(layout.counters) {
+        bail!(
+            "{}: these are not counters of {}",
+            path.display(),
+            program.display()
+        );
+    }
+    let (Some(counters), Some(entries)) = (layout.counters(&bytes), layout.entry_counters(&bytes))
+    else {
+        bail!("{}: the dump is cut off", path.display());
+    };
+    let mut host_entries: Vec<_> = module
+        .program
+        .exports
+        .iter()
+        .map(|e| e.1)
+        .zip(entries)
+        .collect();
+    host_entries.extend(module.program.start.map(|start| (start, 1)));
+    let facts = RunFacts {
+        host_entries,
+        ..RunFacts::default()
+    };
+    let note = match (dump.running > 0, dump.in_host_call, standalone) {
+        (false, ..) | (true, true, true) => None,
+        (true, true, false) => Some(
+            "not exact: the dump was taken inside calls, whose blocks are counted as if they had ended; instrument with --standalone for exact counts at such a moment",
+        ),
+        (true, false, _) => Some(
+            "not exact: the dump was taken after a trap, and the counters do not tell where it was",
+        ),
+    };
+    let counts = solve(&module.program, &plan, &counters, &facts).with_context(|| match note {
+        Some(note) => format!("{}: {note}", path.display()),
+        None => path.display().to_string(),
+    })?;
+    let stops = standing(module, &counts).with_context(name)?;
+    Ok(ReadDump {
+        counts,
+        stops,
+        note: note.map(str::to_owned),
+    })
+}
+
+/// More activations than any stack holds.
+const MOST_ACTIVATIONS: u64 = 1 << 24;
+
+/// Where the open activations that the counters tell of stand: at the ends of their blocks, which are calls.
+fn standing(module: &Module, counts: &Counts) -> Result<Vec<Stop>> {
+    let mut stops = Vec::new();
+    for (function, counted) in module.program.functions.iter().zip(&counts.functions) {
+        for &(block, open) in &counted.open {
+            if open > MOST_ACTIVATIONS - stops.len() as u64 {
+                bail!("these counters tell of more activations at once than there can be");
+            }
+            let stop = Stop {
+                function: function.id,
+                block,
+                next: function.cfg.blocks[block].ops.end,
+            };
+            stops.extend(std::iter::repeat_n(stop, open as usize));
+        }
+    }
+    Ok(stops)
+}
