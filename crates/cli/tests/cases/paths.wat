@@ -201,7 +201,7 @@
 ;; ! afterimage: run.aft: "main:2;3" is no sequence of blocks: write numbers with dots between them, as in 2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return
 ;; = 125
 ;; $ afterimage paths run.aft --find g:0 --top 2 --format json
-;; | {"schema":"afterimage/paths/2","of":"occurrences","totals":{"pattern":[{"function":{"index":2,"name":"g"},"blocks":[0]}],"count":5,"calls":5},"available":5,"complete":false,"rows":[{"from":21,"to":21,"call":1,"entered":21},{"from":42,"to":42,"call":2,"entered":42}]}
+;; | {"schema":"afterimage/paths/2","of":"occurrences","totals":{"pattern":[{"function":{"index":2,"name":"g"},"blocks":[0]}],"count":5,"calls":5},"available":5,"complete":false,"rows":[{"t":21,"end_t":21,"call":1,"entered_t":21},{"t":42,"end_t":42,"call":2,"entered_t":42}]}
 ;; $ afterimage paths run.aft --format json
 ;; | {"schema":"afterimage/paths/2","of":"functions","totals":{"functions":3,"calls":11,"traces":4,"blocks":107,"open":0},"available":3,"complete":true,"rows":[{"function":{"index":1,"name":"f"},"calls":5,"traces":2,"blocks":85,"open":0},{"function":{"index":2,"name":"g"},"calls":5,"traces":1,"blocks":5,"open":0},{"function":{"index":0,"name":"main"},"calls":1,"traces":1,"blocks":17,"open":0}]}
 ;; $ afterimage paths run.aft --function f --format json
@@ -281,7 +281,7 @@
 ;; |   b7 -> n1 [color=gray, fontcolor=gray, style=dashed];
 ;; | }
 ;; $ afterimage cfg run.aft --function f --dynamic --format json
-;; | {"schema":"afterimage/dynamic-cfg/2","function":{"index":1,"name":"f"},"call":{"number":1,"of":5,"entered":4,"returned":true},"blocks":17,"steps":5,"nodes":[{"blocks":[0],"count":1,"timestamps":[[1]]},{"blocks":[1,2,3,4,8],"count":3,"timestamps":[[2,4]]},{"blocks":[9],"count":1,"timestamps":[[5]]}],"edges":[{"from":0,"to":1,"count":1},{"from":1,"to":1,"count":2},{"from":1,"to":2,"count":1}],"not_executed":[5,6,7]}
+;; | {"schema":"afterimage/dynamic-cfg/2","function":{"index":1,"name":"f"},"call":{"number":1,"of":5,"entered_t":4,"returned":true},"blocks":17,"steps":5,"nodes":[{"blocks":[0],"count":1,"timestamps":[[1]]},{"blocks":[1,2,3,4,8],"count":3,"timestamps":[[2,4]]},{"blocks":[9],"count":1,"timestamps":[[5]]}],"edges":[{"from":0,"to":1,"count":1},{"from":1,"to":1,"count":2},{"from":1,"to":2,"count":1}],"not_executed":[5,6,7]}
 ;; $ afterimage cfg run.aft --function f --dynamic --call 6
 ;; ! afterimage: run.aft: f: it was called 5 times, so there is no call 6; the last is call 5
 ;; = 125

@@ -64,9 +64,9 @@
 ;; | {"schema":"afterimage/trace/2","level":"statement","first":1,"last":4,"length":N,"reverse":false,"function":null}
 ;; | {"t":1,"function":{"index":6,"name":"g"},"operator":null,"offset":null,"source":null,"kind":"call","callee":{"index":6,"name":"g"},"values":[]}
 ;; | {"t":1,"function":{"index":6,"name":"g"},"operator":"call","offset":117,"source":null,"kind":"call","callee":{"index":3,"name":"by-catch"},"values":[]}
-;; | {"t":2,"function":{"index":3,"name":"by-catch"},"operator":"throw","offset":88,"source":null,"kind":"throw","values":[{"type":"i32","bits":"0x7","number":7,"text":"7"}]}
-;; | {"t":2,"function":{"index":3,"name":"by-catch"},"operator":"end","offset":93,"source":null,"kind":"return","values":[{"type":"i32","bits":"0x7","number":7,"text":"7"}]}
+;; | {"t":2,"function":{"index":3,"name":"by-catch"},"operator":"throw","offset":88,"source":null,"kind":"throw","values":[{"type":"i32","bits":"0x7","as_number":7,"text":"7"}]}
+;; | {"t":2,"function":{"index":3,"name":"by-catch"},"operator":"end","offset":93,"source":null,"kind":"return","values":[{"type":"i32","bits":"0x7","as_number":7,"text":"7"}]}
 ;; | {"t":3,"function":{"index":6,"name":"g"},"operator":"call","offset":121,"source":null,"kind":"call","callee":{"index":0,"name":"leaf"},"values":[]}
 ;; | {"t":4,"function":{"index":0,"name":"leaf"},"operator":"end","offset":58,"source":null,"kind":"return","values":[]}
-;; | {"t":4,"function":{"index":6,"name":"g"},"operator":"end","offset":123,"source":null,"kind":"return","values":[{"type":"i32","bits":"0x7","number":7,"text":"7"},{"type":"i64","bits":"0xffffffffffffffff","number":-1,"text":"-1"}]}
+;; | {"t":4,"function":{"index":6,"name":"g"},"operator":"end","offset":123,"source":null,"kind":"return","values":[{"type":"i32","bits":"0x7","as_number":7,"text":"7"},{"type":"i64","bits":"0xffffffffffffffff","as_number":-1,"text":"-1"}]}
 ;; ! afterimage: path of 4 executed blocks in 14 bytes

@@ -171,27 +171,27 @@
 ;; | … and more: see them with --limit N, or --limit all
 ;; $ afterimage trace run.aft --level memory --reverse --from 13 --format json
 ;; | {"schema":"afterimage/trace/2","level":"memory","first":13,"last":14,"length":N,"reverse":true,"function":null}
-;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":281,"source":null,"kind":"load","access":{"memory":0,"address":512,"bytes":N},"value":{"type":"i32","bits":"0x0","number":0,"text":"0"}}
-;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":272,"source":null,"kind":"load","access":{"memory":0,"address":260,"bytes":N},"value":{"type":"i32","bits":"0x3","number":3,"text":"3"}}
+;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":281,"source":null,"kind":"load","access":{"memory":0,"address":512,"bytes":N},"value":{"type":"i32","bits":"0x0","as_number":0,"text":"0"}}
+;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":272,"source":null,"kind":"load","access":{"memory":0,"address":260,"bytes":N},"value":{"type":"i32","bits":"0x3","as_number":3,"text":"3"}}
 ;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"call","offset":266,"source":null,"contents":"03000000","kind":"host write","callee":{"index":0,"name":"fd_write"},"access":{"memory":0,"address":260,"bytes":N}}
 ;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"call","offset":266,"source":null,"contents":"68690a","kind":"host read","callee":{"index":0,"name":"fd_write"},"access":{"memory":0,"address":16,"bytes":N}}
 ;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"call","offset":266,"source":null,"contents":"1000000003000000","kind":"host read","callee":{"index":0,"name":"fd_write"},"access":{"memory":0,"address":32,"bytes":N}}
-;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"i64.store","offset":254,"source":null,"kind":"store","access":{"memory":0,"address":32,"bytes":N},"value":{"type":"i64","bits":"0x300000010","number":12884901904,"text":"12884901904 (0x300000010)"}}
+;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"i64.store","offset":254,"source":null,"kind":"store","access":{"memory":0,"address":32,"bytes":N},"value":{"type":"i64","bits":"0x300000010","as_number":12884901904,"text":"12884901904 (0x300000010)"}}
 ;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"memory.init","offset":237,"source":null,"contents":"636465","kind":"init","access":{"memory":0,"address":264,"bytes":N},"segment":1,"offset_in_segment":2}
 ;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"memory.fill","offset":227,"source":null,"kind":"fill","access":{"memory":0,"address":260,"bytes":N},"byte":255}
 ;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"memory.copy","offset":215,"source":null,"contents":"00000000010000000400000009000000","kind":"copy","access":{"memory":0,"address":256,"bytes":N},"from":{"memory":0,"address":64,"bytes":N}}
-;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"i32.store8","offset":204,"source":null,"kind":"store","access":{"memory":0,"address":129,"bytes":N},"value":{"type":"i32","bits":"0xff","number":255,"text":"255"}}
-;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"f64.store","offset":195,"source":null,"kind":"store","access":{"memory":0,"address":128,"bytes":N},"value":{"type":"f64","bits":"0x3ff8000000000000","number":1.5,"text":"1.5"}}
+;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"i32.store8","offset":204,"source":null,"kind":"store","access":{"memory":0,"address":129,"bytes":N},"value":{"type":"i32","bits":"0xff","as_number":255,"text":"255"}}
+;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"f64.store","offset":195,"source":null,"kind":"store","access":{"memory":0,"address":128,"bytes":N},"value":{"type":"f64","bits":"0x3ff8000000000000","as_number":1.5,"text":"1.5"}}
 ;; $ afterimage trace run.aft --level statement --last 2 --format json
 ;; | {"schema":"afterimage/trace/2","level":"statement","first":1,"last":14,"length":N,"reverse":false,"function":null}
-;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":281,"source":null,"kind":"load","access":{"memory":0,"address":512,"bytes":N},"value":{"type":"i32","bits":"0x0","number":0,"text":"0"}}
+;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":281,"source":null,"kind":"load","access":{"memory":0,"address":512,"bytes":N},"value":{"type":"i32","bits":"0x0","as_number":0,"text":"0"}}
 ;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.div_u","offset":284,"source":null,"kind":"trap","trap":"integer division by zero"}
 ;; $ afterimage trace run.aft --level memory --last 4 --format json
 ;; | {"schema":"afterimage/trace/2","level":"memory","first":1,"last":14,"length":N,"reverse":false,"function":null}
 ;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"call","offset":266,"source":null,"contents":"68690a","kind":"host read","callee":{"index":0,"name":"fd_write"},"access":{"memory":0,"address":16,"bytes":N}}
 ;; | {"t":13,"function":{"index":2,"name":"_start"},"operator":"call","offset":266,"source":null,"contents":"03000000","kind":"host write","callee":{"index":0,"name":"fd_write"},"access":{"memory":0,"address":260,"bytes":N}}
-;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":272,"source":null,"kind":"load","access":{"memory":0,"address":260,"bytes":N},"value":{"type":"i32","bits":"0x3","number":3,"text":"3"}}
-;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":281,"source":null,"kind":"load","access":{"memory":0,"address":512,"bytes":N},"value":{"type":"i32","bits":"0x0","number":0,"text":"0"}}
+;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":272,"source":null,"kind":"load","access":{"memory":0,"address":260,"bytes":N},"value":{"type":"i32","bits":"0x3","as_number":3,"text":"3"}}
+;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":281,"source":null,"kind":"load","access":{"memory":0,"address":512,"bytes":N},"value":{"type":"i32","bits":"0x0","as_number":0,"text":"0"}}
 ;; $ afterimage memory run.aft --address 0x100..0x10f
 ;; | memory 0 at the end of the run: 131,072 bytes in all
 ;; | 0x00000100  00 00 00 00 03 00 00 00 63 64 65 00 09 00 00 00  ........cde.....
@@ -261,7 +261,7 @@
 ;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
 ;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
 ;; $ afterimage memory run.aft --address 0x104..0x107 --at 10 --format json
-;; | {"schema":"afterimage/memory/2","memory":0,"address":260,"size":65536,"t":10,"contents":"00000000","parts":[{"address":260,"bytes":N,"written":null,"next_read":{"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":272,"source":null,"kind":"load","access":{"memory":0,"address":260,"bytes":N},"value":{"type":"i32","bits":"0x3","number":3,"text":"3"}},"next_written":{"t":13,"function":{"index":2,"name":"_start"},"operator":"memory.copy","offset":215,"source":null,"contents":"00000000010000000400000009000000","kind":"copy","access":{"memory":0,"address":256,"bytes":N},"from":{"memory":0,"address":64,"bytes":N}}}]}
+;; | {"schema":"afterimage/memory/2","memory":0,"address":260,"size":65536,"t":10,"contents":"00000000","parts":[{"address":260,"bytes":N,"written":null,"next_read":{"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":272,"source":null,"kind":"load","access":{"memory":0,"address":260,"bytes":N},"value":{"type":"i32","bits":"0x3","as_number":3,"text":"3"}},"next_written":{"t":13,"function":{"index":2,"name":"_start"},"operator":"memory.copy","offset":215,"source":null,"contents":"00000000010000000400000009000000","kind":"copy","access":{"memory":0,"address":256,"bytes":N},"from":{"memory":0,"address":64,"bytes":N}}}]}
 ;; $ afterimage memory run.aft --address 0x1ffff..0x20000
 ;; ! afterimage: run.aft: memory 0 has 131072 bytes at that time, from 0x0 to 0x1ffff: there is nothing at 0x20000
 ;; = 125

@@ -23,7 +23,7 @@
 ;; | @0x3c i32.store16 offset=100  in put: executed 3 times
 ;; |           #3  t=6              trapped (memory access out of bounds): value 9029 (0x2345) to 0xffff, 2 bytes
 ;; $ afterimage values run.aft --at put --instances 2..3 --format json
-;; | {"schema":"afterimage/values/2","at":"put","statements":[{"function":{"index":0,"name":"put"},"offset":60,"operator":"i32.store16 offset=100","source":null,"executions":3,"instances":[{"number":2,"t":4,"values":[{"role":"stored","type":"i32","bits":"0x2345","number":9029,"text":"9029 (0x2345)"}],"written":{"memory":0,"address":65534,"bytes":N}},{"number":3,"t":6,"values":[{"role":"value","type":"i32","bits":"0x2345","number":9029,"text":"9029 (0x2345)"}],"written":{"memory":0,"address":65535,"bytes":N},"trapped":"memory access out of bounds"}],"more":1}]}
+;; | {"schema":"afterimage/values/2","at":"put","statements":[{"function":{"index":0,"name":"put"},"offset":60,"operator":"i32.store16 offset=100","source":null,"executions":3,"instances":[{"number":2,"t":4,"values":[{"role":"stored","type":"i32","bits":"0x2345","as_number":9029,"text":"9029 (0x2345)"}],"written":{"memory":0,"address":65534,"bytes":N}},{"number":3,"t":6,"values":[{"role":"value","type":"i32","bits":"0x2345","as_number":9029,"text":"9029 (0x2345)"}],"written":{"memory":0,"address":65535,"bytes":N},"trapped":"memory access out of bounds"}],"more":1}]}
 ;; $ afterimage values run.aft --at put --histogram
 ;; | @0x3c i32.store16 offset=100  in put: executed 3 times
 ;; |      2 times  9029 (0x2345)
@@ -77,7 +77,7 @@
 ;; | the run trapped: memory access out of bounds
 ;; $ afterimage trace run.aft --level memory --last 1 --format json
 ;; | {"schema":"afterimage/trace/2","level":"memory","first":1,"last":6,"length":N,"reverse":false,"function":null}
-;; | {"t":6,"function":{"index":0,"name":"put"},"operator":"i32.store16","offset":60,"source":null,"kind":"trap","trap":"memory access out of bounds","tried":{"kind":"store","access":{"memory":0,"address":65535,"bytes":N},"value":{"type":"i32","bits":"0x2345","number":9029,"text":"9029 (0x2345)"}}}
+;; | {"t":6,"function":{"index":0,"name":"put"},"operator":"i32.store16","offset":60,"source":null,"kind":"trap","trap":"memory access out of bounds","tried":{"kind":"store","access":{"memory":0,"address":65535,"bytes":N},"value":{"type":"i32","bits":"0x2345","as_number":9029,"text":"9029 (0x2345)"}}}
 ;; $ afterimage memory run.aft --address 0xfffe..0xffff --all
 ;; |      t  function                  place      operator          effect
 ;; |      4  put                       @0x3c      i32.store16       0xfffe, 2 bytes <- 9029 (0x2345)

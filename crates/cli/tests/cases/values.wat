@@ -82,7 +82,7 @@
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |     7 different values, from 7 to 28; each once
 ;; $ afterimage values run.aft --at sum+0x9#last --format json
-;; | {"schema":"afterimage/values/2","at":"sum+0x9#last","statements":[{"function":{"index":2,"name":"sum"},"offset":144,"operator":"i32.add","source":null,"executions":7,"instances":[{"number":7,"t":9,"values":[{"role":"","type":"i32","bits":"0x1c","number":28,"text":"28"}]}],"more":6}]}
+;; | {"schema":"afterimage/values/2","at":"sum+0x9#last","statements":[{"function":{"index":2,"name":"sum"},"offset":144,"operator":"i32.add","source":null,"executions":7,"instances":[{"number":7,"t":9,"values":[{"role":"","type":"i32","bits":"0x1c","as_number":28,"text":"28"}]}],"more":6}]}
 ;; $ afterimage values run.aft --at sum+0x9#9
 ;; ! afterimage: run.aft: the statement at @0x90 was executed 7 times: there is no execution 9
 ;; = 125
@@ -257,7 +257,7 @@
 ;; |   left   312  ← t=11  @0xcc i32.add  in start
 ;; |   right  0    ← t=14  @0xf5 i32.load  in start
 ;; $ afterimage deps run.aft --at sum+0x9#3 --format json
-;; | {"schema":"afterimage/deps/2","at":"sum+0x9#3","direction":"backward","along":"both","statements":[{"function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":5,"number":3,"values":[{"type":"i32","bits":"0x12","number":18,"text":"18"}],"dependences":[{"role":"left","value":{"type":"i32","bits":"0xd","number":13,"text":"13"},"from":"operator","function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":4},{"role":"right","value":{"type":"i32","bits":"0x5","number":5,"text":"5"},"from":"operator","function":{"index":2,"name":"sum"},"operator":"i32.sub","offset":158,"source":null,"t":4},{"role":"control","from":"branch","function":{"index":2,"name":"sum"},"operator":"br_if $again","offset":161,"source":null,"t":4}]}]}
+;; | {"schema":"afterimage/deps/2","at":"sum+0x9#3","direction":"backward","along":"both","statements":[{"function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":5,"number":3,"values":[{"type":"i32","bits":"0x12","as_number":18,"text":"18"}],"dependences":[{"role":"left","value":{"type":"i32","bits":"0xd","as_number":13,"text":"13"},"from":"operator","function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":4},{"role":"right","value":{"type":"i32","bits":"0x5","as_number":5,"text":"5"},"from":"operator","function":{"index":2,"name":"sum"},"operator":"i32.sub","offset":158,"source":null,"t":4},{"role":"control","from":"branch","function":{"index":2,"name":"sum"},"operator":"br_if $again","offset":161,"source":null,"t":4}]}]}
 ;; $ afterimage deps run.aft --at sum+0x9#3 --forward
 ;; | #3 t=5  @0x90 i32.add  in sum = 18
 ;; |   value  → t=5  @0x97 i32.store  in sum = 18
@@ -399,7 +399,7 @@
 ;; | #1 t=3  @0xa1 br_if $again  in sum = 6
 ;; |   control  → t=4  @0x8c..@0xa1, 4 statements  in sum
 ;; $ afterimage deps run.aft --at sum+0x9#3 --forward --format json
-;; | {"schema":"afterimage/deps/2","at":"sum+0x9#3","direction":"forward","along":"both","statements":[{"function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":5,"number":3,"values":[{"type":"i32","bits":"0x12","number":18,"text":"18"}],"uses":[{"role":"value","to":"operator","function":{"index":2,"name":"sum"},"operator":"i32.store","offset":151,"source":null,"t":5,"values":[{"type":"i32","bits":"0x12","number":18,"text":"18"}]},{"role":"left","to":"operator","function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":6,"values":[{"type":"i32","bits":"0x16","number":22,"text":"22"}]}],"more":0}]}
+;; | {"schema":"afterimage/deps/2","at":"sum+0x9#3","direction":"forward","along":"both","statements":[{"function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":5,"number":3,"values":[{"type":"i32","bits":"0x12","as_number":18,"text":"18"}],"uses":[{"role":"value","to":"operator","function":{"index":2,"name":"sum"},"operator":"i32.store","offset":151,"source":null,"t":5,"values":[{"type":"i32","bits":"0x12","as_number":18,"text":"18"}]},{"role":"left","to":"operator","function":{"index":2,"name":"sum"},"operator":"i32.add","offset":144,"source":null,"t":6,"values":[{"type":"i32","bits":"0x16","as_number":22,"text":"22"}]}],"more":0}]}
 ;; $ afterimage deps run.aft --at sum+0x9#9 --forward
 ;; ! afterimage: run.aft: the statement at @0x90 was executed 7 times: there is no execution 9
 ;; = 125
@@ -478,7 +478,7 @@
 ;; |     3 different values, from 13 to 22; each once
 ;; |            …  4 outside of what was kept, from t=4 to t=6; the rest: afterimage build --lens full run.aft
 ;; $ afterimage values run.aft --at sum+0x9 --histogram --format json
-;; | {"schema":"afterimage/values/2","at":"sum+0x9","statements":[{"function":{"index":2,"name":"sum"},"offset":144,"operator":"i32.add","source":null,"executions":7,"counts":[{"value":{"role":"","type":"i32","bits":"0xd","number":13,"text":"13"},"times":1},{"value":{"role":"","type":"i32","bits":"0x12","number":18,"text":"18"},"times":1},{"value":{"role":"","type":"i32","bits":"0x16","number":22,"text":"22"},"times":1}],"more":0,"outside":4}]}
+;; | {"schema":"afterimage/values/2","at":"sum+0x9","statements":[{"function":{"index":2,"name":"sum"},"offset":144,"operator":"i32.add","source":null,"executions":7,"counts":[{"value":{"role":"","type":"i32","bits":"0xd","as_number":13,"text":"13"},"times":1},{"value":{"role":"","type":"i32","bits":"0x12","as_number":18,"text":"18"},"times":1},{"value":{"role":"","type":"i32","bits":"0x16","as_number":22,"text":"22"},"times":1}],"more":0,"outside":4}]}
 ;; $ afterimage values run.aft --at sum+0x9 --instances 1..3
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |           #2  t=4              13

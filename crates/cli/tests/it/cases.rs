@@ -139,9 +139,14 @@ fn steady(text: &str) -> String {
             let mut from = 0;
             while let Some(at) = line[from..].find(mark) {
                 from += at + mark.len();
-                let number = line[from..]
-                    .find(|c: char| !c.is_ascii_digit() && c != '.')
-                    .unwrap_or(line.len() - from);
+                let rest = &line.as_bytes()[from..];
+                let is_digit = |at: usize| rest.get(at).is_some_and(u8::is_ascii_digit);
+                let is_in = |at: usize| match rest[at] {
+                    b',' => is_digit(at + 1),
+                    byte => byte == b'.' || byte.is_ascii_digit(),
+                };
+                let number = (0..rest.len()).find(|&at| !is_in(at));
+                let number = number.unwrap_or(rest.len());
                 line.replace_range(from..from + number, "N");
             }
         }

@@ -102,6 +102,8 @@ fn documents_are_what_their_schemas_say() {
         "addresses --all --each a.aft".to_owned(),
         format!("addresses --at {load} a.aft"),
         format!("addresses --at {load} --stats a.aft"),
+        format!("values --at {add} a.aft"),
+        format!("values --at {load} --histogram a.aft"),
         "values --loads a.aft".to_owned(),
         "values --loads --each a.aft".to_owned(),
         "state --at add#3 --globals a.aft".to_owned(),
@@ -124,6 +126,8 @@ fn documents_are_what_their_schemas_say() {
         "match a.aft b.aft".to_owned(),
         "diff --pass a.aft --fail c.aft".to_owned(),
         "instrument a.wat -o c.wasm".to_owned(),
+        "info --sizes a.aft".to_owned(),
+        "verify a.aft".to_owned(),
     ] {
         let name = format!("{}.json", files.len());
         let (command, rest) = words.split_once(' ').unwrap();
@@ -145,7 +149,7 @@ fn documents_are_what_their_schemas_say() {
     for schema in schemas.read_dir().unwrap() {
         let name = schema.unwrap().file_name().into_string().unwrap();
         let name = name.split_once('.').unwrap().0;
-        let other = ["currency", "currencies", "versions"].contains(&name);
+        let other = ["currency", "currencies", "variable", "versions"].contains(&name);
         assert!(other || seen.contains(&name), "nothing wrote {name}");
     }
 }
