@@ -90,10 +90,10 @@ impl StateQuery {
 }
 
 /// A moment that is asked about.
-struct Asked<'q, 's, 'a> {
-    query: &'q StateQuery,
-    scene: &'q Scene<'s, 'a>,
-    bodies: &'q Bodies<'a>,
+struct Asked<'s, 'a> {
+    query: &'s StateQuery,
+    scene: &'s Scene<'s, 'a>,
+    bodies: &'s Bodies<'a>,
     variables: Result<Variables<'a>, DebugError>,
     /// The activation that executes at the moment.
     innermost: Activation<'a>,
@@ -103,7 +103,7 @@ struct Asked<'q, 's, 'a> {
     open: usize,
 }
 
-impl<'a> Asked<'_, '_, 'a> {
+impl<'a> Asked<'_, 'a> {
     /// The report: by the trace alone if that is enough, otherwise by following the run to the moment.
     fn report(&self) -> Result<StateReport> {
         let recorded = Recorded::new(self.scene.values);

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 
 use super::{Finder, Point};
 
-impl Finder<'_, '_, '_> {
+impl Finder<'_, '_> {
     /// What used what an operator made, and what it let run, `depth` steps on.
     pub(super) fn users(
         &self,

@@ -10,7 +10,7 @@ use super::{Finder, Point};
 /// So many bytes of a part are shown.
 const SHOWN: u64 = 24;
 
-impl Finder<'_, '_, '_> {
+impl Finder<'_, '_> {
     /// Adds the parts that the host read in the call that an execution ends with.
     pub(super) fn host_parts(
         &self,

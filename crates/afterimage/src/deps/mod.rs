@@ -117,9 +117,9 @@ struct Point {
 }
 
 /// Finds dependences.
-struct Finder<'f, 's, 'a> {
-    scene: &'f Scene<'s, 'a>,
-    query: &'f DepsQuery,
+struct Finder<'s, 'a> {
+    scene: &'s Scene<'s, 'a>,
+    query: &'s DepsQuery,
     index: OperatorIndex<'a>,
     /// What trapped, if the run ended so.
     trapped: Option<Trap>,
@@ -140,7 +140,7 @@ fn is_outside(error: &anyhow::Error) -> bool {
         || host.is_some_and(HostReadsError::is_outside)
 }
 
-impl Finder<'_, '_, '_> {
+impl Finder<'_, '_> {
     fn of_execution(&self, site: &Site, execution: &Execution) -> Result<DepsStatement> {
         let trapped = self.trapped_at(site.function, site.op, execution.time);
         let values = match trapped {
