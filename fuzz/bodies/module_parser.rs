@@ -30,7 +30,7 @@ pub fn read_everything(bytes: &[u8]) {
             let _ = source.inlined_frames(at);
         }
     }
-    let _ = names.find("main");
+    let _ = names.find("main", &source);
     for file in source.files() {
         let _ = source
             .find_file(file)

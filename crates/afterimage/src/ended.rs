@@ -210,6 +210,9 @@ pub fn variable(
     })?;
     match found {
         Ok(found) => Ok(found),
+        Err(error @ PathError::NoVariable { lacks: Some(_), .. }) => {
+            bail!("--var {name} at the end of the run: {error}")
+        }
         Err(
             PathError::NoVariable { .. }
             | PathError::NotInScope { .. }

@@ -162,3 +162,16 @@ impl Error for SessionError {
         self.why.source()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_once() {
+        let session = SessionError::new("r.aft".as_ref(), Reason::Gone("path"));
+        let error = anyhow::Error::from(session).context("r.aft");
+        let told = QuestionError::from(error).to_string();
+        assert_eq!(told, "r.aft: the path that was built is not there");
+    }
+}

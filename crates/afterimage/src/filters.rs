@@ -52,6 +52,7 @@ impl Filters {
     pub fn values(
         &self,
         names: &Names,
+        source: &SourceMap<'_>,
         module: &Module,
         length: u64,
         beyond: Beyond,
@@ -89,7 +90,7 @@ impl Filters {
         Ok(KeptValues {
             first,
             last,
-            left_out: self.functions(names, module)?,
+            left_out: self.functions(names, source, module)?,
         })
     }
 
@@ -97,12 +98,17 @@ impl Filters {
     ///
     /// # Errors
     /// If the program has no such function, or all are left out.
-    pub fn functions(&self, names: &Names, module: &Module) -> Result<LeftOut> {
+    pub fn functions(
+        &self,
+        names: &Names,
+        source: &SourceMap<'_>,
+        module: &Module,
+    ) -> Result<LeftOut> {
         if self.include.is_empty() && self.exclude.is_empty() {
             return Ok(LeftOut::default());
         }
-        let include = functions(names, &self.include, "--include")?;
-        let exclude = functions(names, &self.exclude, "--exclude")?;
+        let include = functions(names, source, &self.include, "--include")?;
+        let exclude = functions(names, source, &self.exclude, "--exclude")?;
         let all = module.program.functions.iter().map(|function| function.id);
         let is_left_out = |function: &FuncId| {
             exclude.contains(function) || !include.is_empty() && !include.contains(function)
@@ -139,8 +145,8 @@ impl Filters {
             mark.map(Some).with_context(|| format!("{option} {text}"))
         };
         let keep = Filter {
-            include: functions(names, &self.include, "--include")?,
-            exclude: functions(names, &self.exclude, "--exclude")?,
+            include: functions(names, source, &self.include, "--include")?,
+            exclude: functions(names, source, &self.exclude, "--exclude")?,
             window: self.window.as_deref().map(window).transpose()?,
             start: mark(&self.start, "--start")?,
             stop: mark(&self.stop, "--stop")?,
@@ -209,10 +215,9 @@ fn listed(names: &Names, list: &str) -> Option<BTreeSet<FuncId>> {
         let mut ends = (at + 1..=parts.len().min(at + MOST_COMMAS)).rev();
         let (end, own) = ends.find_map(|end| {
             let name = parts[at..end].join(", ");
-            let own = functions(names, &[name], "").ok()?;
-            Some((end, own))
+            Some((end, names.known(&name)?))
         })?;
-        found.extend(own);
+        found.insert(own);
         at = end;
     }
     Some(found)
@@ -222,10 +227,15 @@ fn listed(names: &Names, list: &str) -> Option<BTreeSet<FuncId>> {
 const MOST_COMMAS: usize = 64;
 
 /// Functions by name.
-fn functions(names: &Names, list: &[String], option: &str) -> Result<Vec<FuncId>> {
+fn functions(
+    names: &Names,
+    source: &SourceMap<'_>,
+    list: &[String],
+    option: &str,
+) -> Result<Vec<FuncId>> {
     list.iter()
         .map(|name| {
-            let function = names.find(name);
+            let function = names.find(name, source);
             function.with_context(|| format!("{option} {name}"))
         })
         .collect()

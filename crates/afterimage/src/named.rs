@@ -42,8 +42,7 @@ pub fn with_names<R>(
 impl<'a> NamedProgram<'a> {
     /// What texts stand for.
     pub fn resolver(&self) -> Resolver<'a> {
-        let (program, bytes) = (self.session.program(), self.session.bytes());
-        Resolver::new(program, bytes, self.names, self.source)
+        self.session.resolver(self.names, self.source)
     }
 
     /// Where texts are in the run.
@@ -70,7 +69,7 @@ impl<'a> NamedProgram<'a> {
     /// # Errors
     /// If there is none.
     pub fn function(&self, text: &str) -> Result<FuncId> {
-        let function = self.names.find(text)?;
+        let function = self.names.find(text, self.source)?;
         if self.session.program().function(function).is_none() {
             bail!(
                 "{} is imported, so the path has nothing of it; see its callers",

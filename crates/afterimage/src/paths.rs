@@ -49,9 +49,11 @@ impl PathsQuery {
         let source = session.source_map();
         let names = session.module().names(&source);
         let function = self.function.as_deref();
-        let function = function.map(|text| names.find(text)).transpose()?;
+        let function = function.map(|text| names.find(text, &source)).transpose()?;
         let wanted = match &self.about {
-            PathsAbout::Occurrences(text) => Some(pattern(text, function, program, &names)?),
+            PathsAbout::Occurrences(text) => {
+                Some(pattern(text, function, program, &names, &source)?)
+            }
             _ => None,
         };
         if let Some(function) = function

@@ -6,7 +6,7 @@ use afterimage_ids::{FuncId, OpId, OrigOffset};
 pub use afterimage_present::times;
 use afterimage_present::{grouped, shell_word};
 use afterimage_profile::location::{Form, Occurrence, Place, form, split_occurrence};
-use afterimage_profile::{Resolver, Source, operator_texts, readable};
+use afterimage_profile::{Source, operator_texts, readable};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_replay::paths::{PathFileError, PositionError};
 use afterimage_replay::values::{Execution, Executions, Operand, RecordedValues, Types};
@@ -117,8 +117,7 @@ pub fn nameless_statements<'a>(
     text: &str,
 ) -> Result<Sites> {
     let loaded = traced.module();
-    let resolver = Resolver::new(&loaded.program, &loaded.bytes, names, source);
-    let resolved = resolver.location(text);
+    let resolved = traced.resolver(names, source).location(text);
     if resolved.is_err() && is_moment(text) {
         bail!(
             "{text} is a moment of the run, and no statement: name a place, such as file.c:42#3 or func; what a variable holds at a moment is asked with why --var or slice --var, and what memory holds with slice --address"
@@ -138,29 +137,16 @@ pub fn nameless_statements<'a>(
     } else {
         Counts::Each
     };
+    let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
+    let offset_of = |function: FuncId, op: OpId| {
+        let defined = loaded.program.function(function)?;
+        index.offsets(defined).get(op.as_u32() as usize).copied()
+    };
     let found: Vec<(FuncId, OpId)> = match resolved.place {
-        Place::Operator(function, op) => {
-            let here = statements(function, &|other| other == op);
-            if here.is_empty() {
-                let near = statements(function, &|_| true);
-                let near = near
-                    .into_iter()
-                    .min_by_key(|(_, other)| other.as_u32().abs_diff(op.as_u32()));
-                let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
-                let offset = near.and_then(|(function, op)| {
-                    let function = loaded.program.function(function)?;
-                    index.offsets(function).get(op.as_u32() as usize).copied()
-                });
-                let hint = offset.map_or(String::new(), |offset| {
-                    format!("; the nearest statement is at @{offset}")
-                });
-                bail!("{text} only moves a value, or is a constant: it is no statement{hint}");
-            }
-            here
-        }
-        Place::Line(_, operators) => {
+        Place::Operator(function, op) => statements(function, &|other| other == op),
+        Place::Line(_, ref operators) => {
             let mut found = Vec::new();
-            for (function, op) in operators {
+            for &(function, op) in operators {
                 found.extend(statements(function, &|other| other == op));
             }
             found
@@ -176,13 +162,36 @@ pub fn nameless_statements<'a>(
         }
     };
     if found.is_empty() {
-        bail!("there is no statement at {text}");
+        let here = match &resolved.place {
+            Place::Operator(function, op) => Some((*function, *op)),
+            Place::Line(_, operators) => operators.last().copied(),
+            Place::Function(_) => None,
+        };
+        // What was moved is mostly used soon after.
+        let near = here.and_then(|(function, op)| {
+            let distance = |other: &OpId| (*other < op, other.as_u32().abs_diff(op.as_u32()));
+            let all = statements(function, &|_| true)
+                .into_iter()
+                .map(|(_, op)| op);
+            offset_of(function, all.min_by_key(distance)?)
+        });
+        let near = near.map_or_else(
+            || ", nor has its function one".to_owned(),
+            |offset| {
+                let line = line_of(source, offset);
+                let line = if line.is_empty() {
+                    line
+                } else {
+                    format!(" ({line})")
+                };
+                format!("; ask about the statement at @{offset}{line}")
+            },
+        );
+        bail!("{text} has no statement: it only moves values, makes constants or jumps{near}");
     }
-    let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
     let mut sites = Vec::new();
     for (function, op) in found {
-        let defined = loaded.program.function(function);
-        let offset = defined.and_then(|f| index.offsets(f).get(op.as_u32() as usize).copied());
+        let offset = offset_of(function, op);
         let offset = offset.ok_or_else(|| anyhow!("there is no statement at {text}"))?;
         sites.push(Site {
             function,
@@ -364,6 +373,11 @@ pub fn why_not(file: &Path, at: &str) -> String {
         pasted(file),
         shell_word(place)
     )
+}
+
+/// The command that tells what let a place be executed.
+pub fn what_let_run(file: &Path, at: &str) -> String {
+    format!("afterimage deps {} --at {}", pasted(file), shell_word(at))
 }
 
 /// An error that says that a place was never there, with what tells why; others as they are.

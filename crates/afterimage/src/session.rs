@@ -1,26 +1,28 @@
 //! A recording that grows with the questions about it.
 
+use std::collections::HashSet;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 use afterimage_analyses::slices::SliceQuery;
 use afterimage_ids::Counts;
 use afterimage_present::MemoryReport;
 use afterimage_present::values::{ValuesReport, VariableReport};
 use afterimage_present::{DepsReport, SliceReport, StateView, WhyNotReport};
-use afterimage_profile::Profile;
-use afterimage_program::SourceMap;
+use afterimage_profile::{Profile, Remarks, Resolver};
+use afterimage_program::{Names, SourceMap};
 use afterimage_record::PathFilter;
-use afterimage_replay::Recording;
-use afterimage_replay::paths::RecordedPath;
+use afterimage_replay::paths::{FileSegments, Positions, RecordedPath};
+use afterimage_replay::{Recording, RecordingError};
 
 use crate::counts;
 use crate::deps::DepsQuery;
 use crate::error::{QuestionError, Reason, SessionError};
 use crate::explain::{Scene, explain};
 use crate::memory::MemoryQuery;
-use crate::monitor::{Monitor, Silent};
+use crate::monitor::{Monitor, Note, Silent};
 use crate::path::{self, Added, Empty};
 use crate::slice;
 use crate::source::source_map;
@@ -37,6 +39,17 @@ use crate::why_not::WhyNotQuery;
 pub struct Session {
     recording: Recording,
     monitor: Box<dyn Monitor + Send>,
+    /// What the monitor heard already.
+    remarked: Mutex<HashSet<String>>,
+}
+
+impl Remarks for Session {
+    fn remark(&self, text: String) {
+        let mut known = self.remarked.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.insert(text.clone()) {
+            self.monitor.note(self.at(), &Note::Remark(text));
+        }
+    }
 }
 
 impl Deref for Session {
@@ -62,12 +75,31 @@ impl Session {
         Self {
             recording,
             monitor: Box::new(monitor),
+            remarked: Mutex::default(),
         }
     }
 
     /// Where the program's code comes from. The monitor hears what part of the debug information cannot be read. Near-linear in it.
     pub fn source_map(&self) -> SourceMap<'_> {
         source_map(self.at(), self.module(), self.monitor())
+    }
+
+    /// Finds places of the program. The monitor hears of one that is taken for something else than it says.
+    pub fn resolver<'a>(&'a self, names: &'a Names, source: &'a SourceMap<'a>) -> Resolver<'a> {
+        let resolver = Resolver::new(self.program(), self.bytes(), names, source);
+        resolver.heard_by(Some(self))
+    }
+
+    /// Finds positions in the run, and is heard likewise.
+    ///
+    /// # Errors
+    /// If the path was not built, or is damaged.
+    pub fn positions<'a>(
+        &'a self,
+        names: &'a Names,
+        source: &'a SourceMap<'a>,
+    ) -> Result<Positions<'a, FileSegments>, RecordingError> {
+        Ok(self.recording.positions(names, source)?.heard_by(self))
     }
 
     /// Who hears what is built.

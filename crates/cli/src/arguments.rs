@@ -109,7 +109,7 @@ pub(crate) struct RunArguments {
     /// What the guest reads as its standard input [default: ours]
     #[arg(long, value_name = "FILE")]
     pub stdin: Option<PathBuf>,
-    /// Call this exported function instead of _start; ARGS are its arguments
+    /// Call this exported function instead of _start; ARGS are its arguments: numbers (42, -0x2a, 1.5, nan:0x1), 0x… for the 128 bits of a v128, null for a reference
     #[arg(long, value_name = "EXPORT")]
     pub invoke: Option<String>,
     /// Make the guest's random numbers from this seed: two runs with the same one get the same numbers, so that they can be compared [default: the system's]

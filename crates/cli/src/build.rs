@@ -168,7 +168,7 @@ fn kept_values(
     let time = |text: &str| Ok(positions.time(text)?);
     let kept = filters
         .filters()
-        .values(&names, module, length, beyond, time);
+        .values(&names, &source, module, length, beyond, time);
     kept.with_context(|| recording.at().display().to_string())
 }
 

@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let source = loaded.source_map();
     let names = loaded.names(&source);
     let id = names
-        .find(&arguments.function)
+        .find(&arguments.function, &source)
         .with_context(|| arguments.program.display().to_string())?;
     let function = loaded.program.function(id).ok_or_else(|| {
         anyhow!(

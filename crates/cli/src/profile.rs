@@ -396,7 +396,7 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
     let functions = arguments
         .function
         .iter()
-        .map(|name| names.find(name))
+        .map(|name| names.find(name, &source))
         .collect::<Result<Vec<_>, _>>();
     let functions = functions.with_context(|| arguments.file.display().to_string())?;
     for &id in &functions {

@@ -54,8 +54,12 @@ pub fn annotate(
         file.instructions += row.instructions;
     }
     let missing = profile.source().missing();
-    if files.is_empty() && missing != NoDebug::Nowhere {
-        writeln!(out, "\nno source line is known: {missing}")?;
+    if missing != NoDebug::Nowhere {
+        if files.is_empty() {
+            writeln!(out, "\nno source line is known: {missing}")?;
+        } else {
+            writeln!(out, "\nsome code may have no line{}", missing.hint())?;
+        }
     }
     let mut ordered: Vec<_> = files.into_iter().collect();
     ordered.sort_unstable_by_key(|(path, file)| (std::cmp::Reverse(file.instructions), *path));

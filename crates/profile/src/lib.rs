@@ -28,7 +28,7 @@ pub use lines::LineCount;
 pub use profile::{FunctionProfile, Profile, Stop, Totals};
 pub use prologue::{PrologueEnd, prologue_end};
 pub use report::{By, Options, Report, Sort};
-pub use resolve::Resolver;
+pub use resolve::{Remarks, Resolver};
 pub use rows::{BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows};
 pub use source::{Line, Source, SourceLine};
 pub use stops::stops;

@@ -124,7 +124,7 @@ pub enum ResolveError {
     #[error(
         "{path}:{line} has only inlined calls, and their code begins at {} places: write one of {}",
         starts.len(),
-        listed(starts)
+        few(starts.iter().map(|start| format!("@{start}")))
     )]
     Inlined {
         /// The file's path.
@@ -133,6 +133,18 @@ pub enum ResolveError {
         line: u32,
         /// Where the code begins.
         starts: Vec<OrigOffset>,
+    },
+    /// A line has no code, but declares several functions: the instances of a generic one.
+    #[error(
+        "{line} has no code, but declares {} functions: write one of {}",
+        functions.len(),
+        few(functions.iter().map(String::as_str))
+    )]
+    Declares {
+        /// `file.c:42`.
+        line: String,
+        /// `func[12] name`.
+        functions: Vec<String>,
     },
     /// An imported function has no body.
     #[error("{0} is imported: it has no code here")]
@@ -153,11 +165,11 @@ pub enum ResolveError {
     Module(#[from] ProfileError),
 }
 
-fn listed(starts: &[OrigOffset]) -> String {
+fn few(all: impl Iterator<Item = impl ToString>) -> String {
     const SHOWN: usize = 8;
-    let mut list = Vec::from_iter(starts.iter().take(SHOWN).map(|start| format!("@{start}")));
-    if starts.len() > SHOWN {
-        list.push("…".to_owned());
+    let mut list = Vec::from_iter(all.take(SHOWN + 1).map(|one| one.to_string()));
+    if let Some(more) = list.get_mut(SHOWN) {
+        *more = "…".to_owned();
     }
     list.join(", ")
 }

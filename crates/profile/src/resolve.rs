@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use afterimage_ids::{EntityRef, FuncId, OpId, OrigOffset};
-use afterimage_program::{FileId, Function, LineError, NameError, Names, Program, SourceMap};
+use afterimage_program::{
+    FileId, Function, LineError, NameError, Names, Program, SourceMap, declared_without_code,
+};
 
 use crate::body::decode;
 use crate::location::{
@@ -14,6 +16,12 @@ use crate::{Line, walk};
 /// Among so many lines with rows in the line table the nearest one is looked for that has instructions.
 const LOOKED_AT: usize = 64;
 
+/// Hears what a text is taken for, if that is not what it says.
+pub trait Remarks {
+    /// A sentence about the text.
+    fn remark(&self, text: String);
+}
+
 /// Finds places in a program.
 #[derive(Clone, Copy)]
 pub struct Resolver<'a> {
@@ -21,6 +29,7 @@ pub struct Resolver<'a> {
     module: &'a [u8],
     names: &'a Names,
     source: &'a SourceMap<'a>,
+    remarks: Option<&'a dyn Remarks>,
 }
 
 impl<'a> Resolver<'a> {
@@ -36,7 +45,14 @@ impl<'a> Resolver<'a> {
             module,
             names,
             source,
+            remarks: None,
         }
+    }
+
+    /// The same, heard by somebody.
+    #[must_use]
+    pub fn heard_by(self, remarks: Option<&'a dyn Remarks>) -> Self {
+        Self { remarks, ..self }
     }
 
     /// What a text stands for, as [`location`](crate::location) describes. A text that is a function's
@@ -146,14 +162,14 @@ impl<'a> Resolver<'a> {
         }
         match written {
             Form::Function("") => Err(ResolveError::Empty),
-            Form::Function(name) => Ok(Place::Function(self.names.find(name)?)),
+            Form::Function(name) => Ok(Place::Function(self.names.find(name, self.source)?)),
             Form::Offset(offset) => {
                 let functions = &self.program.functions;
                 let after = functions.partition_point(|function| function.body.start <= offset);
                 self.operator(functions.get(after.saturating_sub(1)), offset)
             }
             Form::Within { function, distance } => {
-                let id = self.names.find(function)?;
+                let id = self.names.find(function, self.source)?;
                 let imported = || ResolveError::Imported(self.names.function(id).to_owned());
                 let function = self.program.function(id).ok_or_else(imported)?;
                 // A body begins with its locals, which nobody executes.
@@ -196,19 +212,23 @@ impl<'a> Resolver<'a> {
     fn line(&self, file: &str, number: u32, column: Option<u32>) -> Result<Place, ResolveError> {
         let file = self.source.find_file(file)?;
         let found = self.of_line(file, number, column);
-        if !matches!(
+        let is_nothing = matches!(
             found,
-            Ok(None) | Err(ResolveError::Line(LineError::NoCode { .. }))
-        ) {
+            Ok(None)
+                | Err(ResolveError::Line(
+                    LineError::NoCode { .. } | LineError::NoColumn { .. }
+                ))
+        );
+        if !is_nothing {
             return found
                 .map(|found| Place::Line(Line { file, number }, found.unwrap_or_default()));
         }
-        if let Some(column) = column
-            && let Ok(Some(operators)) = self.of_line(file, number, None)
+        if column.is_none()
+            && let Some(place) = self.declared(file, number)?
         {
-            return Err(self.no_column(file, number, column, &operators)?.into());
+            return Ok(place);
         }
-        if let (None, [first, others @ ..]) = (column, &self.source.inlined_at(file, number)[..]) {
+        if let [first, others @ ..] = &self.source.inlined_at(file, number, column)[..] {
             return match others {
                 [] => self.first_from(*first),
                 _ => Err(ResolveError::Inlined {
@@ -217,6 +237,11 @@ impl<'a> Resolver<'a> {
                     starts: std::iter::once(first).chain(others).copied().collect(),
                 }),
             };
+        }
+        if let Some(column) = column
+            && let Ok(Some(operators)) = self.of_line(file, number, None)
+        {
+            return Err(self.no_column(file, number, column, &operators)?.into());
         }
         let mut lines = self.source.lines_of(file);
         lines.sort_by_key(|line| (line.abs_diff(number), std::cmp::Reverse(*line)));
@@ -228,6 +253,35 @@ impl<'a> Resolver<'a> {
             nearest: near.take(LOOKED_AT).find(has_code),
         }
         .into())
+    }
+
+    /// The function that is declared on a line.
+    fn declared(&self, file: FileId, number: u32) -> Result<Option<Place>, ResolveError> {
+        let starts = self.source.declared_at(file, number).into_iter();
+        let functions = starts.filter_map(|start| Some(self.program.function_at(start)?.id));
+        let functions = Vec::from_iter(BTreeSet::from_iter(functions));
+        let line = || format!("{}:{number}", self.source.short_path(file));
+        match functions[..] {
+            [] => declared_without_code(self.source, file, number)
+                .map_or(Ok(None), |why| Err(why.into())),
+            [function] => {
+                if let Some(remarks) = self.remarks {
+                    let name = self.names.function(function);
+                    let line = line();
+                    remarks.remark(format!(
+                        "{line} has no code, but declares {name}: the function is meant"
+                    ));
+                }
+                Ok(Some(Place::Function(function)))
+            }
+            _ => Err(ResolveError::Declares {
+                line: line(),
+                functions: functions
+                    .iter()
+                    .map(|&id| format!("func[{}] {}", id.as_u32(), self.names.function(id)))
+                    .collect(),
+            }),
+        }
     }
 
     /// The first instruction from an offset on.

@@ -27,6 +27,19 @@ pub enum NoDebug {
 }
 
 impl NoDebug {
+    /// What to say where a part of the program is not described, though others are: what to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Nowhere => "; compile it with -g".to_owned(),
+            Self::Separate { file } => format!(
+                "; the module names another file with debug information, {file}, which is not read: keep it in the module"
+            ),
+            Self::SourceMap { url } => format!(
+                "; the module names a source map, {url}, which is not read: compile it with -g"
+            ),
+        }
+    }
+
     /// By the contents of custom sections; empty for one that is not there.
     pub fn of<'a>(section: impl Fn(&str) -> &'a [u8]) -> Self {
         if let Some(file) = written(section("external_debug_info")) {

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::OrigOffset;
 use gimli::{
-    Attribute, AttributeValue, DebugInfoOffset, DebugTypeSignature, DwAt, DwTag, EndianSlice,
-    LittleEndian, Unit, UnitOffset, UnitRef,
+    Attribute, AttributeValue, DebugInfoOffset, DebugTypeSignature, DwAt, DwTag, Encoding,
+    EndianSlice, Expression, LittleEndian, Operation, Unit, UnitOffset, UnitRef,
 };
+use wasmparser::{BinaryReader, FunctionBody, Operator};
 
 use crate::DebugError;
 use crate::prologue::Prologue;
@@ -47,7 +48,17 @@ pub(crate) struct Debug<'a> {
     signatures: HashMap<u64, EntryId>,
     /// Of functions that were asked about, by where their bodies begin.
     prologues: Mutex<HashMap<OrigOffset, Arc<Prologue>>>,
+    /// Whether something rewrote the module and did not rewrite which locals the debug information names, once that was looked for.
+    pub(crate) foreign_locals: OnceLock<bool>,
     pub(crate) warnings: Vec<String>,
+}
+
+/// The local that an expression begins with.
+pub(crate) fn local_of(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u32> {
+    match Operation::parse(&mut { expression.0 }, encoding) {
+        Ok(Operation::WasmLocal { index }) => Some(index),
+        _ => None,
+    }
 }
 
 /// An entry's attributes.
@@ -116,6 +127,29 @@ impl<'a> Debug<'a> {
             Arc::new(Prologue::read(code, body.start))
         });
         Some(Arc::clone(found))
+    }
+
+    /// Whether the function around an offset has its frame in a local: it writes that once, in the beginning. `None` if that is not known. O(operators).
+    pub(crate) fn is_frame(&self, at: OrigOffset, local: u32) -> Option<bool> {
+        match self.writes(at, local)? {
+            1 => self.prologue(at)?.is_frame(local),
+            _ => Some(false),
+        }
+    }
+
+    /// How often a function's code writes a local.
+    fn writes(&self, at: OrigOffset, local: u32) -> Option<usize> {
+        let code = self.sections.code(self.sections.body_at(at)?);
+        let body = FunctionBody::new(BinaryReader::new(code, 0));
+        let mut count = 0;
+        for operator in body.get_operators_reader().ok()? {
+            if let Operator::LocalSet { local_index } | Operator::LocalTee { local_index } =
+                operator.ok()?
+            {
+                count += usize::from(local_index == local);
+            }
+        }
+        Some(count)
     }
 
     /// The entry's offset in `.debug_info`.

@@ -25,9 +25,24 @@ pub enum DebugError {
     },
     /// The function was compiled with lines only.
     #[error(
-        "the debug information has lines, but no variables (as -gline-tables-only or -g1 makes it); compile it with -g"
+        "the debug information of {unit} has lines, but no variables (as -gline-tables-only or -g1 makes it); compile it with -g"
     )]
-    OnlyLines,
+    OnlyLines {
+        /// The source, as the unit names it.
+        unit: String,
+    },
+    /// Parts of the program were compiled with lines only.
+    #[error(
+        "the debug information of {units} of {of} units has lines, but no variables (as -gline-tables-only or -g1 makes it), first of {first}"
+    )]
+    SomeOnlyLines {
+        /// How many units.
+        units: usize,
+        /// How many there are.
+        of: u32,
+        /// The source of the first of them, as the unit names it.
+        first: String,
+    },
     /// The module defines no such function.
     #[error("{0} is not a function that the module defines")]
     NoFunction(FuncId),
@@ -41,9 +56,17 @@ pub enum DebugError {
         /// The function's body.
         body: Range<OrigOffset>,
     },
+    /// Functions were compiled without debug information.
+    #[error(
+        "{functions} of the module's functions have no debug information: compile them with -g"
+    )]
+    Undescribed {
+        /// How many.
+        functions: usize,
+    },
     /// The function was compiled without debug information.
-    #[error("there is no debug information about {0}")]
-    NotDescribed(Called),
+    #[error("there is no debug information about {0}{hint}", hint = .1.hint())]
+    NotDescribed(Called, NoDebug),
     /// What the debug information says there belongs to other code.
     #[error(
         "the debug information does not belong to the code of {0}: a tool rewrote the module and kept the old addresses; record the module as it was linked"
@@ -78,6 +101,14 @@ pub enum DebugError {
 }
 
 impl DebugError {
+    /// What to say behind a sentence about something that is not known, though other parts of the program are described.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::None(elsewhere) => elsewhere.hint(),
+            why => format!("; {why}"),
+        }
+    }
+
     /// The same, with the function by its name.
     #[must_use]
     pub fn named(self, name: impl Fn(FuncId) -> String) -> Self {
@@ -86,7 +117,7 @@ impl DebugError {
             ..of
         };
         match self {
-            Self::NotDescribed(of) => Self::NotDescribed(called(of)),
+            Self::NotDescribed(of, elsewhere) => Self::NotDescribed(called(of), elsewhere),
             Self::Foreign(of) => Self::Foreign(called(of)),
             other => other,
         }
@@ -157,6 +188,16 @@ pub enum Unavailable {
     /// Something in the location that has no meaning in WebAssembly, or is not supported.
     #[error("its location uses {0}, which is not supported")]
     Unsupported(&'static str),
+    /// Before DWARF 4 a location does not say whether it is an address or the value itself.
+    #[error(
+        "its location may be its value or its address, which DWARF 2 and 3 do not tell apart; compile it with -gdwarf-4 or -gdwarf-5"
+    )]
+    ValueOrAddress,
+    /// The code uses the locals that the debug information names for something else.
+    #[error(
+        "the debug information names locals that the code uses for something else: a tool rewrote the module, as wasm-opt does, and kept their numbers; record the module as it was linked"
+    )]
+    ForeignLocals,
     /// The location is broken.
     #[error("its location is broken: {0}")]
     Broken(&'static str),
@@ -177,12 +218,14 @@ pub enum PathError {
         expected: &'static str,
     },
     /// No variable has this name.
-    #[error("there is no variable {name}{}", suggestions(nearest))]
+    #[error("there is no variable {name}{}{}", suggestions(nearest), lacking(lacks.as_ref()))]
     NoVariable {
         /// The name.
         name: String,
         /// Names much like it.
         nearest: Vec<String>,
+        /// Why a part of the program has no variables.
+        lacks: Option<DebugError>,
     },
     /// Several global variables have this name.
     #[error("{name} may be any of {}", candidates.join(", "))]
@@ -289,6 +332,10 @@ fn named_parts(parts: &[String]) -> String {
         [] => String::new(),
         parts => format!("; name a part of it: {}", parts.join(", ")),
     }
+}
+
+fn lacking(why: Option<&DebugError>) -> String {
+    why.map_or_else(String::new, DebugError::hint)
 }
 
 fn suggestions(names: &[String]) -> String {

@@ -4,13 +4,16 @@
 //! As LLVM emits it, that operation pushes what a local, a global or a slot of the operand stack holds: with
 //! `DW_OP_stack_value` behind it the variable *is* there, without it the variable is in memory at that address. So that
 //! the first case needs no value, entries of the stack are read only when something is computed from them.
+//!
+//! DWARF 2 and 3 have no `DW_OP_stack_value`, and compilers leave it out: what an expression comes to may be the value or its address. It is taken
+//! for what it must be, by its width and by what it was computed from, and refused otherwise.
 
 use std::sync::Arc;
 
 use afterimage_ids::OrigOffset;
 use gimli::{Expression, Operation};
 
-use crate::debug::{Debug, EntryId, Slice};
+use crate::debug::{Debug, EntryId, Slice, local_of};
 use crate::place::{Machine, Piece, Place, Word};
 use crate::prologue::Held;
 use crate::scalar::{Binary, Kind, Scalar, binary};
@@ -62,10 +65,10 @@ impl<'a> Context<'_, 'a> {
         let kind = Kind::Word(run.address_bits);
         run.stack
             .extend(object.map(|at| Item::Known(Scalar::new(at, kind))));
+        run.of_address = object.is_some();
         run.all(expression)?;
         if run.pieces.is_empty() {
-            let simple = run.simple.take();
-            let simple = simple.or_else(|| run.stack.pop().map(Simple::Memory));
+            let simple = run.location(bytes)?;
             return Ok(vec![run.piece(simple, 0, bytes)?]);
         }
         if run.simple.is_some() {
@@ -125,6 +128,7 @@ impl<'a> Context<'_, 'a> {
             return None;
         };
         let (_, at) = self.frame.filter(|_| rest.is_empty())?;
+        self.check_frame(at).ok()?;
         let frame = self.frame_local()?;
         let prologue = self.debug.prologue(at)?;
         prologue.held(at, frame, offset, bytes)
@@ -137,10 +141,23 @@ impl<'a> Context<'_, 'a> {
         let Ok(location::Found::Expression(unit, base)) = base else {
             return None;
         };
-        let (mut rest, encoding) = (base.0, self.debug.unit(unit).encoding());
-        match Operation::parse(&mut rest, encoding) {
-            Ok(Operation::WasmLocal { index }) => Some(index),
-            _ => None,
+        local_of(base, self.debug.unit(unit).encoding())
+    }
+
+    /// Whether the debug information names locals that the code uses for something else.
+    fn has_foreign_locals(self) -> bool {
+        self.debug.foreign_locals.get().copied().unwrap_or_default()
+    }
+
+    /// That what the function has its frame in is its frame.
+    fn check_frame(self, at: OrigOffset) -> Result<(), Unavailable> {
+        let Some(local) = self.frame_local().filter(|_| self.has_foreign_locals()) else {
+            return Ok(());
+        };
+        if self.debug.is_frame(at, local) == Some(true) {
+            Ok(())
+        } else {
+            Err(Unavailable::ForeignLocals)
         }
     }
 
@@ -149,6 +166,7 @@ impl<'a> Context<'_, 'a> {
         let (function, at) = self
             .frame
             .ok_or(Unavailable::Broken("a frame without a function"))?;
+        self.check_frame(at)?;
         let found = location::select(self.debug, function, gimli::DW_AT_frame_base, Some(at))?;
         let location::Found::Expression(unit, expression) = found else {
             return Err(Unavailable::Broken("a function without a frame base"));
@@ -189,6 +207,8 @@ struct Run<'m, 'a> {
     pieces: Vec<Piece>,
     /// The frame base, once it was needed.
     base: Option<Scalar>,
+    /// What the expression comes to is computed from an address.
+    of_address: bool,
 }
 
 impl<'m, 'a> Run<'m, 'a> {
@@ -202,6 +222,32 @@ impl<'m, 'a> Run<'m, 'a> {
             simple: None,
             pieces: Vec::new(),
             base: None,
+            of_address: false,
+        }
+    }
+
+    /// The location that the expression has come to.
+    fn location(&mut self, bytes: u64) -> Result<Option<Simple>, Unavailable> {
+        let of_address = std::mem::take(&mut self.of_address);
+        if let Some(simple) = self.simple.take() {
+            return Ok(Some(simple));
+        }
+        let Some(item) = self.stack.pop() else {
+            return Ok(None);
+        };
+        if of_address || self.context.debug.unit(self.unit).encoding().version >= 4 {
+            return Ok(Some(Simple::Memory(item)));
+        }
+        let width = match &item {
+            Item::Unread(place) => place.word(self.context.machine)?.width,
+            Item::Known(_) => self.address_bits,
+        };
+        match item {
+            // No address is so wide.
+            Item::Unread(_) if width > self.address_bits => Ok(Some(Simple::Value(item))),
+            // It does not hold so much.
+            Item::Unread(_) if bytes > u64::from(width / 8) => Ok(Some(Simple::Memory(item))),
+            _ => Err(Unavailable::ValueOrAddress),
         }
     }
 

@@ -156,15 +156,14 @@ impl Variables<'_> {
                 if let (None, Some(found)) = (unit, self.find_static(query, own, &spaces)?) {
                     return Ok(found);
                 }
-                let split = (0..self.debug.units()).find_map(|unit| self.debug.separate(unit));
-                let split = split.map(|file| DebugError::Split { file });
-                if let Some(missing) = split.or_else(|| self.debug.missing_everywhere()) {
-                    return Err(missing.into());
-                }
                 let names = globals.iter().map(|global| global.name.as_str());
+                let nearest = nearest(own, names);
+                let is_misspelt = !nearest.is_empty();
+                let undescribed = || self.undescribed().filter(|_| !is_misspelt);
                 Err(PathError::NoVariable {
                     name: query.into(),
-                    nearest: nearest(own, names),
+                    lacks: self.lacks().or_else(undescribed),
+                    nearest,
                 })
             }
             _ => {

@@ -8,7 +8,7 @@ use afterimage_program::Fit;
 use gimli::DwTag;
 
 use crate::DebugError;
-use crate::debug::{Debug, Entry, EntryId, Next};
+use crate::debug::{Debug, Entry, EntryId, Next, local_of};
 
 /// The functions and global variables of a module.
 #[derive(Debug, Default)]
@@ -26,6 +26,8 @@ pub(crate) struct Index {
     pub(crate) statics: Vec<(EntryId, EntryId)>,
     /// Which of them are a function's, by its entry.
     statics_of: HashMap<EntryId, Vec<EntryId>>,
+    /// The locals that functions have their frames in, as the debug information says, each with where the function begins.
+    frames: Vec<(OrigOffset, EntryId, u32)>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -68,6 +70,9 @@ impl Index {
         functions.sort_by_key(|(range, _)| range.start);
         functions.dedup_by_key(|(range, _)| range.start);
         index.functions = functions;
+        let mut frames = std::mem::take(&mut index.frames);
+        frames.retain(|(start, entry, _)| index.function(&(*start..*start)) == Some(*entry));
+        index.frames = frames;
         for (variable, function) in &index.statics {
             let all = index.statics_of.entry(*function).or_default();
             all.push(*variable);
@@ -104,6 +109,13 @@ impl Index {
                     let left = ranges.checked_sub(code.len());
                     *ranges = left.ok_or(DebugError::TooMuch { what: "ranges" })?;
                     functions.extend(code.iter().map(|range| (range.clone(), entry.id)));
+                    let frame = entry.value(gimli::DW_AT_frame_base);
+                    if let (Some(range), Some(gimli::AttributeValue::Exprloc(frame))) =
+                        (code.first(), frame)
+                        && let Some(local) = local_of(frame, encoding)
+                    {
+                        self.frames.push((range.start, entry.id, local));
+                    }
                     function = function.or(Some(depth));
                 }
                 gimli::DW_TAG_variable if function.is_some() => {
@@ -167,6 +179,12 @@ impl Index {
     pub(crate) fn statics_of(&self, functions: &[EntryId]) -> impl Iterator<Item = EntryId> {
         let each = functions.iter().filter_map(|id| self.statics_of.get(id));
         each.flatten().copied()
+    }
+
+    /// Whether the code of a function uses the local in which it should have its frame for something else. Compilers write that once.
+    pub(crate) fn has_foreign_frame(&self, debug: &Debug<'_>) -> bool {
+        let mut frames = self.frames.iter();
+        frames.any(|&(start, _, local)| debug.is_frame(start, local) == Some(false))
     }
 
     /// The function with this body.

@@ -106,6 +106,12 @@ impl<'a> Variables<'a> {
         self.debug.warnings.iter().chain(later).map(String::as_str)
     }
 
+    /// Looks whether something rewrote the module and kept which locals the debug information names. The first call takes O(code).
+    fn look_for_foreign_locals(&self) {
+        let found = &self.debug.foreign_locals;
+        found.get_or_init(|| self.index().has_foreign_frame(&self.debug));
+    }
+
     fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::build(&self.debug))
     }

@@ -29,6 +29,7 @@ impl Variables<'_> {
         at: Option<OrigOffset>,
         machine: &dyn Machine,
     ) -> Result<Object, Unavailable> {
+        self.look_for_foreign_locals();
         let type_ref = self.with_lengths(variable, at, machine);
         let bytes = self.size(type_ref)?;
         let pieces = match select(&self.debug, variable.entry, gimli::DW_AT_location, at)? {

@@ -1,11 +1,13 @@
 //! Debug information that the module itself does not have: where it would be.
 
+use std::sync::PoisonError;
+
 use afterimage_ids::OrigOffset;
 use afterimage_program::NoDebug;
 
-use crate::DebugError;
 use crate::debug::{Debug, Next};
 use crate::sections::Sections;
+use crate::{DebugError, Variables};
 
 /// Why a module without `.debug_info` has none.
 pub(crate) fn without(sections: &Sections<'_>) -> DebugError {
@@ -15,13 +17,65 @@ pub(crate) fn without(sections: &Sections<'_>) -> DebugError {
 /// The most characters of a name in a message.
 const LONGEST: usize = 200;
 
+fn shown(name: &str) -> String {
+    let shown = name.chars().take(LONGEST).flat_map(char::escape_debug);
+    shown.collect()
+}
+
+impl Variables<'_> {
+    /// Why a part of the program has no variables: its debug information is elsewhere, or was made without them.
+    pub fn lacks(&self) -> Option<DebugError> {
+        let elsewhere = NoDebug::of(|name| self.debug.sections.custom(name));
+        if elsewhere != NoDebug::Nowhere {
+            return Some(DebugError::None(elsewhere));
+        }
+        let units = || 0..self.debug.units();
+        let split = units().find_map(|unit| self.debug.separate(unit));
+        let split = split.map(|file| DebugError::Split { file });
+        let mut only_lines = units().filter_map(|unit| match self.missing(unit) {
+            Some(DebugError::OnlyLines { unit }) => Some(unit),
+            _ => None,
+        });
+        let some = || {
+            let first = only_lines.next()?;
+            Some(match only_lines.count() {
+                0 => DebugError::OnlyLines { unit: first },
+                more => DebugError::SomeOnlyLines {
+                    units: more + 1,
+                    of: self.debug.units(),
+                    first,
+                },
+            })
+        };
+        split.or_else(some)
+    }
+
+    /// That functions have no debug information, if there are any.
+    pub(crate) fn undescribed(&self) -> Option<DebugError> {
+        let bodies = self.debug.sections.bodies().iter();
+        let functions = bodies.filter(|body| self.index().function(body).is_none());
+        let functions = functions.count();
+        (functions > 0).then_some(DebugError::Undescribed { functions })
+    }
+
+    /// Why a unit describes no variables.
+    pub(crate) fn missing(&self, unit: u32) -> Option<DebugError> {
+        let mut known = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.entry(unit);
+        found.or_insert_with(|| self.debug.missing(unit)).clone()
+    }
+}
+
 impl Debug<'_> {
     /// Why a unit does not describe variables, if it describes none at all.
     pub(crate) fn missing(&self, unit: u32) -> Option<DebugError> {
         if let Some(file) = self.separate(unit) {
             return Some(DebugError::Split { file });
         }
-        self.is_only_lines(unit).then_some(DebugError::OnlyLines)
+        let name = self.unit(unit).name.unwrap_or_default();
+        let unit_name = || shown(&name.to_string_lossy());
+        self.is_only_lines(unit)
+            .then(|| DebugError::OnlyLines { unit: unit_name() })
     }
 
     /// The file that has the entries of a unit of which only a skeleton is here.
@@ -29,9 +83,7 @@ impl Debug<'_> {
         let unit = self.unit(unit);
         let file = unit.dwo_name().ok()??;
         let file = unit.attr_string(file).ok()?;
-        let file = file.to_string_lossy();
-        let shown = file.chars().take(LONGEST).flat_map(char::escape_debug);
-        Some(shown.collect())
+        Some(shown(&file.to_string_lossy()))
     }
 
     /// Whether a unit has nothing but what names the functions of inlined lines: no types, no variables, no frames.
@@ -59,13 +111,6 @@ impl Debug<'_> {
             },
         );
         only_lines && walked.is_ok()
-    }
-
-    /// Why there are no variables outside functions, if none is described because of that.
-    pub(crate) fn missing_everywhere(&self) -> Option<DebugError> {
-        let mut each = (0..self.units()).map(|unit| self.missing(unit));
-        let first = each.next()??;
-        each.all(|missing| missing.is_some()).then_some(first)
     }
 
     /// The unit whose code an offset is in, as its first entry says.

@@ -81,6 +81,23 @@ impl Prologue {
         Some(*behind)
     }
 
+    /// Whether a local that is written once points to the frame: below where a global points. `None` if that is not known.
+    pub(crate) fn is_frame(&self, local: u32) -> Option<bool> {
+        let mut sets = self.sets.iter();
+        match sets.find(|(set, ..)| *set == local)?.1 {
+            Value::Sum(here) => {
+                // What the frame was made from.
+                let is_below = |(_, value, _): &(u32, Value, OrigOffset)| match value {
+                    Value::Sum(other) => other.of == here.of && other.plus != 0,
+                    _ => false,
+                };
+                Some(here.plus != 0 || !self.sets.iter().any(is_below))
+            }
+            Value::Constant(_) | Value::Argument(_) => Some(false),
+            Value::Unknown => None,
+        }
+    }
+
     /// The arguments that hold the bytes at a distance from the frame that a local points to, because at an offset they are not all stored there yet.
     /// `None` if they are, or that is not known.
     pub(crate) fn held(

@@ -1,9 +1,10 @@
 //! Variables: which are in scope, and where they are.
 
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use afterimage_ids::{FuncId, OrigOffset};
+use afterimage_program::NoDebug;
 
 use crate::debug::{EntryId, Next};
 use crate::scopes::{FunctionScopes, Scope};
@@ -76,16 +77,10 @@ impl Variables<'_> {
         let entry = entry.ok_or(if is_foreign {
             DebugError::Foreign(func.into())
         } else {
-            DebugError::NotDescribed(func.into())
+            let elsewhere = NoDebug::of(|name| self.debug.sections.custom(name));
+            DebugError::NotDescribed(func.into(), elsewhere)
         })?;
         FunctionScopes::read(&self.debug, func, body, entry)
-    }
-
-    /// Why a unit describes no variables.
-    fn missing(&self, unit: u32) -> Option<DebugError> {
-        let mut known = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known.entry(unit);
-        found.or_insert_with(|| self.debug.missing(unit)).clone()
     }
 
     /// The variables in scope at an offset: parameters and locals, those of inlined functions included; innermost

@@ -128,7 +128,8 @@ fn of_statements(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Resu
     }
     if criteria.is_empty() {
         bail!(
-            "what is at {at} only moves a value or goes on elsewhere: it is no statement that a slice could be of"
+            "what is at {at} only moves a value or goes on elsewhere: it is no statement that a slice could be of; what let it run: {}",
+            places::what_let_run(traced.at(), at)
         );
     }
     let place = split_occurrence(at).map_or(at, |split| split.0);

@@ -6,7 +6,6 @@ use afterimage_present::values::{
     VariableInstance, VariableReport, VariableRows, VariableValue, rank,
 };
 use afterimage_present::{WrittenSince, type_text, value_text};
-use afterimage_profile::Resolver;
 use afterimage_profile::location::{Form, Place, form, split_occurrence};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_replay::state::{
@@ -39,7 +38,7 @@ impl VariableQuery {
         let path: Path = name.parse().map_err(|error: PathError| {
             anyhow::anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
         })?;
-        let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
+        let resolver = traced.resolver(&names, &source);
         let resolved = resolver.location(&query.at)?;
         let which = query.instances.named(&query.at, resolved.occurrence)?;
         let at = match resolved.occurrence {
@@ -295,13 +294,16 @@ fn known(
         match found {
             // It may be in scope at other instructions of the line.
             Ok(_) | Err(PathError::NotInScope { .. }) => return Ok(()),
-            Err(PathError::NoVariable { name, nearest })
-                if nearest.is_empty() && (1..=MOST_NAMED).contains(&there.len()) =>
-            {
+            Err(PathError::NoVariable {
+                name,
+                nearest,
+                lacks,
+            }) if nearest.is_empty() && (1..=MOST_NAMED).contains(&there.len()) => {
                 let error = format!(
-                    "there is no variable {name} in {}; in scope there: {}",
+                    "there is no variable {name} in {}; in scope there: {}{}",
                     names.function(function),
-                    there.join(", ")
+                    there.join(", "),
+                    lacks.map_or_else(String::new, |why| why.hint())
                 );
                 named = Some(anyhow::anyhow!(error));
             }

@@ -12,7 +12,7 @@ use afterimage_trace::Ending;
 use anyhow::{Result, anyhow, bail};
 
 use crate::explain::Scene;
-use crate::places::{self, Site, chosen, executions, nameless_statements, why_not};
+use crate::places::{self, Site, chosen, executions, nameless_statements, what_let_run, why_not};
 use crate::text::pasted;
 
 /// A value that is explained.
@@ -163,9 +163,22 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
     if let Some(site) = valueless {
         let operator = scene.operator(site.function, site.op)?.operator;
         match operand {
-            None => bail!(
-                "{at}: {operator} gives no value; ask about one of its operands with --operand"
-            ),
+            None => {
+                let ssa = scene.types.statements(site.function);
+                let has_operands = ssa.is_some_and(|ssa| {
+                    let statement = ssa.statement_at(site.op);
+                    statement.is_some_and(|statement| !ssa.operands(statement).is_empty())
+                });
+                if has_operands {
+                    bail!(
+                        "{at}: {operator} gives no value; ask about one of its operands with --operand"
+                    );
+                }
+                bail!(
+                    "{at}: {operator} gives no value; what let it run: {}",
+                    what_let_run(file, at)
+                )
+            }
             Some(operand) => bail!("{at}: {operator} has no operand {operand}"),
         }
     }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use afterimage_analyses::why::{Absence, Place};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyNotBefore, WhyNotReport, grouped, not_executed, times};
+use afterimage_profile::Line;
 use afterimage_profile::location;
-use afterimage_profile::{Line, Resolver};
 use afterimage_replay::paths::At;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -148,7 +148,7 @@ type Places = BTreeMap<Place, OpId>;
 /// The blocks at a place; none, if no way leads there.
 fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     let loaded = scene.traced.module();
-    let resolver = Resolver::new(&loaded.program, &loaded.bytes, scene.names, scene.source());
+    let resolver = scene.traced.resolver(scene.names, scene.source());
     let resolved = resolver.location(at)?;
     if resolved.occurrence.is_some() {
         bail!(

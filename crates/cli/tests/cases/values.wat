@@ -87,7 +87,7 @@
 ;; ! afterimage: run.aft: the statement at @0x90 was executed 7 times: there is no execution 9
 ;; = 125
 ;; $ afterimage values run.aft --at sum+0x7
-;; ! afterimage: run.aft: sum+0x7 only moves a value, or is a constant: it is no statement; the nearest statement is at @0x90
+;; ! afterimage: run.aft: sum+0x7 has no statement: it only moves values, makes constants or jumps; ask about the statement at @0x90
 ;; = 125
 ;; $ afterimage values run.aft
 ;; ! error: the following required arguments were not provided:
@@ -414,7 +414,7 @@
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage deps run.aft --at start+0x58 --forward
-;; ! afterimage: run.aft: start+0x58 only moves a value, or is a constant: it is no statement; the nearest statement is at @0xfe
+;; ! afterimage: run.aft: start+0x58 has no statement: it only moves values, makes constants or jumps; ask about the statement at @0xfe
 ;; = 125
 ;; $ afterimage values run.aft --loads
 ;; | offset  operator  loads  values  smallest  largest  most often  times  source  function

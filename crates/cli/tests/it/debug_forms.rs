@@ -556,3 +556,105 @@ fn is_marked_elsewhere(sandbox: &Sandbox, (at, variable): (&str, &str), row: &Va
     }
     is_there
 }
+
+/// A custom section.
+fn section(name: &str, text: &str) -> Vec<u8> {
+    let string = |text: &str| {
+        let length = u8::try_from(text.len()).unwrap();
+        [vec![length], text.as_bytes().to_vec()].concat()
+    };
+    let body = [string(name), string(text)].concat();
+    [vec![0, u8::try_from(body.len()).unwrap()], body].concat()
+}
+
+#[test]
+fn what_a_part_of_the_program_lacks_is_said_by_every_command() {
+    let Some(clang) = tools::clang() else {
+        return;
+    };
+    let lines_only = "inner.c has lines, but no variables (as -gline-tables-only";
+    let split = "inner.dwo, which is not read; compile without -gsplit-dwarf";
+    let elsewhere =
+        "the module names another file with debug information, app.debug.wasm, which is not read";
+    let mapped = "the module names a source map, app.map, which is not read";
+    for (options, sections, lines, variables) in [
+        (&["-gline-tables-only"][..], vec![], None, lines_only),
+        (&["-g1"], vec![], None, lines_only),
+        (&["-g", "-gsplit-dwarf"], vec![], None, split),
+        (
+            &[],
+            section("external_debug_info", "app.debug.wasm"),
+            Some(elsewhere),
+            elsewhere,
+        ),
+        (
+            &[],
+            section("sourceMappingURL", "app.map"),
+            Some(mapped),
+            mapped,
+        ),
+        (
+            &[],
+            vec![],
+            Some("if the program has it, compile it with -g"),
+            "compile",
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        let inner = "int gone = 3;\nint work(int n) {\n  int local = n * gone;\n  gone += local;\n  return local;\n}\n";
+        sandbox.write("inner.c", inner);
+        sandbox.write(
+            "outer.c",
+            "int other = 1;\nint work(int);\nint run(void) { return work(2) + other; }\n",
+        );
+        let compile = |options: &[&str], name: &str| {
+            let [source, object] = ["c", "o"].map(|end| sandbox.path(&format!("{name}.{end}")));
+            let options = [&["-O0"], options].concat();
+            clang.object(&options, &source, &object).unwrap();
+            object
+        };
+        let objects = [compile(options, "inner"), compile(&["-g"], "outer")];
+        let link = ["-Wl,--no-entry", "-Wl,--export=run"];
+        clang
+            .link(&objects, &link, &sandbox.path("app.wasm"))
+            .unwrap();
+        sandbox.write("app.wasm", [sandbox.read("app.wasm"), sections].concat());
+        sandbox.ok("record -q --invoke run -o app.aft app.wasm");
+        let state = sandbox.ok("state app.aft --at work").stdout;
+        assert!(state.contains(variables), "{options:?}\n{state}");
+        for words in [
+            "values app.aft --at work --var local",
+            "why app.aft --at work --var local",
+            "slice app.aft --at work#1 --var local",
+            "values app.aft --at work --var gone",
+            "memory app.aft --var gone",
+            "why app.aft --at end --var gone",
+            "slice app.aft --at end --var gone",
+        ] {
+            sandbox.refused(words, 125, &[variables]);
+        }
+        let Some(lines) = lines else {
+            sandbox.ok("values app.aft --at inner.c:3");
+            continue;
+        };
+        for words in [
+            "values app.aft --at inner.c:3",
+            "state app.aft --at inner.c:3",
+            "trace app.aft --from inner.c:3",
+            "why app.aft --at inner.c:3",
+            "why-not app.aft --at inner.c:3",
+            "deps app.aft --at inner.c:3",
+            "slice app.aft --at inner.c:3",
+            "memory app.aft --address 0x100 --at inner.c:3",
+            "addresses app.aft --at inner.c:3",
+            "dataflow app.aft --fact available:inner.c:3",
+        ] {
+            sandbox.refused(words, 125, &[lines]);
+        }
+        let annotated = sandbox.ok("profile app.aft --annotate").stdout;
+        let names_file = lines.starts_with("the module names");
+        assert_eq!(names_file, annotated.contains(lines), "{annotated}");
+        // What is described is not touched by that.
+        sandbox.ok("values app.aft --at run --var other");
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use afterimage_testkit::tools;
 use serde_json::Value;
-use wasmparser::{Parser, Payload};
+use wasmparser::{Operator, Parser, Payload};
 
 use crate::common::Sandbox;
 
@@ -196,4 +196,153 @@ fn lines_behind_a_real_rewriter_are_right_or_refused() {
     let told = sandbox.ok("profile new.aft").stderr;
     let refused = told.contains("does not belong to their code");
     assert!(refused || own("new") == own("app"), "{told}");
+}
+
+const C: &str = "int sum;
+static int work(int n, int k)
+{
+    int square = n * n;
+    for (int i = 0; i < k; i++) {
+        int next = square + i;
+        sum += next;
+    }
+    return sum;
+}
+int run(void)
+{
+    int first = work(3, 4);
+    int second = work(first, 2);
+    return first ^ second;
+}
+";
+
+/// The module with the locals of each function numbered otherwise, its parameters excepted. Its `.debug_*` sections are as they were.
+fn with_locals_renumbered(module: &[u8]) -> Vec<u8> {
+    let mut found = module.to_vec();
+    let (mut types, mut functions, mut at) = (Vec::new(), Vec::new(), 0);
+    for payload in Parser::new(0).parse_all(module) {
+        match payload.unwrap() {
+            Payload::TypeSection(all) => {
+                let all = all.into_iter_err_on_gc_types();
+                types.extend(all.map(|ty| ty.unwrap().params().len() as u32));
+            }
+            Payload::FunctionSection(all) => functions.extend(all.into_iter().map(Result::unwrap)),
+            Payload::CodeSectionEntry(body) => {
+                let mut first = types[functions[at] as usize];
+                at += 1;
+                let mut groups = Vec::new();
+                for group in body.get_locals_reader().unwrap() {
+                    let (count, _) = group.unwrap();
+                    groups.push(first..first + count);
+                    first += count;
+                }
+                for operator in body
+                    .get_operators_reader()
+                    .unwrap()
+                    .into_iter_with_offsets()
+                {
+                    let (operator, offset) = operator.unwrap();
+                    if let Operator::LocalGet { local_index }
+                    | Operator::LocalSet { local_index }
+                    | Operator::LocalTee { local_index } = operator
+                        && let Some(group) =
+                            groups.iter().find(|group| group.contains(&local_index))
+                    {
+                        let next = local_index + 1;
+                        let next = if next == group.end { group.start } else { next };
+                        assert!(group.end < 128, "one byte each");
+                        found[offset + 1] = next as u8;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What a variable is at a place, each time: nothing where that is refused.
+fn values(sandbox: &Sandbox, recording: &str, at: &str, variable: &str) -> Vec<Option<String>> {
+    let words = format!("values {recording} --at {at} --var {variable} --format json");
+    let found = json(sandbox, &words);
+    let all = found["instances"].as_array().unwrap().iter();
+    all.map(|one| one["value"].as_str().map(str::to_owned))
+        .collect()
+}
+
+#[test]
+fn variables_in_locals_that_were_renumbered_are_right_or_refused() {
+    let Some(clang) = tools::clang() else {
+        return;
+    };
+    let asked = [
+        ("app.c:5", "square"),
+        ("app.c:5", "n"),
+        ("app.c:7", "next"),
+        ("app.c:7", "i"),
+        ("app.c:7", "k"),
+        ("app.c:9", "sum"),
+        ("app.c:14", "first"),
+    ];
+    let mut refused = 0;
+    let sandbox = Sandbox::new();
+    let source = sandbox.write("app.c", C);
+    let link = ["-Wl,--no-entry", "-Wl,--export=run"];
+    let options = ["-g", "-O0"];
+    clang.module(&options, &[source], &link, &sandbox.path("app.wasm"));
+    sandbox.ok("record -q --invoke run -o app.aft app.wasm");
+    let mut others = vec![with_locals_renumbered(&sandbox.read("app.wasm"))];
+    if tools::installed("wasm-opt") {
+        for optimise in ["-O1", "-O3"] {
+            let mut rewriter = tools::command("wasm-opt");
+            rewriter
+                .args(["-g", optimise, "-o"])
+                .arg(sandbox.path("other.wasm"));
+            assert!(
+                rewriter
+                    .arg(sandbox.path("app.wasm"))
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+            others.push(sandbox.read("other.wasm"));
+        }
+    }
+    for (number, other) in others.iter().enumerate() {
+        sandbox.write("other.wasm", other);
+        sandbox.ok("record -q --force --invoke run -o other.aft other.wasm");
+        for (at, variable) in asked {
+            let places = ["app.aft", "other.aft"].map(|recording| {
+                let words = format!("values {recording} --at {at} --var {variable}");
+                sandbox.run(&words).code == Some(0)
+            });
+            if places != [true, true] {
+                continue;
+            }
+            let right = values(&sandbox, "app.aft", at, variable);
+            let shown = values(&sandbox, "other.aft", at, variable);
+            // A rewriter may move lines.
+            if right.len() != shown.len() {
+                continue;
+            }
+            for (right, shown) in right.iter().zip(&shown) {
+                let is_right = shown.is_none() || right.is_none() || shown == right;
+                assert!(
+                    is_right,
+                    "{number} {at} {variable}: {shown:?}, not {right:?}"
+                );
+                refused += u32::from(shown.is_none() && right.is_some());
+            }
+        }
+        if number == 0 {
+            let state = sandbox.ok("state other.aft --at app.c:7").stdout;
+            assert!(
+                state.contains("the code uses for something else"),
+                "{state}"
+            );
+            let of_global = values(&sandbox, "other.aft", "app.c:9", "sum");
+            assert_eq!(of_global, values(&sandbox, "app.aft", "app.c:9", "sum"));
+        }
+    }
+    assert!(refused > 10, "{refused}");
 }

@@ -12,9 +12,10 @@ use crate::{Program, SourceMap};
 
 mod demangle;
 mod lookup;
+mod parts;
 
 pub use demangle::demangle;
-pub use lookup::NameError;
+pub use lookup::{NameError, declared_without_code};
 
 /// The names in a module.
 ///

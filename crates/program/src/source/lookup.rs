@@ -39,12 +39,22 @@ pub enum LineError {
         line: Option<u32>,
     },
     /// No file is called so.
-    #[error("no source file ends in \"{query}\"{}", suggestion(nearest))]
+    #[error(
+        "no source file ends in \"{query}\"{}{}",
+        suggestion(nearest),
+        match elsewhere {
+            NoDebug::Nowhere if nearest.is_empty() => "; if the program has it, compile it with -g".to_owned(),
+            NoDebug::Nowhere => String::new(),
+            elsewhere => elsewhere.hint(),
+        }
+    )]
     UnknownFile {
         /// What was asked for.
         query: String,
         /// Files whose last part is spelled similarly, best first.
         nearest: Vec<String>,
+        /// Where more debug information is, as far as the module says.
+        elsewhere: NoDebug,
     },
     /// Several files are called so.
     #[error("\"{query}\" is ambiguous: {}", candidates.join(", "))]
@@ -169,6 +179,11 @@ impl SourceMap<'_> {
         match found[..] {
             [file] => Ok(file),
             [] => {
+                // A file may do no more than declare functions.
+                let mut declared = self.declarations().into_iter().map(|at| at.file);
+                if let Some(file) = declared.find(matches) {
+                    return Ok(file);
+                }
                 let removed = self.removed_lines().into_iter().map(|(file, _)| file);
                 if let Some(file) = removed.into_iter().find(matches) {
                     let path = self.path(file).to_string();
@@ -179,7 +194,11 @@ impl SourceMap<'_> {
                     .map(|file| &self.path(*file)[base(self.path(*file))..]);
                 let nearest = nearest(&query[base(&query)..], names);
                 let nearest = nearest.into_iter().map(str::to_string).collect();
-                Err(LineError::UnknownFile { query, nearest })
+                Err(LineError::UnknownFile {
+                    query,
+                    nearest,
+                    elsewhere: self.missing(),
+                })
             }
             _ if found
                 .iter()

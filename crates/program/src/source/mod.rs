@@ -23,7 +23,7 @@ mod subprograms;
 
 use files::FileTable;
 pub use lookup::LineError;
-pub use subprograms::InlinedFrame;
+pub use subprograms::{InlinedFrame, InlinedFunction};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 

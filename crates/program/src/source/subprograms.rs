@@ -1,6 +1,6 @@
 //! Functions and what the compiler inlined into them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use afterimage_ids::OrigOffset;
@@ -22,6 +22,17 @@ pub struct InlinedFrame {
     /// Where in this function: the operator's own place for the innermost frame, the
     /// inlined call for those around it.
     pub location: Option<Location>,
+}
+
+/// A function that was inlined somewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinedFunction {
+    /// Its linkage name (mangled), or its name where it has no other.
+    pub name: String,
+    /// Where it is declared.
+    pub declared: Location,
+    /// The first of its lines that begins the code of a call.
+    pub first: Option<Location>,
 }
 
 /// All functions that DWARF describes, and their inlined calls.
@@ -116,11 +127,13 @@ impl SourceMap<'_> {
         })
     }
 
-    /// Where the code begins that was inlined for calls on a line: the outermost calls, ascending. O(inlined calls), after the first call of this kind.
-    pub fn inlined_at(&self, file: FileId, line: u32) -> Vec<OrigOffset> {
+    /// Where the code begins that was inlined for calls on a line, or in a column of it: the outermost calls, ascending. O(inlined calls), after the first call of this
+    /// kind.
+    pub fn inlined_at(&self, file: FileId, line: u32, column: Option<u32>) -> Vec<OrigOffset> {
         let is_here = |call: &InlinedCall| {
-            call.call
-                .is_some_and(|call| (call.file, call.line) == (file, line))
+            call.call.is_some_and(|call| {
+                (call.file, call.line) == (file, line) && column.is_none_or(|c| c == call.column)
+            })
         };
         let all = self.subprograms();
         let mut starts = Vec::new();
@@ -159,6 +172,41 @@ impl SourceMap<'_> {
         found.sort_by(|(name, at), (other, other_at)| (at, name).cmp(&(other_at, other)));
         found.dedup();
         found
+    }
+
+    /// The functions that were inlined somewhere, ascending by declaration. O(inlined calls · log).
+    pub fn inlined_functions(&self) -> Vec<InlinedFunction> {
+        let mut found: BTreeMap<(Location, String), Option<Location>> = BTreeMap::new();
+        for call in &self.subprograms().calls {
+            let description = self.describe(call.entry);
+            let Some(declared) = description.declared() else {
+                continue;
+            };
+            let Some(name) = description.into_name() else {
+                continue;
+            };
+            let begins = self.locate(call.range.start);
+            let begins = begins.filter(|at| at.file == declared.file && at.line >= declared.line);
+            let first = found.entry((declared, name)).or_default();
+            *first = [*first, begins].into_iter().flatten().min();
+        }
+        let each = found.into_iter();
+        each.map(|((declared, name), first)| InlinedFunction {
+            name,
+            declared,
+            first,
+        })
+        .collect()
+    }
+
+    /// Where functions begin that are declared on a line, ascending. O(functions).
+    pub fn declared_at(&self, file: FileId, line: u32) -> Vec<OrigOffset> {
+        let is_here = |function: &&Subprogram| {
+            let declared = self.describe(function.entry).declared();
+            declared.is_some_and(|at| (at.file, at.line) == (file, line))
+        };
+        let all = self.subprograms().functions.iter().filter(is_here);
+        all.map(|function| function.range.start).collect()
     }
 
     /// Where functions are declared that have code, their own or inlined, or had it before they were optimised.

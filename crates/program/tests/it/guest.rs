@@ -9,35 +9,30 @@ fn functions_are_found_by_index_name_and_end_of_path() {
     let program = Program::parse(guest()).unwrap();
     let source = SourceMap::build(guest());
     let names = Names::build(&program, guest(), &source);
-    let exported = names.find("exported").unwrap();
+    let find = |query: &str| names.find(query, &source);
+    let exported = find("exported").unwrap();
     assert_eq!(names.raw(exported), Some("exported"));
-    assert_eq!(
-        names.find(&format!("func[{}]", exported.as_u32())),
-        Ok(exported)
-    );
-    assert_eq!(names.find(&exported.as_u32().to_string()), Ok(exported));
+    assert_eq!(find(&format!("func[{}]", exported.as_u32())), Ok(exported));
+    assert_eq!(find(&exported.as_u32().to_string()), Ok(exported));
 
-    let area = names.find("Circle::area").unwrap();
-    assert_eq!(names.find("area"), Ok(area));
+    let area = find("Circle::area").unwrap();
+    assert_eq!(find("area"), Ok(area));
     assert!(
         names.function(area).ends_with("shapes::Circle>::area")
             || names.function(area).ends_with("shapes::Circle::area"),
         "{}",
         names.function(area)
     );
-    assert_eq!(names.find(names.raw(area).unwrap()), Ok(area));
+    assert_eq!(find(names.raw(area).unwrap()), Ok(area));
 
-    match names.find("exproted") {
+    match find("exproted") {
         Err(NameError::Unknown { nearest, .. }) => assert_eq!(nearest[0], "exported"),
         other => panic!("{other:?}"),
     }
     assert!(
-        matches!(names.find("fmt"), Err(NameError::Ambiguous { candidates, .. }) if candidates.len() > 1)
+        matches!(find("fmt"), Err(NameError::Ambiguous { candidates, .. }) if candidates.len() > 1)
     );
-    assert!(matches!(
-        names.find("999999"),
-        Err(NameError::NoIndex { .. })
-    ));
+    assert!(matches!(find("999999"), Err(NameError::NoIndex { .. })));
 }
 
 #[test]
@@ -76,7 +71,9 @@ fn a_function_is_declared_where_the_source_says() {
     let program = Program::parse(guest()).unwrap();
     let source = SourceMap::build(guest());
     let names = Names::build(&program, guest(), &source);
-    let exported = program.function(names.find("exported").unwrap()).unwrap();
+    let exported = program
+        .function(names.find("exported", &source).unwrap())
+        .unwrap();
     let declared = source.declared(exported.body.start).unwrap();
     assert_eq!(
         (source.path(declared.file).rsplit('/').next(), declared.line),

@@ -3,6 +3,11 @@
 use afterimage_ids::FuncId;
 use afterimage_program::{NameError, Names, Program, SourceMap};
 
+/// What a query means, without debug information.
+fn find(names: &Names, query: &str) -> Result<FuncId, NameError> {
+    names.find(query, &SourceMap::build(&[]))
+}
+
 fn names(bytes: &[u8]) -> (Program, Names) {
     let program = Program::parse(bytes).unwrap();
     let names = Names::build(&program, bytes, &SourceMap::build(bytes));
@@ -37,8 +42,8 @@ fn name_section_then_exports_then_imports_then_index() {
     );
     assert_eq!(names.raw(id(4)), None);
     // Whatever else it is called, a function answers to the names that it is exported by.
-    assert_eq!(names.find("exported_too"), Ok(id(2)));
-    assert_eq!(names.find("again"), Ok(id(3)));
+    assert_eq!(find(&names, "exported_too"), Ok(id(2)));
+    assert_eq!(find(&names, "again"), Ok(id(3)));
     assert_eq!(names.raw(id(5)), Some("_ZN5space3fooEibc"));
     assert_eq!(names.raw(id(99)), None);
     assert_eq!(
@@ -61,9 +66,9 @@ fn name_section_then_exports_then_imports_then_index() {
         ("space::foo", 5),
         ("other::foo", 6),
     ] {
-        assert_eq!(names.find(query), Ok(id(function)), "{query}");
+        assert_eq!(find(&names, query), Ok(id(function)), "{query}");
     }
-    let Err(error @ NameError::Ambiguous { .. }) = names.find("foo") else {
+    let Err(error @ NameError::Ambiguous { .. }) = find(&names, "foo") else {
         panic!()
     };
     assert_eq!(
@@ -71,17 +76,17 @@ fn name_section_then_exports_then_imports_then_index() {
         "\"foo\" is ambiguous: func[5] space::foo(int, bool, char), func[6] space::other::foo()"
     );
     assert_eq!(
-        names.find("7").unwrap_err().to_string(),
+        find(&names, "7").unwrap_err().to_string(),
         "there is no function 7; the last is 6"
     );
-    let error = names.find("exportd").unwrap_err();
+    let error = find(&names, "exportd").unwrap_err();
     assert_eq!(
         error.to_string(),
         "no function is called \"exportd\"; did you mean exported?"
     );
-    assert!(matches!(names.find(""), Err(NameError::Unknown { .. })));
+    assert!(matches!(find(&names, ""), Err(NameError::Unknown { .. })));
     assert!(
-        matches!(names.find("oo"), Err(NameError::Unknown { .. })),
+        matches!(find(&names, "oo"), Err(NameError::Unknown { .. })),
         "only whole segments"
     );
 }
@@ -130,7 +135,7 @@ fn main_is_what_compilers_call_it() {
     for called in ["__original_main", "__main_argc_argv"] {
         let text = format!("(module (func $_start) (func ${called}))");
         let (_, names) = names(&wat::parse_str(text).unwrap());
-        assert_eq!(names.find("main"), Ok(FuncId::from_u32(1)), "{called}");
+        assert_eq!(find(&names, "main"), Ok(FuncId::from_u32(1)), "{called}");
     }
     for called in ["__original_main", "__main_argc_argv"] {
         let text = format!("(module (func ${called}) (func $f))");
@@ -141,10 +146,10 @@ fn main_is_what_compilers_call_it() {
     let rust = "(module (func $__main_argc_argv) (func $_ZN3app4main17h0123456789abcdefE))";
     let (_, of_rust) = names(&wat::parse_str(rust).unwrap());
     assert_eq!(of_rust.function(FuncId::from_u32(0)), "__main_argc_argv");
-    assert_eq!(of_rust.find("main"), Ok(FuncId::from_u32(1)));
+    assert_eq!(find(&of_rust, "main"), Ok(FuncId::from_u32(1)));
     let both = "(module (func $main) (func $__original_main))";
     let (_, names) = names(&wat::parse_str(both).unwrap());
-    assert_eq!(names.find("main"), Ok(FuncId::from_u32(0)));
+    assert_eq!(find(&names, "main"), Ok(FuncId::from_u32(0)));
 }
 
 #[test]
@@ -157,7 +162,7 @@ fn generic_functions_are_found_without_what_a_user_leaves_out() {
         (func $"_RINvC3app5applyNCNvC3app4main0EB2_")
         (func $"non-virtual thunk to Stack<int>::push(int)"))"#;
     let (_, names) = names(&wat::parse_str(text).unwrap());
-    let found = |query: &str| names.find(query).map(|id| id.as_u32());
+    let found = |query: &str| find(&names, query).map(|id| id.as_u32());
     for query in [
         "mix",
         "mix<double>",
@@ -181,7 +186,7 @@ fn generic_functions_are_found_without_what_a_user_leaves_out() {
         assert_eq!(found(query), Ok(4), "{query}");
     }
     for query in ["pick", "ns::pick"] {
-        let error = names.find(query).unwrap_err().to_string();
+        let error = find(&names, query).unwrap_err().to_string();
         assert!(
             error.contains("func[1] ") && error.contains("func[2] "),
             "{error}"
@@ -190,4 +195,76 @@ fn generic_functions_are_found_without_what_a_user_leaves_out() {
     for query in ["ick", "s::pick", "ns::mix", "mix<int>", "_Z3mixIiET_S0_S0_"] {
         assert!(found(query).is_err(), "{query}");
     }
+}
+
+#[test]
+fn an_exact_name_goes_before_what_else_may_be_meant_and_blanks_do_not_matter() {
+    let text = r#"(module
+        (func $"plain(double)")
+        (func $"ns::plain(int)")
+        (func $"double ns::Box<int, 2>::sum<double>(double)")
+        (func $"int ns::Box<int, 3>::sum<int>(int)")
+        (func $"_RNvMC3appINtB2_1WfE3get")
+        (func $"_RNvMC3appINtB2_1WdE3get")
+        (func $"_RNvXC3appINtB2_1WfENtB2_2Tr2of")
+        (func $"A::f()")
+        (func $"A::f() const"))"#;
+    let (_, names) = names(&wat::parse_str(text).unwrap());
+    let shown = |id| names.function(FuncId::from_u32(id));
+    assert_eq!(
+        [shown(4), shown(5), shown(6)],
+        [
+            "<app::W<f32>>::get",
+            "<app::W<f64>>::get",
+            "<app::W<f32> as app::Tr>::of"
+        ]
+    );
+    let found = |query: &str| find(&names, query).map(|id| id.as_u32());
+    for (query, function) in [
+        ("plain(double)", 0),
+        ("plain ( double )", 0),
+        ("::plain", 0),
+        ("ns::plain", 1),
+        ("plain(int)", 1),
+        ("ns::Box<int,2>::sum<double>", 2),
+        ("ns::Box< int, 2 >::sum<double>(double)", 2),
+        ("double ns::Box<int,2>::sum<double>(double)", 2),
+        ("Box::sum<int>", 3),
+        ("W<f32>::get", 4),
+        ("app::W<f64>::get", 5),
+        ("<W<f64>>::get", 5),
+        ("W::of", 6),
+        ("Tr::of", 6),
+        ("<W as Tr>::of", 6),
+        ("A::f()", 7),
+        ("f() const", 8),
+        ("A::f()const", 8),
+    ] {
+        assert_eq!(found(query), Ok(function), "{query}");
+    }
+    for (query, candidates) in [
+        ("plain", [0, 1]),
+        ("Box::sum", [2, 3]),
+        ("W::get", [4, 5]),
+        ("app::W::get", [4, 5]),
+        ("f", [7, 8]),
+    ] {
+        let Err(NameError::Ambiguous {
+            candidates: found, ..
+        }) = find(&names, query)
+        else {
+            panic!("{query}");
+        };
+        assert_eq!(
+            Vec::from_iter(found.iter().map(|(id, _)| id.as_u32())),
+            candidates,
+            "{query}"
+        );
+    }
+    // With other arguments it is there.
+    let error = find(&names, "W<u8>::get").unwrap_err().to_string();
+    assert!(
+        error.ends_with("did you mean <app::W<f32>>::get, <app::W<f64>>::get?"),
+        "{error}"
+    );
 }

@@ -12,7 +12,9 @@
 //! Blocks have the numbers that `afterimage cfg` shows.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId};
-use afterimage_program::{BlockEnd, BlockKind, Callee, Function, NameError, Names, Program};
+use afterimage_program::{
+    BlockEnd, BlockKind, Callee, Function, NameError, Names, Program, SourceMap,
+};
 use afterimage_wpp::{
     FindError, Link, Match, Part, Pattern, PatternError, Segments, TargetError, WholePath,
 };
@@ -158,13 +160,14 @@ pub fn pattern(
     function: Option<FuncId>,
     program: &Program,
     names: &Names,
+    source: &SourceMap<'_>,
 ) -> Result<Pattern, PatternTextError> {
     let mut parts: Vec<Part> = Vec::new();
     // The parts that the activations that are known to be open were in last, the innermost last.
     let mut open: Vec<usize> = Vec::new();
     for (link, name, blocks) in pieces(text)? {
         let own = match name {
-            Some(name) => names.find(name)?,
+            Some(name) => names.find(name, source)?,
             None if parts.is_empty() => {
                 function.ok_or_else(|| PatternTextError::Whose(text.to_owned()))?
             }

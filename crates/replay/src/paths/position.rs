@@ -34,7 +34,7 @@ use crate::values::{Types, block_at};
 use afterimage_profile::location::{
     self, Form, Occurrence, Place, ResolveError, form, split_occurrence,
 };
-use afterimage_profile::{Line, ProfileError, PrologueEnd, Resolver, Stop, prologue_end};
+use afterimage_profile::{Line, ProfileError, PrologueEnd, Remarks, Resolver, Stop, prologue_end};
 
 /// A moment of a run: right before something is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,7 @@ pub struct Positions<'a, S> {
     source: &'a SourceMap<'a>,
     stops: &'a [Stop],
     numbering: Numbering,
+    remarks: Option<&'a dyn Remarks>,
 }
 
 /// Why a text is no position of a run. `E` is why a segment of its path cannot be loaded.
@@ -240,6 +241,16 @@ impl<'a, S: Segments> Positions<'a, S> {
             source,
             stops,
             numbering: Numbering::default(),
+            remarks: None,
+        }
+    }
+
+    /// The same; `remarks` hears what a text is taken for, if that is not what it says.
+    #[must_use]
+    pub fn heard_by(self, remarks: &'a dyn Remarks) -> Self {
+        Self {
+            remarks: Some(remarks),
+            ..self
         }
     }
 
@@ -308,6 +319,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// A place, and which time somebody is there: the first, unless the text says another.
     fn resolved(&self, text: &str) -> Result<(Place, Occurrence), ResolveError> {
         let resolver = Resolver::new(self.program, self.module, self.names, self.source);
+        let resolver = resolver.heard_by(self.remarks);
         let resolved = resolver.location(text)?;
         let which = resolved.occurrence.unwrap_or(Occurrence::Kth(1));
         Ok((resolved.place, which))

@@ -1,6 +1,7 @@
 //! Opening the units of a module.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 use gimli::{EndianSlice, LittleEndian, Unit, UnitHeader, UnitType};
 
@@ -29,6 +30,7 @@ impl<'a> Debug<'a> {
             in_info: 0,
             signatures: HashMap::new(),
             prologues: Default::default(),
+            foreign_locals: OnceLock::new(),
             warnings,
         };
         debug.read_units();

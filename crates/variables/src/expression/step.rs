@@ -19,6 +19,12 @@ impl<'a> Run<'_, 'a> {
             return self.binary(operation).map(|()| None);
         }
         match operation {
+            // A frame is looked for without one.
+            Operation::WasmLocal { .. } | Operation::WasmStack { .. }
+                if self.context.frame.is_some() && self.context.has_foreign_locals() =>
+            {
+                return Err(Unavailable::ForeignLocals);
+            }
             Operation::WasmLocal { index } => self.stack.push(Item::Unread(Place::Local(index))),
             Operation::WasmGlobal { index } => self.stack.push(Item::Unread(Place::Global(index))),
             Operation::WasmStack { index } => {
@@ -26,8 +32,12 @@ impl<'a> Run<'_, 'a> {
             }
             Operation::UnsignedConstant { value } => self.push(Scalar::constant(value)),
             Operation::SignedConstant { value } => self.push(Scalar::signed(value)),
-            Operation::Address { address } => self.data(address)?,
+            Operation::Address { address } => {
+                self.of_address = true;
+                self.data(address)?;
+            }
             Operation::AddressIndex { index } => {
+                self.of_address = true;
                 let address = self.context.debug.unit(self.unit).address(index);
                 self.data(address.map_err(|_| Unavailable::Broken("an address without entry"))?)?;
             }
@@ -41,6 +51,7 @@ impl<'a> Run<'_, 'a> {
                     Some(base) => base,
                     None => *self.base.insert(self.context.frame_base()?),
                 };
+                self.of_address = true;
                 let offset = Scalar::signed(offset);
                 self.push(binary(Binary::Plus, base, offset, self.address_bits)?);
             }
@@ -120,8 +131,7 @@ impl<'a> Run<'_, 'a> {
                 if size_in_bits % 8 != 0 || bit_offset % 8 != 0 {
                     return Err(Unavailable::Unsupported("a part that is not whole bytes"));
                 }
-                let simple = self.simple.take();
-                let simple = simple.or_else(|| self.stack.pop().map(Simple::Memory));
+                let simple = self.location(size_in_bits / 8)?;
                 let piece = self.piece(simple, bit_offset / 8, size_in_bits / 8)?;
                 self.pieces.push(piece);
                 self.stack.clear();

@@ -8,7 +8,7 @@ use crate::location::distance;
 use crate::nearest::nearest;
 use crate::scopes::FunctionScopes;
 use crate::variable::Variable;
-use crate::{PathError, Variables};
+use crate::{DebugError, PathError, Variables};
 
 impl Variables<'_> {
     /// The variable that a name means at an offset of a function: the innermost one in scope, or else a global one. Without a
@@ -36,6 +36,7 @@ impl Variables<'_> {
             Err(PathError::NoVariable {
                 name,
                 nearest: mut globals,
+                lacks,
             }) => {
                 if let Some(nearest) = self.elsewhere(function, &name, at)? {
                     return Err(PathError::NotInScope { name, nearest });
@@ -43,7 +44,13 @@ impl Variables<'_> {
                 let mut nearest = nearest(&name, names.iter().map(String::as_str));
                 globals.retain(|global| !nearest.contains(global));
                 nearest.append(&mut globals);
-                Err(PathError::NoVariable { name, nearest })
+                // The function itself is described.
+                let lacks = lacks.filter(|why| !matches!(why, DebugError::Undescribed { .. }));
+                Err(PathError::NoVariable {
+                    name,
+                    nearest,
+                    lacks,
+                })
             }
             found => found,
         }

@@ -49,15 +49,15 @@ fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> Strin
         (Encoding::Signed, _) => signed_value(bits, width).to_string(),
         (Encoding::Unsigned, _) => bits.to_string(),
         (Encoding::SignedChar | Encoding::UnsignedChar, _) => {
-            let value = if encoding == Encoding::SignedChar {
-                signed_value(bits, width).to_string()
-            } else {
-                bits.to_string()
+            let value = match encoding {
+                Encoding::SignedChar => signed_value(bits, width),
+                _ => bits as i128,
             };
-            // Above 127 a byte is a part of a character, or of another encoding.
-            match character().filter(char::is_ascii) {
+            // Above 127 a byte is a part of a character, or of another encoding. Of a bit-field, the value counts.
+            let character = u8::try_from(value).ok().filter(u8::is_ascii);
+            match character.map(char::from) {
                 Some(c) => format!("{value} {}", string::quoted_character(c)),
-                None => value,
+                None => value.to_string(),
             }
         }
         (Encoding::Unicode, _) => match character() {
@@ -87,8 +87,26 @@ fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> Strin
                 format!("{value:?}")
             }
         }
+        (Encoding::Float, 128) if let Some(value) = of_quadruple(bits) => format!("{value:?}"),
         _ => format!("0x{bits:0digits$x}", digits = width as usize / 4),
     }
+}
+
+/// A number of quadruple precision, if double precision has it, too.
+fn of_quadruple(bits: u128) -> Option<f64> {
+    let sign = ((bits >> 127) as u64) << 63;
+    let exponent = (bits >> 112) as u64 & 0x7fff;
+    let mantissa = bits << 16 >> 16;
+    let short = (mantissa >> 60) as u64;
+    let exponent = match exponent {
+        0 if mantissa == 0 => 0,
+        0x7fff if mantissa == 0 => 0x7ff,
+        _ => (exponent + 0x3ff)
+            .checked_sub(0x3fff)
+            .filter(|at| (1..0x7ff).contains(at))?,
+    };
+    let exact = u128::from(short) << 60 == mantissa;
+    exact.then(|| f64::from_bits(sign | exponent << 52 | short))
 }
 
 /// The value in two's complement of so many bits.
@@ -113,6 +131,7 @@ mod tests {
         );
         assert_eq!(show(Encoding::SignedChar, 0x61, 8), "97 'a'");
         assert_eq!(show(Encoding::SignedChar, 0xff, 8), "-1");
+        assert_eq!(show(Encoding::SignedChar, 0b1101, 4), "-3");
         assert_eq!(show(Encoding::UnsignedChar, 10, 8), r"10 '\n'");
         assert_eq!(base(Encoding::Unicode, Some("char"), 0xe9, 32), "'é'");
         assert_eq!(show(Encoding::Unicode, 0xd800, 16), "55296");
@@ -125,5 +144,12 @@ mod tests {
         );
         assert_eq!(show(Encoding::Float, 0x7fc0_0001, 32), "nan(0x7fc00001)");
         assert_eq!(show(Encoding::Float, 1, 128), format!("0x{:032x}", 1));
+        let quadruple = |bits| show(Encoding::Float, bits, 128);
+        assert_eq!(quadruple(0x3fff_4000 << 96), "1.25");
+        assert_eq!(quadruple(0xc000 << 112), "-2.0");
+        assert_eq!(quadruple(0), "0.0");
+        assert_eq!(quadruple(0x7fff << 112), "inf");
+        let third = 0x3ffd_5555_5555_5555_5555_5555_5555_5555;
+        assert_eq!(quadruple(third), format!("0x{third:x}"));
     }
 }

@@ -424,7 +424,10 @@ fn functions_without_debug_information_are_told_apart() {
     assert_eq!(function(1), Ok(()));
     let [imported, second, none] = [0, 2, 3].map(afterimage_ids::FuncId::from_u32);
     assert_eq!(function(0), Err(DebugError::NoFunction(imported)));
-    assert_eq!(function(2), Err(DebugError::NotDescribed(second.into())));
+    assert_eq!(
+        function(2),
+        Err(DebugError::NotDescribed(second.into(), NoDebug::Nowhere))
+    );
     assert_eq!(function(3), Err(DebugError::NoFunction(none)));
     let outside = opened
         .variables
