@@ -115,7 +115,7 @@ pub(crate) struct RunArguments {
     /// Make the guest's random numbers from this seed: two runs with the same one get the same numbers, so that they can be compared [default: the system's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Stop the guest after so many seconds
+    /// Stop the guest after so many seconds; compiling it stops after as many, or after one if that is more
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub timeout: Option<f64>,
     /// Record without the stop clock: a little faster, but a run that is stopped from outside cannot be repeated

@@ -324,7 +324,9 @@ pub(crate) fn execute(
             | RecordError::Rewrite(_)
             | RecordError::Compile(_)
             | RecordError::Instantiate(_) => Exit::CannotRun,
-            RecordError::Interrupted => stopped_by(interrupt.requested()),
+            RecordError::Interrupted | RecordError::CompileTimeout => {
+                stopped_by(interrupt.requested())
+            }
             _ => Exit::Failure,
         };
         let place = match error {

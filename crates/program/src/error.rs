@@ -33,7 +33,7 @@ pub enum ParseError {
         offset: OrigOffset,
     },
     /// The module is or may be valid, but uses something that is not supported.
-    #[error("{feature} is not supported (first used at offset {offset})")]
+    #[error("afterimage does not support {feature} (first used at offset {offset})")]
     Unsupported {
         /// What it uses.
         feature: Cow<'static, str>,
@@ -102,7 +102,7 @@ fn feature_name(missing: WasmFeatures) -> &'static str {
         .iter()
         .find(|(feature, _)| missing.intersects(*feature))
         .map_or(
-            "a WebAssembly proposal that this version does not know",
+            "a WebAssembly proposal that is newer than this version",
             |(_, name)| name,
         )
 }

@@ -216,7 +216,7 @@ impl Module {
                     let (at, memory) = memory?;
                     if memory.shared {
                         return Err(ParseError::Unsupported {
-                            feature: "threads (shared memory)".into(),
+                            feature: "shared memories".into(),
                             offset: offset(at),
                         });
                     }
@@ -287,7 +287,7 @@ impl Module {
             TypeRef::FuncExact(_) => "function of exact type",
         };
         let (module, name) = (import.module, import.name);
-        let feature = format!("an imported {kind}, {module:?} {name:?},").into();
+        let feature = format!("an imported {kind}, {module:?} {name:?}").into();
         Err(ParseError::Unsupported { feature, offset })
     }
 

@@ -2,17 +2,26 @@
 //!
 //! Some of the engine's passes go up the dominator tree from instructions: `depth_of_block_in_gvn_map` in Cranelift's `EgraphPass`, `dominates` in regalloc2. That takes
 //! operators times depth. Compiled code of people's programs is broad, and stays far below the limit here; in 50,000 branches in a row each
-//! depends on the one before. regalloc2 also merges the live ranges of a variable at each join of its writes: such a function keeps its path in memory.
+//! depends on the one before. What else such functions need is added when they are rewritten: see `deep` in `crates/rewrite`.
 
 use afterimage_graph::DominatorTree;
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_program::{Cfg, Program};
+use afterimage_rewrite::Large;
 
 /// Operators times depth, beyond which a function is not optimised: about half a second.
 const MOST: u64 = 100_000_000;
 
+/// What large functions get in each execution of a program. If any is too deep to be optimised, none is.
+pub(crate) fn large(program: &Program) -> Large {
+    Large {
+        deep: deep_functions(program),
+        ..Large::default()
+    }
+}
+
 /// The functions that are too deep to be optimised. O(blocks × log blocks of large functions).
-pub(crate) fn deep_functions(program: &Program) -> Vec<FuncId> {
+fn deep_functions(program: &Program) -> Vec<FuncId> {
     let deep = program.functions.iter().filter(|function| {
         // No tree is deeper than it has blocks.
         let most = function.cfg.blocks.len() as u64 * u64::from(function.operators);

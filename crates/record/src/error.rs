@@ -155,6 +155,11 @@ pub enum RecordError {
         /// What it showed.
         found: u64,
     },
+    /// The time limit came before the program was compiled.
+    #[error(
+        "compiling it took longer than the time limit, so nothing was run; give a longer --timeout"
+    )]
+    CompileTimeout,
     /// A re-execution was stopped from outside.
     #[error("it was interrupted")]
     Interrupted,

@@ -5,10 +5,10 @@ use afterimage_placement::{
     Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve,
 };
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
-use afterimage_rewrite::{Armed, CLOCK_AT, Options, Place, Probes, Rewritten, rewrite};
+use afterimage_rewrite::{Armed, CLOCK_AT, Large, Options, Place, Probes, Rewritten, rewrite};
 use afterimage_trace::{CountsLens, End, Ending, Event, Standing, TraceFile};
 
-use crate::deep::deep_functions;
+use crate::deep::large;
 use crate::ending::{Activation, Outcome, frames, not_entered, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::live::word;
@@ -123,8 +123,8 @@ pub(crate) struct Job<'a> {
     pub(crate) program: &'a Program,
     pub(crate) index: OperatorIndex<'a>,
     pub(crate) end: End,
-    /// The functions that are not optimised.
-    pub(crate) deep: Vec<FuncId>,
+    /// What large functions get.
+    large: Large,
     cache: &'a Cache,
     progress: &'a Progress,
 }
@@ -148,7 +148,7 @@ impl<'a> Job<'a> {
             program,
             index: OperatorIndex::new(program, bytes),
             end: file.end()?.ok_or(RecordError::Cut)?,
-            deep: deep_functions(program),
+            large: large(program),
             cache,
             progress,
         })
@@ -192,10 +192,11 @@ impl<'a> Job<'a> {
         attempt: &mut Attempt<'_>,
     ) -> Result<(Repeated, Vec<Activation>), RecordError> {
         let engine = engine(Settings {
-            optimised: self.deep.is_empty(),
+            optimised: self.large.deep.is_empty(),
             ..Settings::with_stack(REPLAY_STACK)
         })?;
         let mut options = Options {
+            large: self.large.clone(),
             export_start: true,
             ..Options::default()
         };

@@ -27,7 +27,7 @@ use wasmtime::{AsContextMut, Func, Instance, Memory, Module, ResourceLimiter, St
 use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
-use crate::deep::deep_functions;
+use crate::deep::large;
 use crate::effects::{Span, Strings};
 use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
@@ -39,8 +39,8 @@ use crate::trapped::{Unsettled, trapped_at};
 use crate::values::{argument, parse_arguments, raw, zero};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
-/// A time limit is one for the run: compiling the program may take that long, and so much longer.
-const COMPILING: Duration = Duration::from_secs(5);
+/// A time limit is one for the run, and another one as long for compiling the program, which is never shorter than this: small limits are for runs.
+const COMPILING: Duration = Duration::from_secs(1);
 
 /// What to run, and with what.
 #[derive(Clone, Debug, Default)]
@@ -274,10 +274,10 @@ pub fn record(
     interrupt: &Interrupt,
     out: &TraceWriter,
 ) -> Result<Recorded, RecordError> {
-    let deep = deep_functions(program);
+    let large = large(program);
     let settings = Settings {
         deterministic: options.deterministic,
-        optimised: deep.is_empty(),
+        optimised: large.deep.is_empty(),
         ..Settings::with_stack(options.stack)
     };
     let engine = engine(settings)?;
@@ -287,6 +287,7 @@ pub fn record(
     };
     let rewriting = Options {
         clock: options.clock,
+        large,
         export_start: true,
         ..Options::default()
     };
@@ -298,7 +299,7 @@ pub fn record(
     let probes = match &path_plan {
         Some(plan) => Probes::Paths(PathProbes {
             plan: TracePlan::Paths(plan),
-            in_memory: &deep,
+            in_memory: None,
             half: HALF_WORDS,
         }),
         None => the_plan.as_ref().into(),
@@ -320,8 +321,12 @@ pub fn record(
     let flusher = log.flusher();
 
     let timer = |limit: Duration| Timer::start(limit, interrupt.clone());
-    let compiling = options.timeout.map(|limit| timer(limit + COMPILING));
-    let module = compile_unless(interrupt, cache, &engine, &rewritten.module)?;
+    let compiling = options.timeout.map(|limit| timer(limit.max(COMPILING)));
+    let module = compile_unless(interrupt, cache, &engine, &rewritten.module);
+    let module = module.map_err(|error| match (error, interrupt.requested()) {
+        (RecordError::Interrupted, Some(Interrupter::Timeout)) => RecordError::CompileTimeout,
+        (error, _) => error,
+    })?;
     drop(compiling);
     let _timer = options.timeout.map(timer);
     let run = Run {

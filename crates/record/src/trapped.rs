@@ -4,7 +4,7 @@ use afterimage_program::{Effect, OperatorIndex, Program};
 use afterimage_rewrite::{Options, Probes, rewrite};
 use afterimage_trace::{Ending, Frame, Standing, TraceFile, TraceWriter, TrapCode};
 
-use crate::deep::deep_functions;
+use crate::deep::large;
 use crate::ending::{Doubt, frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::replay::{Progress, Source, Stop, replay};
@@ -37,15 +37,18 @@ pub(crate) fn trapped_at(
     } = run;
     run.out.commit()?;
     let file = TraceFile::open(&run.out.path())?;
+    let large = large(program);
+    let optimised = large.deep.is_empty();
     let options = Options {
         clock: true,
+        large,
         export_start: true,
         apart: Some(run.doubt.loads.clone()),
         ..Options::default()
     };
     let rewritten = rewrite(bytes, program, Probes::None, &options)?;
     let engine = engine(Settings {
-        optimised: deep_functions(program).is_empty(),
+        optimised,
         ..Settings::with_stack(REPLAY_STACK)
     })?;
     let source = Source {

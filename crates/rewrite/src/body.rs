@@ -28,7 +28,9 @@ use wasmparser::{FunctionBody, Operator, RefType, ValType};
 
 use crate::RewriteError;
 use crate::actions::{Action, Actions, Step};
-use crate::layout::{ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, Layout, MARK_AT};
+use crate::carry::Carriers;
+use crate::deep::Hinges;
+use crate::layout::{ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, LOOPS_AT, Layout, MARK_AT};
 use crate::map::{BodyMap, Place, Run};
 use crate::paths::{PathPlaces, PathStep};
 use crate::types::{TypePool, val_type};
@@ -56,6 +58,10 @@ pub(crate) struct Context<'a> {
     pub path_places: Option<PathPlaces>,
     /// The function being rewritten keeps nothing of its path in a local, so that none of it is lost when it traps.
     pub path_in_memory: bool,
+    /// If the function being rewritten is deep: how many branches it has between two hinges.
+    pub deep: Option<u32>,
+    /// The locals that stand for what labels of the function being rewritten carry.
+    pub carriers: Option<Carriers>,
     /// Between which offsets the engine is not to make one instruction of a load and what takes its value.
     pub apart: Option<Range<OrigOffset>>,
 }
@@ -78,6 +84,8 @@ pub(crate) fn rewrite_body(
         scratch: 0,
         polls: 0,
         path: 0,
+        hinges: context.deep.map(Hinges::new),
+        carriers: context.carriers.take(),
         frames: Vec::new(),
         results: context.types.get(function.ty.index() as u32).1.to_vec(),
         context,
@@ -106,6 +114,7 @@ pub(crate) fn rewrite_body(
             Some((at, _)) if **at == id => pending.next().map_or(&empty, |(_, a)| a),
             _ => &empty,
         };
+        writer.hinge(&operator);
         writer.operator(
             &operator,
             start..end,
@@ -114,7 +123,24 @@ pub(crate) fn rewrite_body(
         )?;
         op += 1;
     }
+    within(function, "bytes of code", writer.out.len(), 7_654_321)?;
     Ok((writer.out, writer.map))
+}
+
+/// Refuses a function that has more of something than engines take: the limits that all of them share (WebAssembly JavaScript Interface, "Limits").
+fn within(
+    function: &Function,
+    what: &'static str,
+    found: usize,
+    most: usize,
+) -> Result<(), RewriteError> {
+    let function = function.id.as_u32();
+    (found <= most).then_some(()).ok_or(RewriteError::Limit {
+        function,
+        what,
+        found,
+        most,
+    })
 }
 
 /// Which locals the steps of a function need.
@@ -163,6 +189,10 @@ struct Frame {
     ty: Option<wasmparser::BlockType>,
     is_loop: bool,
     extra: u32,
+    /// What goes into and out of it through locals: all, or nothing.
+    through: (Vec<ValType>, Vec<ValType>),
+    /// The sum of `extra` of this block and those around it.
+    extras: u32,
     /// To write at the beginning of an `if`'s else-arm.
     otherwise: Vec<Step>,
     /// Whether this is an `if` that had no `else` yet.
@@ -179,6 +209,8 @@ impl Frame {
             ty,
             is_loop: false,
             extra: 0,
+            through: Default::default(),
+            extras: 0,
             otherwise: Vec::new(),
             is_if: false,
             landings: None,
@@ -195,8 +227,8 @@ struct Landings {
     blocks: Vec<(Vec<Step>, Option<u32>)>,
 }
 
-struct Writer<'a, 'b> {
-    context: &'a mut Context<'b>,
+pub(crate) struct Writer<'a, 'b> {
+    pub(crate) context: &'a mut Context<'b>,
     out: Vec<u8>,
     map: BodyMap,
     /// Local of type i64 for polls.
@@ -205,6 +237,10 @@ struct Writer<'a, 'b> {
     polls: u32,
     /// Local of type i64 for what was written of the path.
     path: u32,
+    /// Of a deep function.
+    pub(crate) hinges: Option<Hinges>,
+    /// If what labels carry goes through locals.
+    pub(crate) carriers: Option<Carriers>,
     frames: Vec<Frame>,
     /// Result types of the function.
     results: Vec<ValType>,
@@ -226,11 +262,30 @@ impl Writer<'_, '_> {
         needs: &Needs,
     ) -> Result<(), RewriteError> {
         let mut groups = Vec::new();
-        let mut next = self.context.types.get(function.ty.index() as u32).0.len() as u32;
+        let params = self.context.types.get(function.ty.index() as u32).0;
+        let mut next = params.len() as u32;
+        let mut types = params.to_vec();
         for local in body.get_locals_reader()? {
             let (count, ty) = local?;
             groups.push((count, val_type(ty)?));
             next += count;
+            if self.hinges.is_some() {
+                types.resize(next as usize, ty);
+            }
+        }
+        if let Some(hinges) = &mut self.hinges {
+            (hinges.local, hinges.types) = (next, types);
+            next += 1;
+            groups.push((1, wasm_encoder::ValType::I64));
+        }
+        if let Some(carriers) = &mut self.carriers {
+            carriers.condition = next;
+            next += 1;
+            groups.push((1, wasm_encoder::ValType::I32));
+            for &(count, ty) in &carriers.groups {
+                next += count;
+                groups.push((count, val_type(ty)?));
+            }
         }
         if needs.poll {
             self.scratch = next;
@@ -244,8 +299,10 @@ impl Writer<'_, '_> {
         }
         if needs.path {
             self.path = next;
+            next += 1;
             groups.push((1, wasm_encoder::ValType::I64));
         }
+        within(function, "locals", next as usize, 50_000)?;
         (groups.len() as u32).encode(&mut self.out);
         for (count, ty) in groups {
             count.encode(&mut self.out);
@@ -254,7 +311,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn put(&mut self, instruction: &Instruction<'_>) {
+    pub(crate) fn put(&mut self, instruction: &Instruction<'_>) {
         instruction.encode(&mut self.out);
     }
 
@@ -274,7 +331,7 @@ impl Writer<'_, '_> {
             .extend_from_slice(&self.context.bytes[range.clone()]);
     }
 
-    fn slot(&self, address: u64) -> MemArg {
+    pub(crate) fn slot(&self, address: u64) -> MemArg {
         MemArg {
             offset: address,
             align: 3,
@@ -308,10 +365,24 @@ impl Writer<'_, '_> {
                 Step::Mark => self.mark(0),
                 Step::LoopPoll(block) => {
                     // Counts up and is never reset: resetting would cost every iteration a move.
-                    self.put(&Instruction::LocalGet(self.polls));
+                    let loops = MemArg {
+                        align: 2,
+                        ..self.slot(LOOPS_AT)
+                    };
+                    if self.hinges.is_some() {
+                        self.put(&Instruction::I32Const(0));
+                        self.put(&Instruction::I32Const(0));
+                        self.put(&Instruction::I32Load(loops));
+                    } else {
+                        self.put(&Instruction::LocalGet(self.polls));
+                    }
                     self.put(&Instruction::I32Const(1));
                     self.put(&Instruction::I32Add);
                     self.put(&Instruction::LocalTee(self.polls));
+                    if self.hinges.is_some() {
+                        self.put(&Instruction::I32Store(loops));
+                        self.put(&Instruction::LocalGet(self.polls));
+                    }
                     self.put(&Instruction::I32Const(POLL_INTERVAL - 1));
                     self.put(&Instruction::I32And);
                     self.put(&Instruction::I32Eqz);
@@ -452,8 +523,9 @@ impl Writer<'_, '_> {
 
     /// A label of the original, as it is numbered where we are now.
     fn label(&self, depth: u32) -> u32 {
-        let inner = self.frames.iter().rev().take(depth as usize);
-        let mut label = depth + inner.map(|f| f.extra).sum::<u32>();
+        let outer = self.frames.len().checked_sub(depth as usize + 1);
+        let outside = outer.map_or(0, |i| self.frames[i].extras);
+        let mut label = depth + self.extras() - outside;
         if depth as usize + 1 == self.frames.len() {
             label += self.frames[0].inside;
         }
@@ -461,7 +533,26 @@ impl Writer<'_, '_> {
     }
 
     fn moved(&self) -> bool {
-        self.frames[0].inside > 0 || self.frames.iter().any(|f| f.extra > 0)
+        self.frames[0].inside > 0 || self.extras() > 0
+    }
+
+    fn extras(&self) -> u32 {
+        self.frames.last().map_or(0, |frame| frame.extras)
+    }
+
+    fn open(&mut self, frame: Frame) {
+        let extras = self.extras() + frame.extra;
+        self.frames.push(Frame { extras, ..frame });
+    }
+
+    /// What a branch to a label of the original carries through locals.
+    fn carried_through(&self, depth: u32) -> Vec<ValType> {
+        let at = self.frames.len().checked_sub(depth as usize + 1);
+        let frame = at.map(|at| &self.frames[at]);
+        frame.map_or_else(Vec::new, |frame| match frame.is_loop {
+            true => frame.through.0.clone(),
+            false => frame.through.1.clone(),
+        })
     }
 
     /// The types that a branch to a label of the original carries.
@@ -509,28 +600,43 @@ impl Writer<'_, '_> {
     ) -> Result<(), RewriteError> {
         self.steps(&action.before);
         match operator {
-            Operator::Block { blockty } => {
-                self.frames.push(Frame::new(Some(*blockty)));
-                self.copy(&range);
-            }
-            Operator::Loop { blockty } => {
-                self.frames.push(Frame {
-                    is_loop: true,
+            Operator::Block { blockty } | Operator::Loop { blockty } | Operator::If { blockty } => {
+                let through = self.through_locals(*blockty);
+                let (params, results) = through.clone();
+                let is_if = matches!(operator, Operator::If { .. });
+                if is_if {
+                    self.keep_below(&params, false);
+                } else {
+                    self.keep(&params);
+                }
+                self.open(Frame {
+                    is_loop: matches!(operator, Operator::Loop { .. }),
+                    is_if,
+                    otherwise: action.otherwise.clone(),
+                    through,
                     ..Frame::new(Some(*blockty))
                 });
-                self.copy(&range);
-            }
-            Operator::If { blockty } => {
-                let otherwise = action.otherwise.clone();
-                self.frames.push(Frame {
-                    is_if: true,
-                    otherwise,
-                    ..Frame::new(Some(*blockty))
-                });
-                self.copy(&range);
+                if params.is_empty() && results.is_empty() {
+                    self.copy(&range);
+                } else {
+                    // The engine may make one instruction of an `if` and the load of its condition.
+                    let place = Place::Operator(OrigOffset(range.start as u32));
+                    self.map.stops.push((self.out.len() as u32, place));
+                    let empty = BlockType::Empty;
+                    self.put(&match operator {
+                        Operator::Block { .. } => Instruction::Block(empty),
+                        Operator::Loop { .. } => Instruction::Loop(empty),
+                        _ => Instruction::If(empty),
+                    });
+                }
+                self.bring(&params);
             }
             Operator::Else => {
+                let through = self.frames.last().map(|frame| frame.through.clone());
+                let (params, results) = through.unwrap_or_default();
+                self.keep(&results);
                 self.copy(&range);
+                self.bring(&params);
                 let otherwise = self.frames.last_mut().map(|f| {
                     f.is_if = false;
                     std::mem::take(&mut f.otherwise)
@@ -540,6 +646,7 @@ impl Writer<'_, '_> {
             Operator::End => self.end(&range, last)?,
             Operator::TryTable { try_table } => self.try_table(try_table, &range, action)?,
             Operator::Br { relative_depth } => {
+                self.keep(&self.carried_through(*relative_depth));
                 if self.moved() {
                     self.put(&Instruction::Br(self.label(*relative_depth)));
                 } else {
@@ -676,11 +783,13 @@ impl Writer<'_, '_> {
         let Some(frame) = self.frames.pop() else {
             return Ok(());
         };
+        self.keep(&frame.through.1);
         if frame.is_if && !frame.otherwise.is_empty() {
             self.put(&Instruction::Else);
             self.steps(&frame.otherwise);
         }
         self.copy(range);
+        self.bring(&frame.through.1);
         if let Some(landings) = frame.landings {
             let count = landings.blocks.len() as u32;
             // Around the landing blocks is one more, which the try_table's own results leave through.
@@ -704,6 +813,8 @@ impl Writer<'_, '_> {
         range: &Range<usize>,
         action: &Action,
     ) -> Result<(), RewriteError> {
+        let through = self.carried_through(depth);
+        self.keep_below(&through, true);
         if action.taken.is_empty() {
             if self.moved() {
                 self.put(&Instruction::BrIf(self.label(depth)));
@@ -712,7 +823,10 @@ impl Writer<'_, '_> {
             }
             return Ok(());
         }
-        let carried = self.carried(depth);
+        let carried = match through.is_empty() {
+            true => self.carried(depth),
+            false => Vec::new(),
+        };
         let ty = self.context.types.block(&carried, &carried)?;
         // The engine may make one instruction of it and the load of its condition.
         let place = Place::Operator(OrigOffset(range.start as u32));
@@ -809,7 +923,7 @@ impl Writer<'_, '_> {
     ) -> Result<(), RewriteError> {
         let plain = action.catch.is_empty() && action.unwind.is_empty();
         if plain && !self.moved() {
-            self.frames.push(Frame::new(Some(table.ty)));
+            self.open(Frame::new(Some(table.ty)));
             self.copy(range);
             return Ok(());
         }
@@ -857,7 +971,7 @@ impl Writer<'_, '_> {
         }
         self.put(&Instruction::TryTable(own, catches.into()));
         let landings = (!plain).then_some(landings);
-        self.frames.push(Frame {
+        self.open(Frame {
             extra,
             landings,
             ..Frame::new(Some(table.ty))

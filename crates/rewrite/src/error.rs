@@ -29,6 +29,20 @@ pub enum RewriteError {
     /// A value type that the encoder does not know.
     #[error("blocks with values of type {0} cannot be written")]
     Type(wasmparser::ValType),
+    /// A function is beyond what engines take, with what was added to it.
+    #[error(
+        "function {function} would have {found} {what} with its probes, and engines take at most {most}"
+    )]
+    Limit {
+        /// The function's index.
+        function: u32,
+        /// Of what it has too many.
+        what: &'static str,
+        /// How many.
+        found: usize,
+        /// How many it may have.
+        most: usize,
+    },
     /// The rewritten module exceeds a limit of the format.
     #[error("the rewritten module exceeds a limit of the binary format: {0}")]
     TooLarge(&'static str),

@@ -18,7 +18,9 @@
 //! 0x50  number of entry counters         u64   (external modules only)
 //! 0x58  armed: the clock to stop at      u64
 //! 0x60  armed: entries to let pass        u64
-//! 0x68  written and never read           u64
+//! 0x68  written and read by nobody else  u64
+//! 0x70  a local on its way through here  u64   (deep functions only)
+//! 0x78  iterations of loops              u32   (deep functions only)
 //! 0x80  counters                         u64 each
 //!       entry counters, one per exported function, in export order
 //! from the next multiple of 64 KiB on:
@@ -52,6 +54,8 @@ pub const ARM_CLOCK_AT: u64 = 0x58;
 /// Address of the number of entries that the armed function lets pass.
 pub const ARM_SKIP_AT: u64 = 0x60;
 pub(crate) const MARK_AT: u64 = 0x68;
+pub(crate) const LOCAL_AT: u64 = 0x70;
+pub(crate) const LOOPS_AT: u64 = 0x78;
 pub(crate) const HEADER: u64 = 0x80;
 
 const PAGE: u64 = 65536;

@@ -5,7 +5,9 @@
 
 mod actions;
 mod body;
+mod carry;
 mod clock;
+mod deep;
 mod error;
 mod layout;
 mod map;
@@ -19,5 +21,5 @@ pub use layout::{
     START_EXPORT,
 };
 pub use map::{OffsetMap, Place};
-pub use module::{Armed, External, Options, Probes, Rewritten, rewrite};
+pub use module::{Armed, External, Large, Options, Probes, Rewritten, rewrite};
 pub use paths::{CURSOR_EXPORT, PENDING_EXPORT, PathProbes, SMALLEST_HALF, TracePlan};

@@ -10,10 +10,11 @@ use afterimage_ids::{EntityRef, FuncId, OpId, OrigOffset};
 use afterimage_placement::Plan;
 use afterimage_program::Program;
 use wasm_encoder::{BranchHint, BranchHints, Encode, Instruction, MemArg, Section as _};
-use wasmparser::{ExternalKind, Parser, Payload};
+use wasmparser::{ExternalKind, FunctionBody, Parser, Payload};
 
 use crate::actions::{Actions, Step, site_name};
 use crate::body::{Context, rewrite_body};
+use crate::carry::Carriers;
 use crate::layout::{
     CLOCK_AT, COUNT_AT, ENTRIES_AT, HEADER, LABEL, LAYOUT_VERSION, LIMIT_AT, Layout, MEMORY_EXPORT,
     RUNNING_AT, START_EXPORT, VERSION_AT,
@@ -42,10 +43,35 @@ pub struct Options {
     /// Keep the engine from making one instruction of a load and what takes its value, and from leaving out a store to what another one overwrites, so
     /// that a trap is reported where it happened: between these offsets, which are in one function.
     pub apart: Option<Range<OrigOffset>>,
+    /// What large functions get for the engine's sake. It takes nothing from what a module does.
+    pub large: Large,
     /// Export the start function instead of starting it, so that the caller can prepare the memory first.
     pub export_start: bool,
     /// Make a module for engines that know nothing of afterimage.
     pub external: Option<External>,
+}
+
+/// What large functions get so that the engine compiles them in time and in memory.
+#[derive(Clone, Debug)]
+pub struct Large {
+    /// Functions so deep that the engine takes the square of their size for what their joins merge.
+    pub deep: Vec<FuncId>,
+    /// How many branches they have between two of the places that end what is merged.
+    pub interval: u32,
+    /// Values that a function's labels carry, times its blocks, from which on these values go through locals.
+    pub carried: u64,
+}
+
+impl Default for Large {
+    fn default() -> Self {
+        Self {
+            deep: Vec::new(),
+            // A prime, so that these places are not at the same one of each round of a pattern.
+            interval: 31,
+            // 64 MiB of the engine's tables.
+            carried: 1 << 24,
+        }
+    }
 }
 
 /// What a module for other engines says about itself in its probes' memory.
@@ -153,6 +179,8 @@ pub fn rewrite<'a>(
         external: options.external.is_some(),
         path_places,
         path_in_memory: false,
+        deep: None,
+        carriers: None,
         apart: options.apart.clone(),
     };
     for (i, function) in program.functions.iter().enumerate() {
@@ -177,8 +205,20 @@ pub fn rewrite<'a>(
             }
             probes += plan.functions[i].probes.len() as u64;
         }
+        if options.external.is_none() {
+            let range = function.body.start.0 as usize..function.body.end.0 as usize;
+            let reader = wasmparser::BinaryReader::new(&bytes[range.clone()], range.start);
+            context.carriers = Carriers::of(
+                context.types,
+                &FunctionBody::new(reader),
+                function,
+                options.large.carried,
+            )?;
+        }
+        let deep = options.large.deep.contains(&function.id);
+        context.deep = deep.then_some(options.large.interval);
         if let Some(path_probes) = path_probes {
-            context.path_in_memory = path_probes.in_memory.contains(&function.id);
+            context.path_in_memory = deep || path_probes.in_memory == Some(function.id);
             probes += paths::add(path_probes.plan, i, function, &mut actions)?;
         }
         // Behind all else: whoever is stopped at a call has done what the block counts and writes.
@@ -195,23 +235,24 @@ pub fn rewrite<'a>(
             function.body.start < loads.end && loads.start < function.body.end
         });
         let marks = context.external && !program.imports.is_empty();
-        let (body, map) = if actions.is_empty() && !marks && !apart {
-            let range = function.body.start.0 as usize..function.body.end.0 as usize;
-            let run = Run {
-                new: 0,
-                orig: function.body.start.0,
-                len: range.len() as u32,
+        let (body, map) =
+            if actions.is_empty() && !marks && !apart && !deep && context.carriers.is_none() {
+                let range = function.body.start.0 as usize..function.body.end.0 as usize;
+                let run = Run {
+                    new: 0,
+                    orig: function.body.start.0,
+                    len: range.len() as u32,
+                };
+                (
+                    bytes[range].to_vec(),
+                    BodyMap {
+                        runs: vec![run],
+                        ..BodyMap::default()
+                    },
+                )
+            } else {
+                rewrite_body(&mut context, function, &actions)?
             };
-            (
-                bytes[range].to_vec(),
-                BodyMap {
-                    runs: vec![run],
-                    ..BodyMap::default()
-                },
-            )
-        } else {
-            rewrite_body(&mut context, function, &actions)?
-        };
         let size =
             u32::try_from(body.len()).map_err(|_| RewriteError::TooLarge("function body"))?;
         size.encode(&mut code);

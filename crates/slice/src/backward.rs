@@ -107,7 +107,7 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Takes about so many bytes for what going over nodes came to, instead of 128 MiB: with less the slice is the same, and takes longer.
+    /// Takes about so many bytes for what going over nodes came to, instead of 64 MiB: with less the slice is the same, and takes longer.
     pub fn with_room(mut self, bytes: usize) -> Self {
         if let Some(memo) = &mut self.memo {
             *memo = Memo::new(self.plans.len(), bytes);

@@ -87,7 +87,7 @@ impl Scheme {
         let plan = (self.plan)(program, counts)?;
         let probes = PathProbes {
             plan: plan.to_trace(),
-            in_memory: &[],
+            in_memory: None,
             half: HALF,
         };
         let rewritten = rewrite(bytes, program, Probes::Paths(probes), &Options::default())?;

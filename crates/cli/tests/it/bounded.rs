@@ -201,3 +201,15 @@ fn a_byte_of_each_page_costs_not_more_than_the_page() {
             (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4096))) (i32.const 0x10000000))))))"#;
     bounded("sparse", text, 256 * MIB);
 }
+
+/// The engine has a table of blocks for each value that a label carries.
+#[test]
+fn results_of_many_blocks_are_not_each_known_in_all_blocks() {
+    let block = "(local.set $sum (block (result i32) (br_if 0 (local.get $sum) (i32.load (i32.const 0))) (drop) (i32.const 3)))";
+    let text = format!(
+        r#"(module (memory (export "memory") 4096) (func (export "_start") (local $sum i32)
+        {} (i32.store (i32.const 4096) (local.get $sum))))"#,
+        block.repeat(12_000)
+    );
+    bounded("results", &text, 0);
+}

@@ -856,19 +856,17 @@ fn who_is_stopped_while_the_guest_is_compiled_says_that_nothing_ran() {
     let sandbox = Sandbox::new();
     sandbox.wasm("slow.wasm", &slow_to_compile());
     let is_there = || sandbox.names().iter().any(|name| name == "slow.aft");
-    let ends = |ran: Ran, code: i32, ending: &str| {
+    let ends = |ran: Ran, code: i32, ending: &str, says: &str| {
         assert_eq!(ran.code, Some(code), "{ran:?}");
         if is_there() {
             println!("SKIPPED: the guest was compiled before it could be stopped");
             is_exact(&sandbox, "slow.aft", ending);
             return fs::remove_file(sandbox.path("slow.aft")).unwrap();
         }
-        assert!(
-            ran.stderr
-                .contains("slow.wasm: nothing is recorded, because the guest had not begun"),
-            "{ran:?}"
-        );
+        assert!(ran.stderr.contains(says), "{ran:?}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
     };
+    let interrupted = "slow.wasm: nothing is recorded, because the guest had not begun";
     for (name, code, ending) in [
         (Signal::INT, 130, "stopped by Ctrl-C"),
         (Signal::TERM, 143, "stopped by"),
@@ -879,8 +877,9 @@ fn who_is_stopped_while_the_guest_is_compiled_says_that_nothing_ran() {
         // The file is made right before the guest is compiled.
         eventually(is_there);
         signal(&child, name);
-        ends(ended(child), code, ending);
+        ends(ended(child), code, ending, interrupted);
     }
     let ran = sandbox.run("record --force --timeout 0.1 slow.wasm");
-    ends(ran, 124, "stopped by the time limit");
+    let says = "slow.wasm: compiling it took longer than the time limit, so nothing was run";
+    ends(ran, 124, "stopped by the time limit", says);
 }

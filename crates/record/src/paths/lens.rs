@@ -51,11 +51,9 @@ pub fn trace_paths<S: Sink + Send>(
     let program = run.program;
     let job = Job::open(run.file, run.bytes, program, run.cache, run.progress)?;
     let plan = PathPlan::new(program, feedback, Cuts::default())?;
-    let mut in_memory = job.deep.clone();
-    in_memory.extend(ends_inside(&job.end));
     let probes = PathProbes {
         plan: TracePlan::Paths(&plan),
-        in_memory: &in_memory,
+        in_memory: ends_inside(&job.end),
         half: HALF_WORDS,
     };
     // A stack overflow may take several attempts to find: the sink shall see one only.

@@ -11,7 +11,7 @@ use afterimage_record::{
     Cache, Command, Filter, Interrupt, PathFilter, Progress, RecordError, RecordOptions, Recorded,
     RecordedRun, check, check_blocks, count, record, trace_paths,
 };
-use afterimage_rewrite::{Options, rewrite};
+use afterimage_rewrite::{Large, Options, rewrite};
 use afterimage_testkit::naive_trace::{Observation, Observed, Observer, Stop, instrument};
 use afterimage_trace::{Ending, Event, Standing, TraceFile, TraceWriter};
 
@@ -433,10 +433,22 @@ impl Recording {
             self.results(),
             "the plain module returns the same"
         );
-        for mode in [Mode::Edges, Mode::Quick, Mode::Program] {
+        // As if all functions were large: as much as there can be of what these get.
+        let large = Large {
+            deep: self.program.functions.iter().map(|f| f.id).collect(),
+            interval: 1,
+            carried: 0,
+        };
+        for (mode, large) in [
+            (Mode::Edges, large.clone()),
+            (Mode::Edges, Large::default()),
+            (Mode::Quick, Large::default()),
+            (Mode::Program, large),
+        ] {
             let the_plan = plan(&self.program, &PlanOptions::new(mode)).expect("a plan");
             let options = Options {
                 clock: true,
+                large,
                 ..Options::default()
             };
             let rewritten =

@@ -212,7 +212,7 @@ pub(super) struct Parts {
     count: u64,
 }
 
-/// Some lines that were written.
+/// Some lines that were written alike. Of those that are told one by one there are so many in a row.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     lines: Span,
@@ -220,6 +220,24 @@ struct Written {
     mixed: u16,
     told: LineForm,
     before: Before,
+}
+
+impl Written {
+    /// Whether it is the line behind some others that are told one by one, and like them.
+    fn goes_on(&self, last: &Self) -> bool {
+        let all = |of: &Self| (of.told, of.lines.mask, of.by_host, of.mixed);
+        self.told == LineForm::Each
+            && all(self) == all(last)
+            && self.lines.first == last.lines.end()
+    }
+
+    /// How many lines of it, told one by one, are before one.
+    fn lines_before(&self, key: Key) -> u64 {
+        match self.told {
+            LineForm::Each => key - self.lines.first,
+            LineForm::Once | LineForm::Same => 0,
+        }
+    }
 }
 
 /// What there is of lines before.
@@ -345,7 +363,7 @@ impl Interval {
         let read = Set::decode(&mut input)?;
         let mut masks = || dense(&mut input, spans.len());
         let (by_host, mixed, told) = (masks()?, masks()?, masks()?);
-        let mut written = Vec::with_capacity(spans.len());
+        let mut written: Vec<Written> = Vec::new();
         let mut before = Before::default();
         for (i, &lines) in spans.iter().enumerate() {
             let told = match told[i] {
@@ -361,8 +379,11 @@ impl Interval {
                 told,
                 before,
             };
-            written.push(lines);
             before = before.with(lines)?;
+            match written.last_mut() {
+                Some(last) if lines.goes_on(last) => last.lines.count += 1,
+                _ => written.push(lines),
+            }
         }
         let Before { times, words, kept } = before;
         if !input.is_empty() || (times, words, kept) != (self.count, self.words, self.kept) {
@@ -414,8 +435,9 @@ impl Parts {
             (LineForm::Each, _) => times_of(before, of.mixed & before) + address % WORD,
             _ => 0,
         };
+        let lines = of.lines_before(key) * times_of(of.lines.mask, of.mixed);
         let stream = Stream::open(&self.times, self.count).ok()?;
-        stream.cursor().get(of.before.times + within).ok()
+        stream.cursor().get(of.before.times + lines + within).ok()
     }
 
     /// Tells of some words that were written, in stretches of lines: which lines, those words of them that the host wrote last, and where the others are
@@ -451,10 +473,11 @@ impl Parts {
             LineForm::Each => before.count_ones(),
             _ => 0,
         };
+        let lines = of.lines_before(key) * u64::from(of.lines.mask.count_ones());
         let stream = Stream::open(&self.lists, self.words).ok()?;
         stream
             .cursor()
-            .get(of.before.words + u64::from(within))
+            .get(of.before.words + lines + u64::from(within))
             .ok()
     }
 }

@@ -1,0 +1,150 @@
+//! Blocks that take or give values, in functions that have many of them.
+//!
+//! The engine (wasmtime 48) has a variable for each value that a label carries, and with each a table of the blocks up to the last one that sets it: 4 bytes times such
+//! values times blocks, 23 GB for 50,000 small blocks with a result. So where that would be much, the values go through locals, which all labels share: they are set right
+//! before a branch, and read right behind its label.
+//!
+//! ```wat
+//! (block (result i32) … (br_if 0 (VALUE) (CONDITION)) …)
+//! (block … (VALUE) (CONDITION) (local.set $condition) (local.tee $value) (local.get $condition) (br_if 0) … (local.set $value)) (local.get $value)
+//! ```
+
+use afterimage_program::Function;
+use wasm_encoder::Instruction;
+use wasmparser::{BlockType, FunctionBody, Operator, ValType};
+
+use crate::RewriteError;
+use crate::body::Writer;
+use crate::types::TypePool;
+
+/// The locals that stand for what labels carry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Carriers {
+    /// For a condition that is on top of what a label carries.
+    pub condition: u32,
+    /// The locals that follow it: of each type as many as a label carries of it at most.
+    pub groups: Vec<(u32, ValType)>,
+}
+
+impl Carriers {
+    /// Those of a function, if it needs any. One with handlers keeps its blocks, since an exception comes with its values; so does one of which a
+    /// `br_table` carries values, which may lead out of the function, too.
+    pub(crate) fn of(
+        pool: &TypePool,
+        body: &FunctionBody<'_>,
+        function: &Function,
+        most: u64,
+    ) -> Result<Option<Self>, RewriteError> {
+        let blocks = function.cfg.blocks.len() as u64;
+        if blocks * blocks < most {
+            return Ok(None);
+        }
+        let mut found = Self::default();
+        let mut values = 0;
+        // What a branch to each open label carries.
+        let mut labels = vec![!pool.get(function.ty.as_u32()).1.is_empty()];
+        for operator in body.get_operators_reader()? {
+            let (ty, is_loop) = match operator? {
+                Operator::Block { blockty } | Operator::If { blockty } => (blockty, false),
+                Operator::Loop { blockty } => (blockty, true),
+                Operator::End => {
+                    labels.pop();
+                    continue;
+                }
+                Operator::BrTable { targets } => {
+                    let label = labels.len().checked_sub(targets.default() as usize + 1);
+                    if label.is_some_and(|label| labels[label]) {
+                        return Ok(None);
+                    }
+                    continue;
+                }
+                Operator::TryTable { .. } => return Ok(None),
+                _ => continue,
+            };
+            let (params, results) = pool.signature(ty);
+            labels.push(!if is_loop { &params } else { &results }.is_empty());
+            values += (params.len() + results.len()) as u64;
+            found.add(&params);
+            found.add(&results);
+        }
+        Ok((values > 0 && values * blocks >= most).then_some(found))
+    }
+
+    /// Makes room for what a label carries.
+    fn add(&mut self, carried: &[ValType]) {
+        let mut counts: Vec<(u32, ValType)> = Vec::new();
+        for &ty in carried {
+            match counts.iter_mut().find(|group| group.1 == ty) {
+                Some(group) => group.0 += 1,
+                None => counts.push((1, ty)),
+            }
+        }
+        for (count, ty) in counts {
+            match self.groups.iter_mut().find(|group| group.1 == ty) {
+                Some(group) => group.0 = group.0.max(count),
+                None => self.groups.push((count, ty)),
+            }
+        }
+    }
+
+    /// The locals of what a label carries.
+    fn locals(&self, carried: &[ValType]) -> Vec<u32> {
+        let mut next = Vec::new();
+        let mut first = self.condition + 1;
+        for &(count, ty) in &self.groups {
+            next.push((ty, first));
+            first += count;
+        }
+        let of = |ty: &ValType| {
+            let (_, local) = next.iter_mut().find(|group| group.0 == *ty)?;
+            *local += 1;
+            Some(*local - 1)
+        };
+        carried.iter().filter_map(of).collect()
+    }
+}
+
+impl Writer<'_, '_> {
+    fn carriers_of(&self, carried: &[ValType]) -> Vec<u32> {
+        let carriers = self.carriers.as_ref();
+        carriers.map_or_else(Vec::new, |carriers| carriers.locals(carried))
+    }
+
+    /// Takes what a label carries from the stack.
+    pub(crate) fn keep(&mut self, carried: &[ValType]) {
+        for local in self.carriers_of(carried).into_iter().rev() {
+            self.put(&Instruction::LocalSet(local));
+        }
+    }
+
+    /// Puts what a label carried on the stack.
+    pub(crate) fn bring(&mut self, carried: &[ValType]) {
+        for local in self.carriers_of(carried) {
+            self.put(&Instruction::LocalGet(local));
+        }
+    }
+
+    /// The same two below a condition, which stays on top. What is kept stays on the stack if it `stays`.
+    pub(crate) fn keep_below(&mut self, carried: &[ValType], stays: bool) {
+        let Some(condition) = self.carriers.as_ref().map(|carriers| carriers.condition) else {
+            return;
+        };
+        if carried.is_empty() {
+            return;
+        }
+        self.put(&Instruction::LocalSet(condition));
+        self.keep(carried);
+        if stays {
+            self.bring(carried);
+        }
+        self.put(&Instruction::LocalGet(condition));
+    }
+
+    /// What goes through locals into a block of this type, and out of it.
+    pub(crate) fn through_locals(&self, ty: BlockType) -> (Vec<ValType>, Vec<ValType>) {
+        match self.carriers {
+            Some(_) => self.context.types.signature(ty),
+            None => Default::default(),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What deep functions get so that the engine compiles them in time.
+//!
+//! Where ways through a function join, each local that was written on one of them becomes a parameter of the join. For these parameters regalloc2 takes the
+//! square of their number if nothing stands between: for each it goes over all before it again, from the last one on that is live in two stretches of code
+//! (`blockparam_ins` in `apply_allocations_and_insert_moves`), and each is merged into the bundle of those before, which is sorted again (`merge_bundles`).
+//! Compiled code of people's programs has such parameters all over; long rows of small branches have none. So every so many branches stands one, and
+//! the locals written since then go through memory, where their bundle ends:
+//!
+//! ```wat
+//! (i64.store $local (i32.const 0) (local.get $x))  (local.set $x (i64.load $local (i32.const 0)))
+//! (if (i64.eqz (i64.load $mark (i32.const 0)))
+//!   (then (local.set $two (i64.const 0)))
+//!   (else (local.set $two (i64.load $mark (i32.const 0)))))
+//! (if (i64.eqz (i64.load $mark (i32.const 0)))
+//!   (then (i64.store $mark (i32.const 0) (local.get $two)))
+//!   (else (i64.store $mark (i32.const 0) (local.get $two))))
+//! ```
+//!
+//! For the same reason these functions keep neither the path nor the iterations of loops in locals.
+
+use wasm_encoder::{BlockType, Instruction};
+use wasmparser::{Operator, ValType};
+
+use crate::body::Writer;
+use crate::layout::{LOCAL_AT, MARK_AT};
+
+/// Where a deep function is to get its next hinge.
+pub(crate) struct Hinges {
+    /// Branches between two of them.
+    interval: u32,
+    /// The local that is live in two stretches.
+    pub local: u32,
+    /// Types of the original's locals, parameters first.
+    pub types: Vec<ValType>,
+    /// Branches since the last hinge, and the locals that were written.
+    branches: u32,
+    written: Vec<u32>,
+}
+
+impl Hinges {
+    pub(crate) fn new(interval: u32) -> Self {
+        Self {
+            interval,
+            local: 0,
+            types: Vec::new(),
+            branches: 0,
+            written: Vec::new(),
+        }
+    }
+}
+
+impl Writer<'_, '_> {
+    /// Adds what a deep function needs before an operator.
+    pub(crate) fn hinge(&mut self, operator: &Operator<'_>) {
+        let Some(hinges) = &mut self.hinges else {
+            return;
+        };
+        match *operator {
+            Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
+                hinges.written.push(local_index);
+                return;
+            }
+            Operator::If { .. }
+            | Operator::Loop { .. }
+            | Operator::BrIf { .. }
+            | Operator::BrTable { .. } => hinges.branches += 1,
+            _ => return,
+        }
+        if hinges.branches < hinges.interval {
+            return;
+        }
+        hinges.branches = 0;
+        let mut written = std::mem::take(&mut hinges.written);
+        let two = hinges.local;
+        written.sort_unstable();
+        written.dedup();
+        for local in written {
+            self.through_memory(local);
+        }
+        let mark = self.slot(MARK_AT);
+        let address = Instruction::I32Const(0);
+        let load = Instruction::I64Load(mark);
+        let set = Instruction::LocalSet(two);
+        let is_zero = [&address, &load, &Instruction::I64Eqz];
+        let store = [
+            &address,
+            &Instruction::LocalGet(two),
+            &Instruction::I64Store(mark),
+        ];
+        let one = [&Instruction::I64Const(0), &set];
+        let other = [&address, &load, &set];
+        for (then, otherwise) in [(&one[..], &other[..]), (&store, &store)] {
+            is_zero.iter().for_each(|instruction| self.put(instruction));
+            self.put(&Instruction::If(BlockType::Empty));
+            then.iter().for_each(|instruction| self.put(instruction));
+            self.put(&Instruction::Else);
+            otherwise
+                .iter()
+                .for_each(|instruction| self.put(instruction));
+            self.put(&Instruction::End);
+        }
+    }
+
+    /// Stores a local and loads it again. References and vectors stay: nothing is as large, or as often.
+    fn through_memory(&mut self, local: u32) {
+        let types = self.hinges.as_ref().map_or(&[][..], |hinges| &hinges.types);
+        let slot = self.slot(LOCAL_AT);
+        let narrow = wasm_encoder::MemArg { align: 2, ..slot };
+        let (store, load) = match types.get(local as usize) {
+            Some(ValType::I32) => (Instruction::I32Store(narrow), Instruction::I32Load(narrow)),
+            Some(ValType::I64) => (Instruction::I64Store(slot), Instruction::I64Load(slot)),
+            Some(ValType::F32) => (Instruction::F32Store(narrow), Instruction::F32Load(narrow)),
+            Some(ValType::F64) => (Instruction::F64Store(slot), Instruction::F64Load(slot)),
+            _ => return,
+        };
+        let (zero, get) = (Instruction::I32Const(0), Instruction::LocalGet(local));
+        for instruction in [&zero, &get, &store, &zero, &load] {
+            self.put(instruction);
+        }
+        self.put(&Instruction::LocalSet(local));
+    }
+}
