@@ -33,7 +33,7 @@ pub(crate) struct Settings {
     /// Off only to measure what it costs.
     pub deterministic: bool,
     pub epochs: bool,
-    /// Off for modules with functions for which that takes too long: see `deep_functions`.
+    /// Off for modules with functions for which that takes too long: see `deep`.
     pub optimised: bool,
 }
 

@@ -5,10 +5,10 @@ use afterimage_placement::{
     Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve,
 };
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
-use afterimage_rewrite::{Armed, CLOCK_AT, Large, Options, Place, Probes, Rewritten, rewrite};
+use afterimage_rewrite::{Armed, CLOCK_AT, Options, Place, Probes, Rewritten, rewrite};
 use afterimage_trace::{CountsLens, End, Ending, Event, Standing, TraceFile};
 
-use crate::deep::large;
+use crate::deep::Treatment;
 use crate::ending::{Activation, Outcome, frames, not_entered, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::live::word;
@@ -123,8 +123,7 @@ pub(crate) struct Job<'a> {
     pub(crate) program: &'a Program,
     pub(crate) index: OperatorIndex<'a>,
     pub(crate) end: End,
-    /// What large functions get.
-    large: Large,
+    treatment: Treatment,
     cache: &'a Cache,
     progress: &'a Progress,
 }
@@ -148,7 +147,7 @@ impl<'a> Job<'a> {
             program,
             index: OperatorIndex::new(program, bytes),
             end: file.end()?.ok_or(RecordError::Cut)?,
-            large: large(program),
+            treatment: Treatment::of(program),
             cache,
             progress,
         })
@@ -192,11 +191,11 @@ impl<'a> Job<'a> {
         attempt: &mut Attempt<'_>,
     ) -> Result<(Repeated, Vec<Activation>), RecordError> {
         let engine = engine(Settings {
-            optimised: self.large.deep.is_empty(),
+            optimised: self.treatment.optimised,
             ..Settings::with_stack(REPLAY_STACK)
         })?;
         let mut options = Options {
-            large: self.large.clone(),
+            large: self.treatment.large.clone(),
             export_start: true,
             ..Options::default()
         };

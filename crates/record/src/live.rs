@@ -27,7 +27,7 @@ use wasmtime::{AsContextMut, Func, Instance, Memory, Module, ResourceLimiter, St
 use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
-use crate::deep::large;
+use crate::deep::Treatment;
 use crate::effects::{Span, Strings};
 use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
@@ -274,10 +274,10 @@ pub fn record(
     interrupt: &Interrupt,
     out: &TraceWriter,
 ) -> Result<Recorded, RecordError> {
-    let large = large(program);
+    let Treatment { large, optimised } = Treatment::of(program);
     let settings = Settings {
         deterministic: options.deterministic,
-        optimised: large.deep.is_empty(),
+        optimised,
         ..Settings::with_stack(options.stack)
     };
     let engine = engine(settings)?;

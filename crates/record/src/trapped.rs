@@ -4,7 +4,7 @@ use afterimage_program::{Effect, OperatorIndex, Program};
 use afterimage_rewrite::{Options, Probes, rewrite};
 use afterimage_trace::{Ending, Frame, Standing, TraceFile, TraceWriter, TrapCode};
 
-use crate::deep::large;
+use crate::deep::Treatment;
 use crate::ending::{Doubt, frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::replay::{Progress, Source, Stop, replay};
@@ -37,8 +37,7 @@ pub(crate) fn trapped_at(
     } = run;
     run.out.commit()?;
     let file = TraceFile::open(&run.out.path())?;
-    let large = large(program);
-    let optimised = large.deep.is_empty();
+    let Treatment { large, optimised } = Treatment::of(program);
     let options = Options {
         clock: true,
         large,

@@ -40,7 +40,7 @@ pub(crate) struct Action {
     /// At the beginning of an `if`'s else-arm.
     pub otherwise: Vec<Step>,
     /// On `br_table` edges, by label depth.
-    pub table: Vec<(u32, Vec<Step>)>,
+    pub table: BTreeMap<u32, Vec<Step>>,
     /// When an exception leaves a call.
     pub throw: Vec<Step>,
     /// On the edges to the handlers of a `try_table`, by clause.
@@ -162,7 +162,7 @@ impl Actions {
             }
             EdgeKind::Taken => self.op(op).taken.push(step),
             EdgeKind::Else => self.op(op).otherwise.push(step),
-            EdgeKind::Table(depth) => push(&mut self.op(op).table, depth, step),
+            EdgeKind::Table(depth) => self.op(op).table.entry(depth).or_default().push(step),
             EdgeKind::CallThrow => self.op(op).throw.push(step),
             EdgeKind::Catch(clause) => push(&mut self.op(op).catch, clause, step),
             EdgeKind::Unwind => self.op(op).unwind.push(step),

@@ -29,7 +29,7 @@ use wasmparser::{FunctionBody, Operator, RefType, ValType};
 use crate::RewriteError;
 use crate::actions::{Action, Actions, Step};
 use crate::carry::Carriers;
-use crate::deep::Hinges;
+use crate::hinges::Hinges;
 use crate::layout::{ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, LOOPS_AT, Layout, MARK_AT};
 use crate::map::{BodyMap, Place, Run};
 use crate::paths::{PathPlaces, PathStep};
@@ -58,8 +58,8 @@ pub(crate) struct Context<'a> {
     pub path_places: Option<PathPlaces>,
     /// The function being rewritten keeps nothing of its path in a local, so that none of it is lost when it traps.
     pub path_in_memory: bool,
-    /// If the function being rewritten is deep: how many branches it has between two hinges.
-    pub deep: Option<u32>,
+    /// If the function being rewritten gets hinges: how many branches are between two of them.
+    pub hinges: Option<u32>,
     /// The locals that stand for what labels of the function being rewritten carry.
     pub carriers: Option<Carriers>,
     /// Between which offsets the engine is not to make one instruction of a load and what takes its value.
@@ -84,7 +84,7 @@ pub(crate) fn rewrite_body(
         scratch: 0,
         polls: 0,
         path: 0,
-        hinges: context.deep.map(Hinges::new),
+        hinges: context.hinges.map(Hinges::new),
         carriers: context.carriers.take(),
         frames: Vec::new(),
         results: context.types.get(function.ty.index() as u32).1.to_vec(),
@@ -171,9 +171,8 @@ impl Needs {
             let more = [&action.otherwise, &action.throw, &action.unwind];
             let keyed = action
                 .table
-                .iter()
-                .chain(&action.catch)
-                .map(|(_, steps)| steps);
+                .values()
+                .chain(action.catch.iter().map(|(_, steps)| steps));
             for steps in lists.into_iter().chain(more).chain(keyed) {
                 see(steps);
             }
@@ -237,7 +236,7 @@ pub(crate) struct Writer<'a, 'b> {
     polls: u32,
     /// Local of type i64 for what was written of the path.
     path: u32,
-    /// Of a deep function.
+    /// If it gets any.
     pub(crate) hinges: Option<Hinges>,
     /// If what labels carry goes through locals.
     pub(crate) carriers: Option<Carriers>,
@@ -275,8 +274,9 @@ impl Writer<'_, '_> {
         }
         if let Some(hinges) = &mut self.hinges {
             (hinges.local, hinges.types) = (next, types);
-            next += 1;
+            next += 2;
             groups.push((1, wasm_encoder::ValType::I64));
+            groups.push((1, wasm_encoder::ValType::I32));
         }
         if let Some(carriers) = &mut self.carriers {
             carriers.condition = next;
@@ -849,6 +849,7 @@ impl Writer<'_, '_> {
             return Ok(());
         }
         let landings = action.table.len() as u32;
+        let landed = Vec::from_iter(action.table.keys().copied());
         let carried = if landings > 0 {
             self.carried(targets.default())
         } else {
@@ -862,10 +863,10 @@ impl Writer<'_, '_> {
             self.put(&Instruction::Block(ty));
         }
         let to = |writer: &Self, depth: u32| {
-            match action.table.iter().position(|(d, _)| *d == depth) {
+            match landed.binary_search(&depth) {
                 // The first landing is the innermost block.
-                Some(i) => i as u32,
-                None => writer.label(depth) + landings,
+                Ok(i) => i as u32,
+                Err(_) => writer.label(depth) + landings,
             }
         };
         let mut labels = Vec::with_capacity(targets.len() as usize);

@@ -19,8 +19,9 @@
 //! 0x58  armed: the clock to stop at      u64
 //! 0x60  armed: entries to let pass        u64
 //! 0x68  written and read by nobody else  u64
-//! 0x70  a local on its way through here  u64   (deep functions only)
-//! 0x78  iterations of loops              u32   (deep functions only)
+//! 0x70  a local on its way through here  u64   (functions with hinges only)
+//! 0x78  iterations of loops              u32   (functions with hinges only)
+//! 0x7c  written and never read           u32   (functions with hinges only)
 //! 0x80  counters                         u64 each
 //!       entry counters, one per exported function, in export order
 //! from the next multiple of 64 KiB on:
@@ -56,6 +57,7 @@ pub const ARM_SKIP_AT: u64 = 0x60;
 pub(crate) const MARK_AT: u64 = 0x68;
 pub(crate) const LOCAL_AT: u64 = 0x70;
 pub(crate) const LOOPS_AT: u64 = 0x78;
+pub(crate) const OTHER_AT: u64 = 0x7c;
 pub(crate) const HEADER: u64 = 0x80;
 
 const PAGE: u64 = 65536;

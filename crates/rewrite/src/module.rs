@@ -54,9 +54,9 @@ pub struct Options {
 /// What large functions get so that the engine compiles them in time and in memory.
 #[derive(Clone, Debug)]
 pub struct Large {
-    /// Functions so deep that the engine takes the square of their size for what their joins merge.
-    pub deep: Vec<FuncId>,
-    /// How many branches they have between two of the places that end what is merged.
+    /// Functions with so many branches that the engine takes the square of their number for what their joins merge: they get hinges.
+    pub hinged: Vec<FuncId>,
+    /// How many branches they have between two of these.
     pub interval: u32,
     /// Values that a function's labels carry, times its blocks, from which on these values go through locals.
     pub carried: u64,
@@ -65,8 +65,8 @@ pub struct Large {
 impl Default for Large {
     fn default() -> Self {
         Self {
-            deep: Vec::new(),
-            // A prime, so that these places are not at the same one of each round of a pattern.
+            hinged: Vec::new(),
+            // A prime, so that hinges are not at the same place of each round of a pattern.
             interval: 31,
             // 64 MiB of the engine's tables.
             carried: 1 << 24,
@@ -179,7 +179,7 @@ pub fn rewrite<'a>(
         external: options.external.is_some(),
         path_places,
         path_in_memory: false,
-        deep: None,
+        hinges: None,
         carriers: None,
         apart: options.apart.clone(),
     };
@@ -215,10 +215,10 @@ pub fn rewrite<'a>(
                 options.large.carried,
             )?;
         }
-        let deep = options.large.deep.contains(&function.id);
-        context.deep = deep.then_some(options.large.interval);
+        let hinged = options.large.hinged.contains(&function.id);
+        context.hinges = hinged.then_some(options.large.interval);
         if let Some(path_probes) = path_probes {
-            context.path_in_memory = deep || path_probes.in_memory == Some(function.id);
+            context.path_in_memory = hinged || path_probes.in_memory == Some(function.id);
             probes += paths::add(path_probes.plan, i, function, &mut actions)?;
         }
         // Behind all else: whoever is stopped at a call has done what the block counts and writes.
@@ -236,7 +236,7 @@ pub fn rewrite<'a>(
         });
         let marks = context.external && !program.imports.is_empty();
         let (body, map) =
-            if actions.is_empty() && !marks && !apart && !deep && context.carriers.is_none() {
+            if actions.is_empty() && !marks && !apart && !hinged && context.carriers.is_none() {
                 let range = function.body.start.0 as usize..function.body.end.0 as usize;
                 let run = Run {
                     new: 0,

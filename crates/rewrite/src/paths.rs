@@ -38,7 +38,7 @@ impl<'a> TracePlan<'a> {
 pub struct PathProbes<'a> {
     /// What to write and where.
     pub plan: TracePlan<'a>,
-    /// A function that keeps nothing in a local, as deep ones do not: the run ends inside it, which would lose it.
+    /// A function that keeps nothing in a local, as those with hinges do not: the run ends inside it, which would lose it.
     pub in_memory: Option<FuncId>,
     /// How many words each half of the ring has: a power of two from [`SMALLEST_HALF`] on.
     pub half: u32,

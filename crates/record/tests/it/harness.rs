@@ -435,7 +435,7 @@ impl Recording {
         );
         // As if all functions were large: as much as there can be of what these get.
         let large = Large {
-            deep: self.program.functions.iter().map(|f| f.id).collect(),
+            hinged: self.program.functions.iter().map(|f| f.id).collect(),
             interval: 1,
             carried: 0,
         };
