@@ -36,6 +36,8 @@ pub(crate) struct Hinges {
     /// Branches since the last hinge, and the locals that were written.
     branches: u32,
     written: Vec<u32>,
+    /// Nothing gets here: the engine leaves the code out.
+    is_dead: bool,
 }
 
 impl Hinges {
@@ -46,6 +48,30 @@ impl Hinges {
             types: Vec::new(),
             branches: 0,
             written: Vec::new(),
+            is_dead: false,
+        }
+    }
+
+    fn see(&mut self, operator: &Operator<'_>) {
+        match *operator {
+            Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
+                self.written.push(local_index);
+            }
+            Operator::If { .. } | Operator::Loop { .. } | Operator::BrIf { .. } => {
+                self.branches += 1;
+            }
+            Operator::Br { .. } | Operator::BrTable { .. } => {
+                self.branches += 1;
+                self.is_dead = true;
+            }
+            Operator::Return
+            | Operator::Unreachable
+            | Operator::Throw { .. }
+            | Operator::ThrowRef
+            | Operator::ReturnCall { .. }
+            | Operator::ReturnCallIndirect { .. } => self.is_dead = true,
+            Operator::Else | Operator::End => self.is_dead = false,
+            _ => {}
         }
     }
 }
@@ -56,18 +82,9 @@ impl Writer<'_, '_> {
         let Some(hinges) = &mut self.hinges else {
             return;
         };
-        match *operator {
-            Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
-                hinges.written.push(local_index);
-                return;
-            }
-            Operator::If { .. }
-            | Operator::Loop { .. }
-            | Operator::BrIf { .. }
-            | Operator::BrTable { .. } => hinges.branches += 1,
-            _ => return,
-        }
-        if hinges.branches < hinges.interval {
+        let is_due = hinges.branches >= hinges.interval && !hinges.is_dead;
+        hinges.see(operator);
+        if !is_due {
             return;
         }
         hinges.branches = 0;
