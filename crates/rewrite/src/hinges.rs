@@ -83,13 +83,19 @@ impl Writer<'_, '_> {
             return;
         };
         let is_due = hinges.branches >= hinges.interval && !hinges.is_dead;
-        hinges.see(operator);
-        if !is_due {
-            return;
-        }
-        hinges.branches = 0;
-        let mut written = std::mem::take(&mut hinges.written);
+        let written = match is_due {
+            true => std::mem::take(&mut hinges.written),
+            false => Vec::new(),
+        };
+        hinges.branches = if is_due { 0 } else { hinges.branches };
         let two = hinges.local;
+        hinges.see(operator);
+        if is_due {
+            self.add_hinge(written, two);
+        }
+    }
+
+    fn add_hinge(&mut self, mut written: Vec<u32>, two: u32) {
         written.sort_unstable();
         written.dedup();
         for local in written {
