@@ -71,13 +71,17 @@ const COMMANDS: &[&str] = &[
 
 /// Asks everything of a guest that touches so much.
 fn bounded(name: &str, text: &str, touched: u64) {
+    bounded_in(COMMANDS, name, text, touched);
+}
+
+fn bounded_in(commands: &[&str], name: &str, text: &str, touched: u64) {
     let sandbox = Sandbox::new();
     sandbox.wasm("a.wasm", text);
     if peak(std::process::id()).is_none() {
         println!("SKIPPED: this system does not tell how much memory a process takes");
         return;
     }
-    for words in std::iter::once(&"record -o run.aft a.wasm").chain(COMMANDS) {
+    for words in std::iter::once(&"record -o run.aft a.wasm").chain(commands) {
         let (code, errors, most) = measured(&sandbox, words);
         println!("{name}: {words}: {} MiB", most / MIB);
         assert_eq!(code, Some(0), "{name}: afterimage {words}: {errors}");
@@ -120,25 +124,18 @@ fn what_is_copied_at_once_is_one_range() {
 /// A byte here and there, or each byte by itself: what is known of one byte may take more than the byte.
 #[test]
 fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
-    for (name, step, pages, does) in [
-        (
-            "lines",
-            64,
-            2048,
-            "i32.store8 (local.get $at) (local.get $at)",
-        ),
-        (
-            "words",
-            8,
-            1024,
-            "i64.store (local.get $at) (i64.extend_i32_u (local.get $at))",
-        ),
-        (
-            "bytes",
-            1,
-            256,
-            "i32.store8 (local.get $at) (local.get $at)",
-        ),
+    let byte = "i32.store8 (local.get $at) (local.get $at)";
+    let word = "i64.store (local.get $at) (i64.extend_i32_u (local.get $at))";
+    let some = &[
+        "build --lens full run.aft",
+        "slice --address 4096 --at end run.aft",
+    ][..];
+    for (name, step, pages, does, commands) in [
+        ("lines", 64, 2048, byte, COMMANDS),
+        ("words", 8, 1024, word, COMMANDS),
+        ("bytes", 1, 256, byte, COMMANDS),
+        ("all lines", 64, 4096, byte, some),
+        ("all words", 8, 4096, word, some),
     ] {
         let end = pages << 16;
         let text = format!(
@@ -152,7 +149,7 @@ fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
                 (br_if $again (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const {step}))) (i32.const {end}))))
             (i32.store (i32.const 4096) (local.get $sum))))"#
         );
-        bounded(name, &text, end);
+        bounded_in(commands, name, &text, end);
     }
 }
 
