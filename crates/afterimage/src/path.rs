@@ -3,12 +3,16 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use afterimage_ids::FuncId;
+use afterimage_present::absent;
+use afterimage_profile::location::Occurrence;
 use afterimage_record::{
     BuiltPaths, Cache, LivePath, PathFilter, Progress, RecordedRun, build_paths,
 };
-use afterimage_replay::paths::{Numbering, RecordedPath, path_in_memory};
+use afterimage_replay::paths::{NumberError, Numbering, RecordedPath, path_in_memory};
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter, Writer, writer};
+use anyhow::bail;
 
 use crate::append::append;
 use crate::error::Reason;
@@ -234,4 +238,27 @@ pub fn gaps(path: &RecordedPath) -> Option<&str> {
 /// Which calls of the whole run those of the path are.
 pub fn numbering(path: &RecordedPath) -> Numbering {
     Numbering::of(path.segments().directory())
+}
+
+/// Which of a function's calls in the path is the one that a user asks for: its number there, and how many there were in the run.
+///
+/// # Errors
+/// If there is no such call, or the path is damaged.
+pub fn which_call(
+    path: &RecordedPath,
+    function: FuncId,
+    name: &str,
+    which: Occurrence,
+) -> anyhow::Result<(u64, u64)> {
+    let numbering = numbering(path);
+    let count = path.activations(function)?.count();
+    let kept = match which {
+        Occurrence::Kth(number) => numbering.kept(function, number, count),
+        Occurrence::Last => numbering.last(function, count),
+    };
+    match kept {
+        Ok(kept) => Ok((kept, numbering.calls(function, count).unwrap_or(count))),
+        Err(NumberError::Never) => bail!(absent(name, &path.segments().directory().left_out)),
+        Err(error) => bail!("{name}: {error}"),
+    }
 }

@@ -1,5 +1,7 @@
 //! Simulations of branch predictors and caches: made, kept in the recording, and what they met at a place.
 
+use std::io::Write;
+
 use afterimage_analyses::simulate::{
     CacheSpec, DamagedSimulation, MissesBy, MissesPlace, SimulationWriter, SiteKind, Spec,
     StoredSimulation, StoredSimulations, Summary, miss_rows, producers, simulate,
@@ -7,11 +9,13 @@ use afterimage_analyses::simulate::{
 };
 use afterimage_analyses::slices::{SliceAbout, SliceQuery};
 use afterimage_ids::{FuncId, OpId};
-use afterimage_present::{SiteHistory, WorstSite, grouped, slice_command};
-use afterimage_profile::location::Place;
+use afterimage_present::{
+    SiteHistory, StepScene, WorstSite, grouped, outcome_text, slice_command, times,
+};
+use afterimage_profile::location::{Occurrence, Place};
 use afterimage_replay::values::RecordedValues;
 use afterimage_trace::TraceFile;
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::Session;
 use crate::append::append_to;
@@ -173,7 +177,14 @@ fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
 }
 
 /// The histories of the sites at a place, in the order of the program.
-pub fn histories<'a>(stored: &'a [StoredSimulation], place: &Place) -> Vec<SiteHistory<'a>> {
+///
+/// # Errors
+/// If nothing of the kind was ever executed there; `name` is the place as it was written.
+pub fn histories<'a>(
+    stored: &'a [StoredSimulation],
+    place: &Place,
+    name: &str,
+) -> Result<Vec<SiteHistory<'a>>> {
     let is_there = |function: u32, op: u32| match place {
         Place::Function(wanted) => wanted.as_u32() == function,
         Place::Operator(wanted, at) => wanted.as_u32() == function && at.as_u32() == op,
@@ -193,7 +204,57 @@ pub fn histories<'a>(stored: &'a [StoredSimulation], place: &Place) -> Vec<SiteH
                 .map(|(site, _)| SiteHistory { stored, site }),
         );
     }
-    found
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let is_of_branches = |stored: &StoredSimulation| stored.summary.spec.is_branches();
+    let kind = match (
+        stored.iter().any(is_of_branches),
+        stored.iter().all(is_of_branches),
+    ) {
+        (true, false) => "branch, load or store",
+        (true, true) => "branch",
+        (false, _) => "load or store",
+    };
+    bail!("no {kind} at {name} was ever executed; see those that were with --by instruction")
+}
+
+/// Writes what one execution of each met, as text. `name` is the place as it was written.
+///
+/// # Errors
+/// If there is no such execution, the recording is damaged, or `out` fails.
+pub fn outcomes(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    histories: &[SiteHistory<'_>],
+    which: Occurrence,
+    name: &str,
+) -> Result<()> {
+    let (mut most, mut written) = (0, 0);
+    for history in histories {
+        let executions = history.stored.summary.sites[history.site].1.executions;
+        most = most.max(executions);
+        let number = match which {
+            Occurrence::Kth(number) => number,
+            Occurrence::Last => executions,
+        };
+        let Some(one) = history.stored.outcome(history.site, number)? else {
+            continue;
+        };
+        if written > 0 {
+            writeln!(out)?;
+        }
+        outcome_text(out, scene, history, number, &one)?;
+        written += 1;
+    }
+    match (which, written) {
+        (Occurrence::Kth(number), 0) => bail!(
+            "what is at {name} was executed {}: there is no execution {}",
+            times(most),
+            grouped(number)
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Of so many misses it is looked up who made the address.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use afterimage::trace::Bounds;
 use afterimage_present::Style;
-use afterimage_profile::location::number;
+use afterimage_profile::location::{Occurrence, number};
 use afterimage_record::Command;
 use anyhow::{Result, anyhow, bail};
 
@@ -27,21 +27,11 @@ macro_rules! formats {
 pub(crate) use formats;
 
 /// Which call of a function, as `--call` says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
-    Kth(u64),
-    Last,
-}
-
-impl std::str::FromStr for Which {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match (text, number(text)) {
-            ("last", _) => Ok(Self::Last),
-            (_, Some(number)) if number > 0 => Ok(Self::Kth(number)),
-            _ => Err("give a number from 1 on, or last"),
-        }
+pub(crate) fn occurrence(text: &str) -> Result<Occurrence, &'static str> {
+    match (text, number(text)) {
+        ("last", _) => Ok(Occurrence::Last),
+        (_, Some(number)) if number > 0 => Ok(Occurrence::Kth(number)),
+        _ => Err("give a number from 1 on, or last"),
     }
 }
 

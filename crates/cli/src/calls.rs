@@ -1,15 +1,16 @@
 //! `afterimage calls`
 
 use afterimage::named::{NamedProgram, with_names};
-use afterimage::path::numbering;
+use afterimage::path::{numbering, which_call};
 use afterimage_ids::FuncId;
 use afterimage_present::{CallReport, CallView, Render, Scene, render};
+use afterimage_profile::location::Occurrence;
 use afterimage_replay::paths::{Places, kth_call};
 use anyhow::{Context, Result};
 
-use crate::arguments::{ReportArguments, Which, formats};
+use crate::arguments::{ReportArguments, formats, occurrence};
 use crate::exit::Exit;
-use crate::lens::{traced, which_call};
+use crate::lens::traced;
 use crate::output::{SourceFiles, write};
 
 /// Show who called whom, exactly, and single calls
@@ -28,8 +29,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "F")]
     function: Option<String>,
     /// Its K-th call, from 1, or the last: who called, from where, when, for how long
-    #[arg(long, value_name = "K|last", requires = "function")]
-    call: Option<Which>,
+    #[arg(long, value_name = "K|last", requires = "function", value_parser = occurrence)]
+    call: Option<Occurrence>,
     /// Only the first N rows of each table of text
     #[arg(long, value_name = "N", default_value_t = 25)]
     top: usize,
@@ -78,7 +79,7 @@ impl Arguments {
     }
 
     /// One call.
-    fn one(&self, program: NamedProgram<'_>, function: FuncId, which: Which) -> Result<()> {
+    fn one(&self, program: NamedProgram<'_>, function: FuncId, which: Occurrence) -> Result<()> {
         let path = program.session.path()?;
         let name = program.names.function(function);
         let (kept, _) = which_call(path, function, name, which)?;

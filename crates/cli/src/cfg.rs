@@ -2,17 +2,18 @@
 
 use std::path::PathBuf;
 
-use afterimage::path::numbering;
+use afterimage::path::{numbering, which_call};
 use afterimage_placement::{Mode, PlanOptions, Probe, Site, plan};
 use afterimage_present::{CfgCounter, DynamicCfgView, Whole, cfg_json, render};
+use afterimage_profile::location::Occurrence;
 use afterimage_program::{Function, dump};
 use afterimage_replay::paths::{DynamicGraph, GraphNodes, Whose};
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::arguments::{Which, formats};
+use crate::arguments::{formats, occurrence};
 use crate::exit::Exit;
 use crate::input::{self, Kind};
-use crate::lens::{finished, which_call};
+use crate::lens::finished;
 use crate::output::{Color, harmless, pasted, write};
 use crate::record::counted;
 
@@ -44,9 +45,8 @@ pub(crate) struct Arguments {
         long,
         value_name = "K|last",
         requires = "dynamic",
-        conflicts_with = "trace"
-    )]
-    call: Option<Which>,
+        conflicts_with = "trace", value_parser = occurrence)]
+    call: Option<Occurrence>,
     /// Instead of a call: which unique path trace, as `afterimage paths` numbers them
     #[arg(long, value_name = "I", requires = "dynamic")]
     trace: Option<usize>,
@@ -199,7 +199,7 @@ fn dynamic(arguments: &Arguments, function: &Function, name: &str) -> Result<()>
     let graph = match arguments.trace {
         Some(trace) => DynamicGraph::of_trace(path, function.id, trace, nodes),
         None => {
-            let which = arguments.call.unwrap_or(Which::Kth(1));
+            let which = arguments.call.unwrap_or(Occurrence::Kth(1));
             let call = which_call(path, function.id, name, which);
             let (kept, calls) = call.with_context(|| at.display().to_string())?;
             let graph = DynamicGraph::of_call(path, function.id, kept, nodes);

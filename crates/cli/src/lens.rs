@@ -8,16 +8,11 @@ use std::thread;
 
 use afterimage::explain::Scene;
 use afterimage::{Reason, Session, SessionError};
-use afterimage_ids::FuncId;
-use afterimage_present::absent;
-use afterimage_replay::paths::{
-    NumberError, Numbering, RecordedPath, recorded_directory, recorded_path_of,
-};
+use afterimage_replay::paths::{recorded_directory, recorded_path_of};
 use afterimage_replay::values::RecordedValues;
 use afterimage_replay::{Recording, RecordingError};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::arguments::Which;
 use crate::exit::Failed;
 use crate::input;
 use crate::progress::Terminal;
@@ -137,25 +132,5 @@ pub(crate) fn values_if_built(recording: &Recording) -> Result<Option<RecordedVa
     match recording.values() {
         Err(RecordingError::NoValues) => Ok(None),
         found => Ok(Some(found?)),
-    }
-}
-
-/// Which of a function's calls in the path is the one that a user asks for: its number there, and how many there were in the run.
-pub(crate) fn which_call(
-    path: &RecordedPath,
-    function: FuncId,
-    name: &str,
-    which: Which,
-) -> Result<(u64, u64)> {
-    let numbering = Numbering::of(path.segments().directory());
-    let count = path.activations(function)?.count();
-    let kept = match which {
-        Which::Kth(number) => numbering.kept(function, number, count),
-        Which::Last => numbering.last(function, count),
-    };
-    match kept {
-        Ok(kept) => Ok((kept, numbering.calls(function, count).unwrap_or(count))),
-        Err(NumberError::Never) => bail!(absent(name, &path.segments().directory().left_out)),
-        Err(error) => bail!("{name}: {error}"),
     }
 }

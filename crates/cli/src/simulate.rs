@@ -1,23 +1,19 @@
 //! `afterimage simulate`
 
-use std::io::Write;
-
 use afterimage::Session;
 use afterimage::named::{NamedProgram, with_names};
-use afterimage::places::times;
 use afterimage::simulate::{self, default_specs};
 use afterimage_analyses::simulate::{
     CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, StoredSimulation, StoredSimulations,
     Summary, miss_rows, stored_simulations,
 };
 use afterimage_present::{
-    MissReport, SiteHistory, StepScene, grouped, history_csv, history_json, history_text,
-    misses_csv, misses_json, misses_text, outcome_text, shell_name, worst_json, worst_text,
+    HistoriesView, MissReport, MissesView, Render, WorstView, render, shell_name,
 };
-use afterimage_profile::location::{Occurrence, Place, Resolved};
+use afterimage_profile::location::{Place, Resolved};
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{ReportArguments, entries};
+use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::input;
 use crate::lens::{self, traced_whole};
@@ -97,6 +93,8 @@ enum Format {
     Json,
     Csv,
 }
+
+formats!(Text, Json, Csv);
 
 /// Rows that text has if nothing else is asked for.
 const ROWS: u64 = 20;
@@ -195,26 +193,13 @@ impl Arguments {
             rows,
             top,
         }));
-        write(self.report.output.as_deref(), false, |out| {
-            match self.format {
-                Format::Text => {
-                    for (i, report) in reports.iter().enumerate() {
-                        if i > 0 {
-                            writeln!(out)?;
-                        }
-                        if misses_text(out, &scene, report)? {
-                            writeln!(out, "… and more: see them with --top N")?;
-                        }
-                    }
-                }
-                Format::Json => {
-                    for report in &reports {
-                        misses_json(out, &scene, report)?;
-                    }
-                }
-                Format::Csv => misses_csv(out, &scene, &reports)?,
-            }
-            Ok(())
+        self.rendered(&MissesView { scene, reports })
+    }
+
+    fn rendered(&self, report: &impl Render) -> Result<()> {
+        let (output, style) = (self.report.output.as_deref(), self.report.style());
+        write(output, false, |out| {
+            Ok(render(out, report, self.format, style)?)
         })
     }
 
@@ -246,87 +231,22 @@ impl Arguments {
         resolved: &Resolved,
     ) -> Result<()> {
         let scene = program.scene(self.report.style());
-        let histories = simulate::histories(stored, &resolved.place);
-        if histories.is_empty() {
-            let kind = match stored
-                .iter()
-                .any(|stored| stored.summary.spec.is_branches())
-            {
-                true if stored
-                    .iter()
-                    .any(|stored| !stored.summary.spec.is_branches()) =>
-                {
-                    "branch, load or store"
-                }
-                true => "branch",
-                false => "load or store",
-            };
-            bail!(
-                "no {kind} at {place} was ever executed; see those that were with --by instruction"
-            );
-        }
+        let histories = simulate::histories(stored, &resolved.place, place)?;
+        let Some(which) = resolved.occurrence else {
+            return self.rendered(&HistoriesView {
+                scene,
+                histories: &histories,
+                limit: self.top.unwrap_or(LINES),
+            });
+        };
         write(self.report.output.as_deref(), false, |out| {
-            if let Some(which) = resolved.occurrence {
-                return self.outcomes(out, &scene, &histories, which, place);
+            if !matches!(self.format, Format::Text) {
+                bail!(
+                    "what one execution met is written as text; {place} without # has the whole history in the other formats"
+                );
             }
-            for (i, history) in histories.iter().enumerate() {
-                match self.format {
-                    Format::Text => {
-                        if i > 0 {
-                            writeln!(out)?;
-                        }
-                        let limit = self.top.unwrap_or(LINES);
-                        if history_text(out, &scene, history, limit)? {
-                            writeln!(out, "… and more: see them with --top N")?;
-                        }
-                    }
-                    Format::Json => history_json(out, &scene, history)?,
-                    Format::Csv => history_csv(out, &scene, history, i == 0)?,
-                }
-            }
-            Ok(())
+            simulate::outcomes(out, &scene, &histories, which, place)
         })
-    }
-
-    /// Writes what one execution of each met.
-    fn outcomes(
-        &self,
-        out: &mut dyn Write,
-        scene: &StepScene<'_>,
-        histories: &[SiteHistory<'_>],
-        which: Occurrence,
-        place: &str,
-    ) -> Result<()> {
-        if !matches!(self.format, Format::Text) {
-            bail!(
-                "what one execution met is written as text; {place} without # has the whole history in the other formats"
-            );
-        }
-        let (mut most, mut written) = (0, 0);
-        for history in histories {
-            let executions = history.stored.summary.sites[history.site].1.executions;
-            most = most.max(executions);
-            let number = match which {
-                Occurrence::Kth(number) => number,
-                Occurrence::Last => executions,
-            };
-            let Some(one) = history.stored.outcome(history.site, number)? else {
-                continue;
-            };
-            if written > 0 {
-                writeln!(out)?;
-            }
-            outcome_text(out, scene, history, number, &one)?;
-            written += 1;
-        }
-        match (which, written) {
-            (Occurrence::Kth(number), 0) => bail!(
-                "what is at {place} was executed {}: there is no execution {}",
-                times(most),
-                grouped(number)
-            ),
-            _ => Ok(()),
-        }
     }
 
     /// Writes the sites that missed most, simulation by simulation.
@@ -343,29 +263,11 @@ impl Arguments {
             ));
         }
         let top = self.top.unwrap_or(SITES);
-        let found = stored
-            .iter()
-            .map(|stored| simulate::worst(program, stored, values.as_ref(), top));
-        let found = found.collect::<Result<Vec<_>>>()?;
-        write(self.report.output.as_deref(), false, |out| {
-            for (i, (stored, sites)) in stored.iter().zip(&found).enumerate() {
-                let report = MissReport {
-                    summary: &stored.summary,
-                    by: MissesBy::Instruction,
-                    rows: &[],
-                    top: None,
-                };
-                match self.format {
-                    Format::Text => {
-                        if i > 0 {
-                            writeln!(out)?;
-                        }
-                        worst_text(out, &scene, &report, sites)?;
-                    }
-                    _ => worst_json(out, &scene, &report, sites)?,
-                }
-            }
-            Ok(())
-        })
+        let worst = stored.iter().map(|stored| {
+            let found = simulate::worst(program, stored, values.as_ref(), top);
+            Ok((&stored.summary, found?))
+        });
+        let worst = worst.collect::<Result<_>>()?;
+        self.rendered(&WorstView { scene, worst })
     }
 }

@@ -89,8 +89,7 @@ pub use redundancy::{RedundancyOf, RedundancyReport, RedundancyScene, Redundancy
 pub use render::{Format, Render, render};
 pub use shell::{shell_name, shell_word};
 pub use simulate::{
-    MissReport, SiteHistory, WorstSite, history_csv, history_json, history_text, misses_csv,
-    misses_json, misses_text, outcome_text, worst_json, worst_text,
+    HistoriesView, MissReport, MissesView, SiteHistory, WorstSite, WorstView, outcome_text,
 };
 pub use slice::{SliceLine, SliceReport, SliceRows, SliceStatement, SliceView, slice_command};
 pub use sources::{NoSources, Sources};

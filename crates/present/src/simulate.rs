@@ -6,6 +6,8 @@ mod json;
 mod text;
 mod worst;
 
+use std::io::Write;
+
 use afterimage_analyses::simulate::{MissesBy, MissesRow, Spec, Summary};
 
 pub use self::csv::misses_csv;
@@ -15,6 +17,10 @@ pub use self::history::{
 pub use self::json::{SimulateHead, misses_json};
 pub use self::text::misses_text;
 pub use self::worst::{SimulateWorstHead, WorstSite, worst_json, worst_text};
+
+use crate::render::Render;
+use crate::steps::StepScene;
+use crate::{PresentError, Style};
 
 /// A simulation, to be shown.
 #[derive(Clone, Copy)]
@@ -38,5 +44,124 @@ impl<'a> MissReport<'a> {
     fn shown(&self) -> &'a [MissesRow] {
         let top = self.top.map_or(usize::MAX, |top| top as usize);
         &self.rows[..self.rows.len().min(top)]
+    }
+}
+
+/// Simulations, and what missed in each.
+pub struct MissesView<'r> {
+    /// The program.
+    pub scene: StepScene<'r>,
+    /// The simulations.
+    pub reports: Vec<MissReport<'r>>,
+}
+
+/// A blank line between two of several.
+fn apart(out: &mut dyn Write, index: usize) -> Result<(), PresentError> {
+    if index > 0 {
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn more(out: &mut dyn Write, is_more: bool) -> Result<(), PresentError> {
+    if is_more {
+        writeln!(out, "… and more: see them with --top N")?;
+    }
+    Ok(())
+}
+
+impl Render for MissesView<'_> {
+    const NAME: &'static str = "a simulation";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        for (index, report) in self.reports.iter().enumerate() {
+            apart(out, index)?;
+            let is_more = misses_text(out, &self.scene, report)?;
+            more(out, is_more)?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        let mut reports = self.reports.iter();
+        reports.try_for_each(|report| misses_json(out, &self.scene, report))
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        misses_csv(out, &self.scene, &self.reports)
+    }
+}
+
+/// Histories of what is at a place.
+pub struct HistoriesView<'r> {
+    /// The program.
+    pub scene: StepScene<'r>,
+    /// The histories.
+    pub histories: &'r [SiteHistory<'r>],
+    /// At most so many lines of text for each.
+    pub limit: u64,
+}
+
+impl Render for HistoriesView<'_> {
+    const NAME: &'static str = "a history";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        for (index, history) in self.histories.iter().enumerate() {
+            apart(out, index)?;
+            let is_more = history_text(out, &self.scene, history, self.limit)?;
+            more(out, is_more)?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        let mut histories = self.histories.iter();
+        histories.try_for_each(|history| history_json(out, &self.scene, history))
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        let mut histories = self.histories.iter().enumerate();
+        histories.try_for_each(|(index, one)| history_csv(out, &self.scene, one, index == 0))
+    }
+}
+
+/// What missed most, simulation by simulation.
+pub struct WorstView<'r> {
+    /// The program.
+    pub scene: StepScene<'r>,
+    /// The simulations, and the sites of each.
+    pub worst: Vec<(&'r Summary, Vec<WorstSite<'r>>)>,
+}
+
+impl WorstView<'_> {
+    fn each(
+        &self,
+        mut show: impl FnMut(usize, &MissReport<'_>, &[WorstSite<'_>]) -> Result<(), PresentError>,
+    ) -> Result<(), PresentError> {
+        for (index, (summary, sites)) in self.worst.iter().enumerate() {
+            let report = MissReport {
+                summary,
+                by: MissesBy::Instruction,
+                rows: &[],
+                top: None,
+            };
+            show(index, &report, sites)?;
+        }
+        Ok(())
+    }
+}
+
+impl Render for WorstView<'_> {
+    const NAME: &'static str = "a list of the worst";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        self.each(|index, report, sites| {
+            apart(out, index)?;
+            worst_text(out, &self.scene, report, sites)
+        })
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        self.each(|_, report, sites| worst_json(out, &self.scene, report, sites))
     }
 }
