@@ -177,7 +177,8 @@ fn bytes_of_data_that_are_others_are_named() {
     }
     let found = answer(&sandbox, "diff --format json a.aft b.aft");
     let data = json!([{ "segment": 0, "offset": 0, "bytes": 1 }]);
-    assert_eq!(found["alike"], json!({ "replaced": [], "data": data }));
+    let alike = json!({ "replaced": [], "more_replaced": 0, "data": data, "more_data": 0 });
+    assert_eq!(found["alike"], alike);
     let text = sandbox.ok("diff a.aft b.aft").stdout;
     assert!(text.contains("alike but for 1 data segment"), "{text}");
     assert!(
