@@ -132,6 +132,7 @@ impl<'a> Debug<'a> {
     /// Whether the function around an offset has its frame in a local: it writes that once, in the beginning. `None` if that is not known. O(operators).
     pub(crate) fn is_frame(&self, at: OrigOffset, local: u32) -> Option<bool> {
         match self.writes(at, local)? {
+            0 => None,
             1 => self.prologue(at)?.is_frame(local),
             _ => Some(false),
         }
