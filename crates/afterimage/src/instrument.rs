@@ -7,6 +7,7 @@ use afterimage_ids::Counts;
 use afterimage_placement::{Mode, Plan, PlanOptions, RunFacts, plan, solve};
 use afterimage_profile::Stop;
 use afterimage_program::Module;
+pub use afterimage_rewrite::MEMORY_EXPORT;
 use afterimage_rewrite::{Dump, External, Layout, Options, rewrite};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};

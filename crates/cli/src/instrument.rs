@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use afterimage::instrument::{Instrumented, instrument};
+use afterimage::instrument::{Instrumented, MEMORY_EXPORT, instrument};
 use afterimage_placement::Mode;
 use afterimage_present::InstrumentDocument;
 use afterimage_present::document::begin;
-use afterimage_rewrite::MEMORY_EXPORT;
 use anyhow::{Result, bail};
 
 use crate::exit::{Exit, Failed};

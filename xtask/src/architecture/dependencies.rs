@@ -118,14 +118,15 @@ const RULES: &[Rule] = &[
     with_engine(
         AFTERIMAGE,
         &[
-            IDS, PLACEMENT, PROGRAM, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES, PRESENT,
+            IDS, PLACEMENT, PROGRAM, REWRITE, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES,
+            PRESENT,
         ],
     ),
     with_engine(
         "afterimage-cli",
         &[
-            IDS, PROGRAM, PLACEMENT, REWRITE, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES,
-            PRESENT, AFTERIMAGE,
+            IDS, PROGRAM, PLACEMENT, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES, PRESENT,
+            AFTERIMAGE,
         ],
     )
     .tests(&[WPP, DATAFLOW]),
