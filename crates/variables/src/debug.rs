@@ -129,13 +129,12 @@ impl<'a> Debug<'a> {
         Some(Arc::clone(found))
     }
 
-    /// Whether the function around an offset has its frame in a local: it writes that once, in the beginning. `None` if that is not known. O(operators).
+    /// Whether the function around an offset has its frame in a local: it writes that once, in the beginning. `None` if that is not known: optimised code uses
+    /// the frame's local again when it is done with the frame. O(operators).
     pub(crate) fn is_frame(&self, at: OrigOffset, local: u32) -> Option<bool> {
-        match self.writes(at, local)? {
-            0 => None,
-            1 => self.prologue(at)?.is_frame(local),
-            _ => Some(false),
-        }
+        let writes = self.writes(at, local)?;
+        let first = self.prologue(at)?.is_frame(local);
+        first.filter(|&is_frame| writes == 1 || writes > 1 && !is_frame)
     }
 
     /// How often a function's code writes a local.

@@ -181,7 +181,7 @@ impl Index {
         each.flatten().copied()
     }
 
-    /// Whether the code of a function uses the local in which it should have its frame for something else. Compilers write that once.
+    /// Whether the code of a function has something else than its frame in the local where that should be.
     pub(crate) fn has_foreign_frame(&self, debug: &Debug<'_>) -> bool {
         let mut frames = self.frames.iter();
         frames.any(|&(start, _, local)| debug.is_frame(start, local) == Some(false))

@@ -81,7 +81,7 @@ impl Prologue {
         Some(*behind)
     }
 
-    /// Whether a local that is written once points to the frame: below where a global points. `None` if that is not known.
+    /// Whether a local points to the frame behind the first write to it: below where a global points. `None` if that is not known.
     pub(crate) fn is_frame(&self, local: u32) -> Option<bool> {
         let mut sets = self.sets.iter();
         match sets.find(|(set, ..)| *set == local)?.1 {
