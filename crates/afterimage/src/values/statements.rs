@@ -248,7 +248,9 @@ impl<'a> Asked<'_, 'a> {
             return Ok(HashMap::new());
         }
         let counts = follow(self.traced, |run, log| Ok(given_counts(run, log, &asked)?))?;
-        Ok(offsets.into_iter().zip(counts).collect())
+        let known = offsets.into_iter().zip(counts);
+        let known = known.filter_map(|(offset, counts)| Some((offset, counts?)));
+        Ok(known.collect())
     }
 
     /// A summary of what was counted of executions.

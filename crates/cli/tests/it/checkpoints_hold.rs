@@ -374,11 +374,14 @@ fn assert_counts<'a>(recorded: &'a Recorded, values: &RecordedValues<'a>) -> u64
     }
     let log = recorded.file().log().unwrap();
     let found = given_counts(recorded.run_from(None), log, &asked).unwrap();
-    assert_eq!(found.len(), expected.len());
-    for ((found, expected), asked) in found.iter().zip(&expected).zip(asked) {
-        assert_eq!(found, expected, "{asked:?}");
+    let mut compared = 0;
+    for ((found, expected), asked) in found.into_iter().zip(expected).zip(asked) {
+        if let Some(found) = found {
+            assert_eq!(found, expected, "{asked:?}");
+            compared += 1;
+        }
     }
-    found.len() as u64
+    compared
 }
 
 #[test]

@@ -67,10 +67,6 @@ impl Item {
         self.types.get(self.operands).copied()
     }
 
-    pub fn results(&self) -> &[ValType] {
-        &self.types[self.operands..]
-    }
-
     /// What a store wrote.
     pub fn stored(&self, bits: GlobalBits) -> Value {
         Value::new(self.operand(1).unwrap_or(ValType::I32), bits)
