@@ -20,13 +20,13 @@ use crate::named::NamedProgram;
 pub struct DataflowQuery {
     /// The fact: `available:PLACE`, `reaching:PLACE`, `last-use:PLACE`, or `gen=PLACES kill=PLACES at=PLACE`, with or without `ahead`.
     pub fact: String,
-    /// How many of the path traces that most calls took are told.
+    /// The number of path traces in the answer, those of the most calls first.
     pub paths: u64,
-    /// How many stretches of executions are told for each that decided.
+    /// The number of stretches of executions in the answer for each operator that decided.
     pub instances: u64,
 }
 
-/// What decides a fact, and the answer for each operator.
+/// The fact, and the answer for each operator.
 pub struct Answer {
     pub fact: Fact,
     /// The place, as it was written.
@@ -194,7 +194,7 @@ impl DataflowQuery {
     }
 }
 
-/// So many operators are asked about at once: what is known of their executions is in memory together.
+/// The number of operators that one pass answers: their executions are in memory at the same time.
 const AT_ONCE: usize = 8;
 
 /// The path traces and calls of a run; `None` if it is not known how it ended.

@@ -31,7 +31,7 @@ pub struct CurrencyQuery {
 }
 
 impl CurrencyQuery {
-    /// So many stops are looked at if nothing else is asked for.
+    /// The usual number of stops that are examined.
     pub const STOPS: u64 = 10_000;
 
     /// Whether the variable may be one.
@@ -144,7 +144,7 @@ pub fn refuse_unlike([a, b]: [&Session; 2]) -> Result<()> {
     say_if_given_otherwise([a, b], "the optimiser did")
 }
 
-/// What is asked about each variable.
+/// The question about each variable.
 struct Question<'q, 'a> {
     pair: &'q Pair<'q, 'a>,
     both: &'q Both,
@@ -157,7 +157,7 @@ struct Question<'q, 'a> {
 }
 
 impl Question<'_, '_> {
-    /// What was found about variables, or expressions. What means nothing at any stop is refused if it was named.
+    /// The answers, one for each variable or expression. A named expression that has no meaning at any stop is an error.
     fn reports(&self, variables: Vec<String>, named: bool) -> Result<Vec<CurrencyReport>> {
         let Self {
             pair,

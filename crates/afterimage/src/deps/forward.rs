@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use super::{Finder, Point};
 
 impl Finder<'_, '_> {
-    /// What used what an operator made, and what it let run, `depth` steps on.
+    /// The uses of an operator's result, and the blocks that it let run, up to `depth` steps on.
     pub(super) fn users(
         &self,
         point: Point,

@@ -48,7 +48,7 @@ pub enum Detail {
 }
 
 impl ValuesQuery {
-    /// So many rows are shown if nothing else is asked for.
+    /// The usual number of rows.
     pub const LIMIT: u64 = 10;
 
     /// The first values at a place.
