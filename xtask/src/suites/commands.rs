@@ -37,7 +37,7 @@ const INSTRUMENTED: &[&str] = &["program", "slow"];
 /// Refusals that the README lists, and what is said of a driver that calls nothing.
 const LIMITS: &[&str] = &[
     "more than 67,108,864 locals and operands",
-    "there is no statement at drive",
+    "drive has no statement:",
 ];
 
 /// How much was done, by what.
