@@ -1,53 +1,114 @@
 //! Exact counts of a recording.
 
+use std::path::Path;
+
 use afterimage_ids::Counts;
 use afterimage_placement::{Mode, PlanOptions};
-use afterimage_record::{Cache, count};
-use afterimage_trace::TraceWriter;
+use afterimage_present::shell_name;
+use afterimage_profile::Remarks;
+use afterimage_record::{Cache, check_blocks, count};
+use afterimage_trace::{TraceFile, TraceWriter};
 
 use crate::error::Reason;
 use crate::monitor::{Note, Work};
 use crate::path::TELLING;
 use crate::session::Session;
 
+/// How blocks are counted: this changes no count, but what counting costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counting<'a> {
+    /// Where counters are placed.
+    pub placement: CounterPlacement,
+    /// An earlier recording of the same program, and where it is: its counts say where counters are cheap.
+    pub weights: Option<(&'a Path, &'a TraceFile)>,
+}
+
+/// Where counters are placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CounterPlacement {
+    /// In each function where its counters are executed least.
+    Quick,
+    /// As the counts of an earlier run suggest.
+    Feedback,
+    /// Over the whole program at once, which needs fewest.
+    #[default]
+    Program,
+    /// The same, and then in every block, as a check on the derived counts.
+    Checked,
+}
+
 /// How often each block was executed: as the file has it, or else made by running the program once more, and kept. `None` if the end of the run is not known.
 pub(crate) fn ensure_counts(session: &Session) -> Result<Option<Counts>, Reason> {
-    let file = session.newest();
-    if let Some(lens) = file.counts()? {
-        return Ok(Some(lens.counts));
+    match session.newest().counts()? {
+        Some(lens) => Ok(Some(lens.counts)),
+        None => made(session, &Counting::default()),
     }
+}
+
+/// Runs the program once more to count its blocks, and keeps the counts, or compares them with those that the file has. `None` if the end of the run is not known.
+pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<Counts>, Reason> {
+    let (file, monitor) = (session.newest(), session.monitor());
     let Some(end) = file.end()? else {
         return Ok(None);
     };
-    let plan = PlanOptions::new(Mode::Program);
-    let lens = {
-        let events = Some(end.events).filter(|events| *events >= TELLING);
-        let progress = session.monitor().begin(Work::Counts, events);
-        let cache = Cache::of_user();
-        count(
-            &file,
-            session.bytes(),
-            session.program(),
-            &plan,
-            &cache,
-            &progress,
-        )?
+    let weights = counting.weights;
+    let earlier = weights.map(|weights| earlier(weights, &file)).transpose()?;
+    let plan = PlanOptions {
+        feedback: earlier.as_ref(),
+        ..PlanOptions::new(match counting.placement {
+            CounterPlacement::Quick => Mode::Quick,
+            CounterPlacement::Feedback => Mode::Feedback,
+            CounterPlacement::Program | CounterPlacement::Checked => Mode::Program,
+        })
     };
-    let kept = TraceWriter::append(session.at()).and_then(|out| {
-        let bytes = file.ignored_bytes();
-        if bytes > 0 {
-            session
-                .monitor()
-                .note(session.at(), &Note::Removed { bytes });
+    let (program, bytes) = (session.program(), session.bytes());
+    let (cache, events) = (Cache::of_user(), Some(end.events).filter(|n| *n >= TELLING));
+    let lens = {
+        let progress = monitor.begin(Work::Counts, events);
+        count(&file, bytes, program, &plan, &cache, &progress)?
+    };
+    if counting.placement == CounterPlacement::Checked {
+        let progress = monitor.begin(Work::Question("checking every block"), events);
+        let checked = check_blocks(&file, bytes, program, &lens.counts, &cache, &progress)?;
+        session.remark(format!(
+            "a counter in each of {checked} blocks agrees with the derived counts"
+        ));
+    }
+    match file.counts()? {
+        Some(kept) if kept.counts == lens.counts => {}
+        Some(_) => return Err(Reason::CountsDiffer),
+        None => {
+            let kept = TraceWriter::append(session.at()).and_then(|out| {
+                let bytes = file.ignored_bytes();
+                if bytes > 0 {
+                    monitor.note(session.at(), &Note::Removed { bytes });
+                }
+                out.counts(&lens)?;
+                out.commit()
+            });
+            if let Err(error) = kept {
+                let why = error.to_string();
+                monitor.note(session.at(), &Note::CountsNotKept { why });
+            }
         }
-        out.counts(&lens)?;
-        out.commit()
-    });
-    if let Err(error) = kept {
-        let why = error.to_string();
-        session
-            .monitor()
-            .note(session.at(), &Note::CountsNotKept { why });
     }
     Ok(Some(lens.counts))
+}
+
+/// The counts of an earlier run of the same program.
+fn earlier((at, file): (&Path, &TraceFile), of: &TraceFile) -> Result<Counts, Reason> {
+    let failed = |why| Reason::Weights {
+        at: at.to_owned(),
+        why,
+    };
+    if file.meta()?.module_sha256 != of.meta()?.module_sha256 {
+        return Err(failed("this is a recording of another program".to_owned()));
+    }
+    let lens = file.counts()?.ok_or_else(|| {
+        failed(format!(
+            "this recording has no counts yet; make them with: afterimage profile {}",
+            shell_name(&at.display().to_string())
+        ))
+    })?;
+    Ok(lens.counts)
 }

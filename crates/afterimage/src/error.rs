@@ -77,6 +77,19 @@ pub enum Reason {
         "the recording was cut off before its end was written, so exact counts cannot be made; record the program again"
     )]
     NoCounts,
+    /// The earlier run whose counts were to say where counters are cheap does not have them.
+    #[error("--weights {}: {why}", at.display())]
+    Weights {
+        /// Its recording.
+        at: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// Counts that were made again are not those in the file.
+    #[error(
+        "these counts differ from those in the file, so none can be trusted; this is a fault in afterimage"
+    )]
+    CountsDiffer,
     /// A filter would leave nothing of the path.
     #[error(
         "nothing of the path would be kept: the run has {blocks} blocks, from t=1 to t={blocks}, and no mark or function was met; the recording stays as it was"

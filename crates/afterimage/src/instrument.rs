@@ -3,8 +3,10 @@
 use std::io::Read;
 use std::path::Path;
 
-use afterimage_ids::Counts;
-use afterimage_placement::{Mode, Plan, PlanOptions, RunFacts, plan, solve};
+use afterimage_ids::{Counts, FuncId};
+pub use afterimage_placement::Mode;
+use afterimage_placement::{Plan, PlanOptions, RunFacts, Site, plan, solve};
+use afterimage_present::CfgCounter;
 use afterimage_profile::Stop;
 use afterimage_program::Module;
 pub use afterimage_rewrite::MEMORY_EXPORT;
@@ -33,6 +35,27 @@ fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
         host_uses_references: true,
         ..PlanOptions::new(mode)
     })
+}
+
+/// The counters that one function gets, for a reader.
+///
+/// # Errors
+/// If the module cannot have counters.
+pub fn counters(module: &Module, function: FuncId, mode: Mode) -> Result<Vec<CfgCounter>> {
+    let plan = plan(&module.program, &PlanOptions::new(mode))?;
+    let index = function.as_u32() as usize - module.program.imports.len();
+    let probes = plan.functions[index].probes.iter();
+    Ok(Vec::from_iter(probes.map(|probe| {
+        let (block, edge) = match probe.site {
+            Site::Block(block) => (Some(block.as_u32()), None),
+            Site::Edge(edge) => (None, Some(edge.as_u32())),
+        };
+        CfgCounter {
+            counter: probe.counter.as_u32(),
+            block,
+            edge,
+        }
+    })))
 }
 
 /// What ties a dump to a program and a plan.

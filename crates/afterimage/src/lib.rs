@@ -61,6 +61,8 @@ pub mod paths;
 #[doc(hidden)]
 pub mod places;
 #[doc(hidden)]
+pub mod recorded;
+#[doc(hidden)]
 pub mod redundancy;
 mod session;
 #[doc(hidden)]
@@ -94,6 +96,7 @@ pub use afterimage_profile as profile;
 pub use afterimage_record::Progress;
 pub use afterimage_replay::{Recording, RecordingError};
 pub use append::append_to;
+pub use counts::{CounterPlacement, Counting};
 pub use deps::DepsQuery;
 pub use error::{QuestionError, Reason, SessionError};
 pub use filters::{Beyond, Filters};
@@ -101,7 +104,7 @@ pub use memory::{MemoryBytes, MemoryQuery};
 pub use monitor::{Monitor, Note, Silent, Work};
 pub use path::Empty;
 pub use session::Session;
-pub use source::{LARGEST_SOURCE, source_map};
+pub use source::{LARGEST_SOURCE, parse_module, source_map};
 pub use state::StateQuery;
 pub use values::{Adds, KeptValues, ValuesQuery, VariableQuery};
 pub use why::{WhyAbout, WhyQuery, WhyReport};

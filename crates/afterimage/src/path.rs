@@ -9,10 +9,12 @@ use afterimage_profile::location::Occurrence;
 use afterimage_record::{
     BuiltPaths, Cache, LivePath, PathFilter, Progress, RecordedRun, build_paths,
 };
-use afterimage_replay::paths::{NumberError, Numbering, RecordedPath, path_in_memory};
+use afterimage_replay::paths::{
+    DynamicGraph, GraphNodes, NumberError, Numbering, RecordedPath, Whose, path_in_memory,
+};
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter, Writer, writer};
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 use crate::append::append;
 use crate::error::Reason;
@@ -261,4 +263,40 @@ pub fn which_call(
         Err(NumberError::Never) => bail!(absent(name, &path.segments().directory().left_out)),
         Err(error) => bail!("{name}: {error}"),
     }
+}
+
+/// What a dynamic control-flow graph is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GraphOf {
+    /// A call of the function.
+    Call(Occurrence),
+    /// One of its unique path traces, by number.
+    Trace(usize),
+}
+
+/// The dynamic control-flow graph of a function with a name.
+///
+/// # Errors
+/// If there is no such call or trace, or the path is damaged.
+pub fn dynamic_graph(
+    path: &RecordedPath,
+    (function, name): (FuncId, &str),
+    of: GraphOf,
+    nodes: GraphNodes,
+) -> anyhow::Result<DynamicGraph> {
+    let which = match of {
+        GraphOf::Trace(trace) => {
+            let graph = DynamicGraph::of_trace(path, function, trace, nodes);
+            return graph.with_context(|| name.to_owned());
+        }
+        GraphOf::Call(which) => which,
+    };
+    let (kept, calls) = which_call(path, function, name, which)?;
+    let graph = DynamicGraph::of_call(path, function, kept, nodes);
+    let mut graph = graph.with_context(|| name.to_owned())?;
+    if let Whose::Call { number, of, .. } = &mut graph.whose {
+        *number = numbering(path).of_kept(function, kept).unwrap_or(kept);
+        *of = calls;
+    }
+    Ok(graph)
 }

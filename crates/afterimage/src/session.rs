@@ -17,7 +17,7 @@ use afterimage_record::PathFilter;
 use afterimage_replay::paths::{FileSegments, Positions, RecordedPath};
 use afterimage_replay::{Recording, RecordingError};
 
-use crate::counts;
+use crate::counts::{self, Counting};
 use crate::deps::DepsQuery;
 use crate::error::{QuestionError, Reason, SessionError};
 use crate::explain::{Scene, explain};
@@ -199,6 +199,15 @@ impl Session {
     /// If the run cannot be executed again.
     pub fn ensure_counts(&self) -> Result<Option<Counts>, SessionError> {
         self.named(counts::ensure_counts(self))
+    }
+
+    /// Counts again, as `counting` says, and compares the result with the counts in the file, or keeps it there. `None` as in
+    /// [`ensure_counts`](Self::ensure_counts).
+    ///
+    /// # Errors
+    /// As there, and if the counts differ.
+    pub fn count(&self, counting: &Counting<'_>) -> Result<Option<Counts>, SessionError> {
+        self.named(counts::made(self, counting))
     }
 
     /// Gives `ask` the profile of the run: how often its functions, lines, blocks, edges and instructions were executed, exactly.

@@ -4,12 +4,37 @@ use std::path::Path;
 
 use afterimage_present::grouped;
 use afterimage_program::{Module, SourceMap};
+use anyhow::{Result, anyhow};
 
 use crate::monitor::{Monitor, Note};
 use crate::text::harmless;
 
 /// Larger files are not source text.
 pub const LARGEST_SOURCE: u64 = 64 << 20;
+
+/// Parses a module, which may be in text form if it does not begin as one in binary form.
+///
+/// # Errors
+/// If it is none.
+pub fn parse_module(bytes: Vec<u8>, is_text: bool) -> Result<Module> {
+    if !is_text || bytes.starts_with(b"\0asm") {
+        return Ok(Module::parse(bytes)?);
+    }
+    let text = String::from_utf8(bytes).map_err(|_| anyhow!("the text is not UTF-8"))?;
+    let bytes = wat::parse_str(&text).map_err(|error| {
+        // The parser's message draws the place on several lines; one is enough.
+        let message = error.to_string();
+        let first = message.lines().next().unwrap_or_default();
+        let place = message
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("--> "));
+        match place {
+            Some(place) => anyhow!("{first} (at {})", place.trim_start_matches("<anon>:")),
+            None => anyhow!("{first}"),
+        }
+    })?;
+    Ok(Module::parse(bytes)?)
+}
 
 /// Where the code of a module comes from, which messages call `name`. The monitor hears what part of the debug information cannot be read.
 pub fn source_map<'a>(name: &Path, module: &'a Module, monitor: &dyn Monitor) -> SourceMap<'a> {

@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use afterimage::{Adds, Beyond, Empty, KeptValues, Session};
+use afterimage::values::{kept_values, missing_values};
+use afterimage::{Adds, Beyond, Empty, Session};
 use afterimage_record::PathFilter;
-use afterimage_replay::paths::coded_path;
-use afterimage_replay::values::recorded_epochs;
 use afterimage_replay::{Recording, RecordingError};
-use afterimage_wet::LeftOut;
 use anyhow::{Context, Result, bail};
 
 use crate::exit::Exit;
@@ -88,53 +86,13 @@ fn has_path(recording: &Recording) -> Result<bool> {
 
 fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
     let at = &arguments.file;
-    whole_path(&session, arguments.again)?;
-    let recording = &*session;
-    let kept = kept_values(&session, &arguments.filters, Beyond::Refused)?;
-    let there = match (arguments.again, recording.epochs()) {
-        (true, _) | (false, Err(RecordingError::NoValues)) => None,
-        (false, found) => Some(found.with_context(|| at.display().to_string())?),
-    };
-    let (kept, adds) = match there {
-        None => {
-            // As far as their index tells.
-            let known = recorded_epochs(&recording.newest(), recording.path()?);
-            let adds = if matches!(known, Ok(Some(_))) {
-                Adds::Instead
-            } else {
-                Adds::First
-            };
-            (kept, adds)
-        }
-        Some(there) => {
-            let left_out = Vec::from_iter(there.windows().map(|index| &index.left_out));
-            let is_enough = left_out.iter().all(|there| there.is_within(&kept.left_out));
-            if is_enough && there.covers(kept.first, kept.last) {
-                say(format_args!(
-                    "{} has these values already; --again builds them anew",
-                    at.display()
-                ));
-                return Ok(Exit::Success);
-            }
-            if left_out.iter().any(|there| **there != kept.left_out) {
-                let lacks = |left_out: &LeftOut| {
-                    if left_out.is_nothing() {
-                        "of all functions".to_owned()
-                    } else {
-                        format!("without {}", left_out.words)
-                    }
-                };
-                bail!(
-                    "{}: the recording has values {} already, and these would be {}; all windows have the same functions: build the values anew with --again",
-                    at.display(),
-                    left_out.first().map_or(String::new(), |there| lacks(there)),
-                    lacks(&kept.left_out)
-                );
-            }
-            // Where windows are there from the beginning on, as after an interruption, it goes on behind them.
-            let first = there.missing_from(kept.first);
-            (KeptValues { first, ..kept }, Adds::More)
-        }
+    let missing = missing_values(&session, &arguments.filters.filters(), arguments.again)?;
+    let Some((kept, adds)) = missing else {
+        say(format_args!(
+            "{} has these values already; --again builds them anew",
+            at.display()
+        ));
+        return Ok(Exit::Success);
     };
     if stoppable(|stop| session.add_values(&kept, adds, stop))? {
         return Ok(Exit::Success);
@@ -143,40 +101,11 @@ fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
     full(arguments, lens::session(at)?)
 }
 
-/// LookupTables for all of the path. What is built again may be damaged, and is not read.
-fn whole_path(session: &Session, again: bool) -> Result<()> {
-    let recording = &**session;
-    if again {
-        let name = || recording.at().display().to_string();
-        let coded = coded_path(recording.file(), recording.program()).with_context(name)?;
-        coded.map(|path| recording.use_path(path));
-    }
-    session.ensure_whole_path()?;
-    Ok(())
-}
-
-/// What the filters keep of a run's values.
-fn kept_values(
-    recording: &Session,
-    filters: &FilterArguments,
-    beyond: Beyond,
-) -> Result<KeptValues> {
-    let source = recording.source_map();
-    let names = recording.module().names(&source);
-    let positions = recording.positions(&names, &source)?;
-    let (module, length) = (recording.module(), recording.path()?.length());
-    let time = |text: &str| Ok(positions.time(text)?);
-    let kept = filters
-        .filters()
-        .values(&names, &source, module, length, beyond, time);
-    kept.with_context(|| recording.at().display().to_string())
-}
-
 /// Adds what the filters keep of the values of a run that has ended just now. If that is nothing, it is said.
 pub(crate) fn follow(at: &Path, filters: &FilterArguments) -> Result<()> {
     let session = session(at)?;
     session.ensure_whole_path()?;
-    match kept_values(&session, filters, Beyond::Cut) {
+    match kept_values(&session, &filters.filters(), Beyond::Cut) {
         Ok(kept) => {
             // If somebody asked about the run as soon as it had ended, they may be there.
             if stoppable(|stop| session.add_values(&kept, Adds::First, stop))? {

@@ -2,20 +2,19 @@
 
 use std::path::PathBuf;
 
-use afterimage::path::{numbering, which_call};
-use afterimage_placement::{Mode, PlanOptions, Probe, Site, plan};
-use afterimage_present::{CfgCounter, DynamicCfgView, Whole, cfg_json, render};
+use afterimage::instrument::{Mode, counters};
+use afterimage::path::{GraphOf, dynamic_graph};
+use afterimage_present::{CfgView, DynamicCfgView, Render, Whole, render};
 use afterimage_profile::location::Occurrence;
-use afterimage_program::{Function, dump};
-use afterimage_replay::paths::{DynamicGraph, GraphNodes, Whose};
+use afterimage_program::Function;
+use afterimage_replay::paths::GraphNodes;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::arguments::{formats, occurrence};
 use crate::exit::Exit;
 use crate::input::{self, Kind};
 use crate::lens::finished;
-use crate::output::{Color, harmless, pasted, write};
-use crate::record::counted;
+use crate::output::{Color, pasted, write};
 
 /// Show the control-flow graph of a function, or what one call did in it and when
 ///
@@ -90,18 +89,6 @@ enum CountersArgument {
     Program,
 }
 
-fn counter(probe: &Probe) -> CfgCounter {
-    let (block, edge) = match probe.site {
-        Site::Block(block) => (Some(block.as_u32()), None),
-        Site::Edge(edge) => (None, Some(edge.as_u32())),
-    };
-    CfgCounter {
-        counter: probe.counter.as_u32(),
-        block,
-        edge,
-    }
-}
-
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let loaded = match input::kind(&arguments.program)? {
         Kind::Program => input::program(&arguments.program)?,
@@ -127,57 +114,34 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         dynamic(&arguments, function, name)?;
         return Ok(Exit::Success);
     }
-    let placed = match arguments.counters {
-        None => None,
-        Some(mode) => Some(plan(
-            &loaded.program,
-            &PlanOptions::new(match mode {
-                CountersArgument::Quick => Mode::Quick,
-                CountersArgument::Slow => Mode::Slow,
-                CountersArgument::Program => Mode::Program,
-            }),
-        )?),
-    };
-    let first = loaded.program.imports.len();
-    let probes = placed.as_ref().map(|plan| {
-        plan.functions[id.as_u32() as usize - first]
-            .probes
-            .as_slice()
+    let counters = arguments.counters.map(|mode| {
+        let mode = match mode {
+            CountersArgument::Quick => Mode::Quick,
+            CountersArgument::Slow => Mode::Slow,
+            CountersArgument::Program => Mode::Program,
+        };
+        counters(&loaded, id, mode)
     });
-    write(None, false, |out| {
-        match arguments.format {
-            Format::Text => {
-                let (blocks, edges) = (
-                    function.cfg.blocks.len() as u64,
-                    function.cfg.edges.len() as u64,
-                );
-                writeln!(
-                    out,
-                    "{id} {}: {}, {}",
-                    harmless(name),
-                    counted(blocks, "block"),
-                    counted(edges, "edge")
-                )?;
-                write!(out, "{}", dump::text(&function.cfg))?;
-                for probe in probes.unwrap_or_default() {
-                    match probe.site {
-                        Site::Block(block) => writeln!(out, "{}: {block}", probe.counter)?,
-                        Site::Edge(edge) => writeln!(out, "{}: {edge}", probe.counter)?,
-                    }
-                }
-            }
-            Format::Dot if probes.is_some() => {
-                bail!("--counters goes with the formats text and json")
-            }
-            Format::Dot => write!(out, "{}", dump::dot(&function.cfg, name))?,
-            Format::Json => {
-                let counters = probes.map(|probes| probes.iter().map(counter).collect());
-                cfg_json(out, function, name, counters)?;
-            }
-        }
-        Ok(())
-    })?;
+    let counters = counters.transpose()?;
+    if counters.is_some() && matches!(arguments.format, Format::Dot) {
+        bail!("--counters goes with the formats text and json");
+    }
+    show(
+        &arguments,
+        &CfgView {
+            function,
+            name,
+            counters,
+        },
+    )?;
     Ok(Exit::Success)
+}
+
+fn show(arguments: &Arguments, view: &impl Render) -> Result<()> {
+    let style = Color::default().style(None);
+    write(None, false, |out| {
+        Ok(render(out, view, arguments.format, style)?)
+    })
 }
 
 /// The graph of one call.
@@ -196,36 +160,21 @@ fn dynamic(arguments: &Arguments, function: &Function, name: &str) -> Result<()>
         None | Some(NodesArgument::Dbb) => GraphNodes::Dynamic,
         Some(NodesArgument::Blocks) => GraphNodes::Blocks,
     };
-    let graph = match arguments.trace {
-        Some(trace) => DynamicGraph::of_trace(path, function.id, trace, nodes),
-        None => {
-            let which = arguments.call.unwrap_or(Occurrence::Kth(1));
-            let call = which_call(path, function.id, name, which);
-            let (kept, calls) = call.with_context(|| at.display().to_string())?;
-            let graph = DynamicGraph::of_call(path, function.id, kept, nodes);
-            graph.map(|mut graph| {
-                if let Whose::Call { number, of, .. } = &mut graph.whose {
-                    *number = numbering(path).of_kept(function.id, kept).unwrap_or(kept);
-                    *of = calls;
-                }
-                graph
-            })
-        }
+    let whose = match (arguments.trace, arguments.call) {
+        (Some(trace), _) => GraphOf::Trace(trace),
+        (None, call) => GraphOf::Call(call.unwrap_or(Occurrence::Kth(1))),
     };
-    let graph = graph.with_context(|| format!("{}: {name}", at.display()))?;
+    let graph = dynamic_graph(path, (function.id, name), whose, nodes);
     let whole = if arguments.whole {
         Whole::All
     } else {
         Whole::Beginning
     };
     let view = DynamicCfgView {
-        graph,
+        graph: graph.with_context(|| at.display().to_string())?,
         function,
         name,
         whole,
     };
-    let style = Color::default().style(None);
-    write(None, false, |out| {
-        Ok(render(out, &view, arguments.format, style)?)
-    })
+    show(arguments, &view)
 }

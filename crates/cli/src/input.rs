@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use afterimage::parse_module;
 use afterimage_program::{Module, SourceMap};
 use afterimage_replay::Recording;
 use afterimage_trace::{Kind as Section, TraceError, TraceFile, Writer, writer};
@@ -104,24 +105,8 @@ pub(crate) fn program(path: &Path) -> Result<Loaded> {
             "this is a recording; a program is wanted here"
         )));
     }
-    if !bytes.starts_with(b"\0asm") && path.extension().is_some_and(|e| e == "wat" || e == "wast") {
-        let text =
-            String::from_utf8(bytes).map_err(|_| cannot(anyhow!("the text is not UTF-8")))?;
-        bytes = wat::parse_str(&text).map_err(|e| {
-            // The parser's message draws the place on several lines; one is enough.
-            let message = e.to_string();
-            let first = message.lines().next().unwrap_or_default().to_owned();
-            let place = message
-                .lines()
-                .find_map(|l| l.trim().strip_prefix("--> "))
-                .map(str::to_owned);
-            cannot(match place {
-                Some(place) => anyhow!("{first} (at {})", place.trim_start_matches("<anon>:")),
-                None => anyhow!("{first}"),
-            })
-        })?;
-    }
-    let module = Module::parse(bytes).map_err(|e| cannot(e.into()))?;
+    let is_text = path.extension().is_some_and(|e| e == "wat" || e == "wast");
+    let module = parse_module(bytes, is_text).map_err(cannot)?;
     Ok(Loaded {
         path: path.to_owned(),
         module: Arc::new(module),

@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use afterimage::instrument::{Instrumented, MEMORY_EXPORT, instrument};
-use afterimage_placement::Mode;
-use afterimage_present::InstrumentDocument;
+use afterimage::instrument::{Instrumented, MEMORY_EXPORT, Mode, instrument};
 use afterimage_present::document::begin;
+use afterimage_present::{InstrumentDocument, counted};
 use anyhow::{Result, bail};
 
 use crate::exit::{Exit, Failed};
 use crate::input;
 use crate::output::{say, write, write_module};
-use crate::record::{counted, same_file};
+use crate::record::same_file;
 
 /// Write the instrumented module, to run in other engines and in browsers
 ///

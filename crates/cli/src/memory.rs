@@ -1,13 +1,11 @@
 //! `afterimage memory`
 
-use afterimage::Session;
-use afterimage::memory::{FoundBytes, MemoryBytes, MemoryQuery};
+use afterimage::memory::{FoundBytes, MemoryBytes, MemoryQuery, addresses};
+use afterimage::named::{NamedProgram, with_names};
 use afterimage::steps::follow;
-use afterimage_present::{
-    PresentError, StepScene, Stretch, grouped, render, steps_json, steps_text,
-};
+use afterimage_present::{PresentError, Stretch, render, steps_json, steps_text};
 use afterimage_replay::paths::Window;
-use afterimage_replay::steps::{LARGEST_RANGE, Level, Operators, Steps, Wanted, Within};
+use afterimage_replay::steps::{Level, Steps, Wanted, Within};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
@@ -68,39 +66,8 @@ enum Format {
 
 formats!(Text, Json);
 
-/// Bytes that one address stands for.
-const WORD: u64 = 8;
 /// Lines that text has on standard output if nothing else is asked for.
 const LINES: u64 = 100;
-
-/// The first address, and how many bytes there are.
-pub(crate) fn addresses(text: &str) -> Result<(u64, u64), String> {
-    let address = |text: &str| {
-        let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-        let number = match hex {
-            Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
-                u64::from_str_radix(hex, 16).ok()
-            }
-            Some(_) => None,
-            None => afterimage_profile::location::number(text),
-        };
-        number.ok_or_else(|| format!("\"{text}\" is no address: write 0x1040, or decimal digits"))
-    };
-    let Some((first, last)) = text.split_once("..") else {
-        return Ok((address(text)?, WORD));
-    };
-    let (first, last) = (address(first)?, address(last)?);
-    if last < first {
-        return Err("the second address is before the first".to_owned());
-    }
-    if last - first >= LARGEST_RANGE {
-        return Err(format!(
-            "these are more than {} bytes, which is the most at once",
-            grouped(LARGEST_RANGE)
-        ));
-    }
-    Ok((first, last - first + 1))
-}
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
@@ -127,7 +94,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let ensure = || lens::values(&traced).map(|_| ());
     if arguments.all {
         let found = query.find(&traced, &ensure).with_context(name)?;
-        accesses(&arguments, &traced, &found).with_context(name)?;
+        let shown = with_names(&traced, |program| accesses(&arguments, program, &found));
+        shown.with_context(name)?;
         return Ok(Exit::Success);
     }
     let report = query.answer(&traced, &ensure).with_context(name)?;
@@ -145,20 +113,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 /// Every read and write of the bytes.
 fn accesses(
     arguments: &Arguments,
-    traced: &Session,
+    program: NamedProgram<'_>,
     FoundBytes { range, variable }: &FoundBytes,
 ) -> Result<()> {
-    let loaded = traced.module();
-    let source = traced.source_map();
-    let names = loaded.names(&source);
-    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
-    let scene = &StepScene {
-        names: &names,
-        operators: &operators,
-        source: &source,
-        memories: loaded.program.memories,
-        style: arguments.report.style(),
-    };
+    let (traced, scene) = (program.session, &program.scene(arguments.report.style()));
     let length = traced.path()?.length();
     let call = variable.as_ref().and_then(|v| v.call.as_ref());
     let (first, last) = call.map_or((1, length), |call| (call.first_t, call.last_t));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use afterimage::text::{harmless, pasted};
 use afterimage_present::{Sources, Style, Visible};
-use afterimage_trace::TraceFile;
+use afterimage_program::{BEGINNING, is_module};
 use anyhow::{Context, Error, Result, bail};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
@@ -173,14 +173,14 @@ fn to_file(
         }
         _ => {}
     }
-    if begins_with(path, &afterimage_trace::LABEL) {
+    let first = beginning(path);
+    if first.starts_with(&afterimage_trace::LABEL) {
         bail!(
             "{} is a recording, which no report replaces; name another file with -o",
             path.display()
         );
     }
-    let is_module = || begins_with(path, b"\0asm") || is_module_text(path);
-    if replaces == Replaces::Files && is_module() {
+    if replaces == Replaces::Files && is_module(&first) {
         bail!(
             "{} is a module, which no report replaces; name another file with -o",
             path.display()
@@ -224,75 +224,13 @@ fn device(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether there is a file that begins with these bytes.
-fn begins_with(path: &Path, magic: &[u8]) -> bool {
-    let mut first = vec![0; magic.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
-    read.is_ok() && first == magic
-}
-
-/// Whether there is a file that begins, behind space and comments, as a module in text form does.
-fn is_module_text(path: &Path) -> bool {
+/// How a file begins, if there is one.
+fn beginning(path: &Path) -> Vec<u8> {
     let mut first = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(PREAMBLE).read_to_end(&mut first));
-    let first = String::from_utf8_lossy(&first);
-    let field = behind_comments(&first)
-        .and_then(|rest| rest.strip_prefix('('))
-        .and_then(behind_comments);
-    let Some(field) = field.filter(|_| read.is_ok()) else {
-        return false;
-    };
-    let end = field.find(|c: char| !c.is_ascii_lowercase());
-    FIELDS.contains(&&field[..end.unwrap_or(field.len())])
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut first));
+    // What cannot be read is replaced by nothing: the writing fails.
+    read.map_or_else(|_| Vec::new(), |_| first)
 }
-
-/// What is behind space and comments, which may be nested; nothing if one does not end.
-fn behind_comments(mut text: &str) -> Option<&str> {
-    loop {
-        text = text.trim_start();
-        if text.starts_with(";;") {
-            text = text.split_once('\n')?.1;
-        } else if text.starts_with("(;") {
-            let mut depth = 0;
-            loop {
-                let next = text.find(['(', ';'])?;
-                text = &text[next..];
-                let (step, length) = match text {
-                    open if open.starts_with("(;") => (1, 2),
-                    close if close.starts_with(";)") => (-1, 2),
-                    _ => (0, 1),
-                };
-                depth += step;
-                text = &text[length..];
-                if depth == 0 {
-                    break;
-                }
-            }
-        } else {
-            return Some(text);
-        }
-    }
-}
-
-/// What a module in text form begins with: itself, or one of its fields.
-const FIELDS: [&str; 13] = [
-    "module",
-    "component",
-    "type",
-    "rec",
-    "import",
-    "func",
-    "table",
-    "memory",
-    "global",
-    "export",
-    "start",
-    "elem",
-    "data",
-];
-
-/// So much of a file is looked through for comments in front of a module.
-const PREAMBLE: u64 = 1 << 16;
 
 /// The system's reason, without the name of the temporary file, which says nothing to anybody.
 fn reason(error: io::Error) -> io::Error {
@@ -310,16 +248,5 @@ impl Sources for SourceFiles {
         }
         let bytes = std::fs::read(path).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
-    }
-}
-
-/// Who adds to a recording removes what an addition left that was interrupted.
-pub(crate) fn say_what_is_removed(at: &Path, seen: &TraceFile) {
-    if seen.ignored_bytes() > 0 {
-        say(format_args!(
-            "{}: {} bytes that were being added when that was interrupted are removed",
-            at.display(),
-            seen.ignored_bytes()
-        ));
     }
 }

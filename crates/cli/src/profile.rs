@@ -3,24 +3,23 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use afterimage::instrument::read_dump;
+use afterimage::{CounterPlacement, Counting, Reason, Session, SessionError};
 use afterimage_ids::Counts;
-use afterimage_placement::{Mode, PlanOptions};
 use afterimage_present::export::{callgrind, lcov, pprof};
 use afterimage_present::{Annotation, annotate, calls_dot, cfg_dot, csv, json, text};
-use afterimage_profile::{By, Options, Profile, Report, Scope, Sort, Stop, stops};
-use afterimage_program::{OperatorIndex, SourceMap};
-use afterimage_record::{Cache, check_blocks, count};
-use afterimage_trace::{CountsLens, End, TraceFile, TraceWriter};
-use anyhow::{Context, Result, anyhow, bail};
+use afterimage_profile::{By, Options, Profile, Report, Scope, Sort, Stop};
+use afterimage_program::SourceMap;
+use afterimage_trace::TraceWriter;
+use anyhow::{Context, Result, bail};
 
 use crate::arguments::RunArguments;
 use crate::exit::Exit;
 use crate::input::{self, Kind, Loaded};
-use crate::output::{Color, SourceFiles, pasted, say, say_what_is_removed, write};
-use crate::progress::Bar;
+use crate::lens;
+use crate::output::{Color, SourceFiles, pasted, say, write};
 use crate::record::{Live, execute, has_clock};
 use crate::signals::{Watch, leave_scratch};
-use afterimage::instrument::read_dump;
 
 /// Count exactly how often everything ran: functions, source lines, blocks, edges, instructions
 ///
@@ -244,128 +243,48 @@ fn is_recording(argument: &str) -> bool {
 
 /// `name`: what the user knows it by.
 fn of_recording(path: &Path, name: &Path, arguments: &Arguments) -> Result<Counted> {
-    let file = input::recording(path)?;
-    let loaded = input::recorded_program(path, &file)?;
-    let Some(end) = file.end().with_context(|| name.display().to_string())? else {
+    let session = lens::session(path)?;
+    let failed = |why| SessionError {
+        at: name.to_owned(),
+        why,
+    };
+    let counts = arguments.counts(&session);
+    let counts = counts.map_err(|error| match error.downcast::<SessionError>() {
+        Ok(error) => failed(error.why).into(),
+        Err(error) => error,
+    })?;
+    let Some(counts) = counts else {
         input::ended(path)?;
-        bail!(
-            "{}: the recording was cut off before its end was written, so exact counts cannot be made; record the program again",
-            name.display()
-        );
+        return Err(failed(Box::new(Reason::NoCounts)).into());
     };
-    let lens = match (
-        file.counts().with_context(|| name.display().to_string())?,
-        arguments.mode,
-        &arguments.weights,
-    ) {
-        (Some(lens), None, None) => lens,
-        _ => make(path, name, &file, &loaded, &end, arguments)?,
-    };
-    let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
-    let stops = stops(&loaded.program, &index, &end).with_context(|| name.display().to_string())?;
+    let stops = session
+        .stops()
+        .with_context(|| name.display().to_string())?;
     Ok(Counted {
-        loaded,
-        counts: lens.counts,
-        stops,
+        loaded: Loaded::of(&session),
+        counts,
+        stops: stops.to_vec(),
         note: None,
     })
 }
 
-/// Makes the counts and keeps them in the file.
-fn make(
-    path: &Path,
-    name: &Path,
-    file: &TraceFile,
-    loaded: &Loaded,
-    end: &End,
-    arguments: &Arguments,
-) -> Result<CountsLens> {
-    let mode = arguments.mode.unwrap_or(match arguments.weights {
-        Some(_) => ModeArgument::Feedback,
-        None => ModeArgument::Program,
-    });
-    let earlier = match &arguments.weights {
-        Some(weights) => Some(feedback(weights, file)?),
-        None if mode == ModeArgument::Feedback => {
-            bail!("--mode feedback needs the counts of an earlier run: --weights FILE.aft")
-        }
-        None => None,
-    };
-    let plan = PlanOptions {
-        feedback: earlier.as_ref(),
-        ..PlanOptions::new(match mode {
-            ModeArgument::Quick => Mode::Quick,
-            ModeArgument::Feedback => Mode::Feedback,
-            ModeArgument::Slow | ModeArgument::Program => Mode::Program,
-        })
-    };
-    let bar = Bar::of_events("counting", end.events);
-    let cache = Cache::of_user();
-    let lens = count(
-        file,
-        &loaded.bytes,
-        &loaded.program,
-        &plan,
-        &cache,
-        &bar.progress(),
-    );
-    let lens = lens.with_context(|| name.display().to_string())?;
-    drop(bar);
-    if mode == ModeArgument::Slow {
-        let bar = Bar::of_events("checking every block", end.events);
-        let checked = check_blocks(
-            file,
-            &loaded.bytes,
-            &loaded.program,
-            &lens.counts,
-            &cache,
-            &bar.progress(),
-        );
-        let checked = checked.with_context(|| name.display().to_string())?;
-        drop(bar);
-        say(format_args!(
-            "a counter in each of {checked} blocks agrees with the derived counts"
-        ));
-    }
-    match file.counts()? {
-        Some(kept) if kept.counts == lens.counts => {}
-        Some(_) => bail!(
-            "{}: these counts differ from those in the file, so none can be trusted; this is a fault in afterimage",
-            name.display()
-        ),
-        None => {
-            let kept = TraceWriter::append(path).and_then(|out| {
-                say_what_is_removed(path, file);
-                out.counts(&lens)?;
-                out.commit()
-            });
-            if let Err(error) = kept {
-                say(format_args!(
-                    "the counts are not kept in {}: {error}",
-                    name.display()
-                ));
+impl Arguments {
+    /// The counts of a recording: those that it has, unless it is said how to count.
+    fn counts(&self, session: &Session) -> Result<Option<Counts>> {
+        let placement = match (self.mode, &self.weights) {
+            (None, None) => return Ok(session.ensure_counts()?),
+            (Some(ModeArgument::Feedback), None) => {
+                bail!("--mode feedback needs the counts of an earlier run: --weights FILE.aft")
             }
-        }
+            (None | Some(ModeArgument::Feedback), Some(_)) => CounterPlacement::Feedback,
+            (Some(ModeArgument::Quick), _) => CounterPlacement::Quick,
+            (Some(ModeArgument::Slow), _) => CounterPlacement::Checked,
+            (Some(ModeArgument::Program), _) => CounterPlacement::Program,
+        };
+        let earlier = self.weights.as_deref().map(input::recording).transpose()?;
+        let weights = self.weights.as_deref().zip(earlier.as_ref());
+        Ok(session.count(&Counting { placement, weights })?)
     }
-    Ok(lens)
-}
-
-fn feedback(path: &Path, of: &TraceFile) -> Result<Counts> {
-    let file = input::recording(path)?;
-    if file.meta()?.module_sha256 != of.meta()?.module_sha256 {
-        bail!(
-            "--weights {}: this is a recording of another program",
-            path.display()
-        );
-    }
-    let lens = file.counts()?.ok_or_else(|| {
-        anyhow!(
-            "--weights {}: this recording has no counts yet; make them with: afterimage profile {}",
-            path.display(),
-            pasted(path)
-        )
-    })?;
-    Ok(lens.counts)
 }
 
 fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {

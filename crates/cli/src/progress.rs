@@ -69,11 +69,6 @@ impl Bar {
         Self::start(what, Some(events).filter(|events| *events >= TELLING))
     }
 
-    pub(crate) fn progress(&self) -> Progress {
-        let bar = self.0.clone();
-        Arc::new(move |events| bar.set_position(events))
-    }
-
     /// The same, shown until the last of what is returned is dropped.
     pub(crate) fn into_progress(self) -> Progress {
         Arc::new(move |events| self.0.set_position(events))

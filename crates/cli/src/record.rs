@@ -4,9 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use afterimage::recorded::{literal, remark};
 use afterimage_placement::{Mode, PlanOptions};
+use afterimage_present::{counted, size};
 use afterimage_record::{
-    Cache, PathFilter, RecordError, RecordOptions, Recorded, Repeating, Uncertain, record,
+    Cache, PathFilter, RecordError, RecordOptions, Recorded, Repeating, record,
 };
 use afterimage_trace::{Ending, Interrupter, TraceError, TraceWriter};
 use anyhow::{Result, anyhow, bail};
@@ -184,17 +186,21 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             path.display(),
         ));
     };
-    let size = || {
-        let size = std::fs::metadata(&path).map_or(0, |data| data.len());
-        format!(" ({})", bytes(size))
+    let in_bytes = || {
+        let bytes = std::fs::metadata(&path).map_or(0, |data| data.len());
+        format!(" ({})", size(bytes))
     };
     let makes_path = matches!(lens, Live::Paths);
     if arguments.quiet {
-        let size = if makes_path { String::new() } else { size() };
+        let size = if makes_path {
+            String::new()
+        } else {
+            in_bytes()
+        };
         tell_recorded(&size);
         be_quiet();
     } else if !makes_path {
-        tell_recorded(&size());
+        tell_recorded(&in_bytes());
     }
     if makes_path {
         drop(out);
@@ -217,7 +223,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         };
         // Making the path drops the words that it was made from, so the size is known only now.
         if !arguments.quiet {
-            tell_recorded(&size());
+            tell_recorded(&in_bytes());
         }
         made?;
     }
@@ -353,52 +359,5 @@ fn stopped_by(by: Option<Interrupter>) -> Exit {
         Some(Interrupter::Timeout) => Exit::TimedOut,
         Some(Interrupter::Terminate) => Exit::Terminated,
         Some(Interrupter::CtrlC) | None => Exit::Interrupted,
-    }
-}
-
-/// What is said of a recording that may name another operator than the one that trapped, or none.
-fn remark(uncertain: &Uncertain, asked: Option<Interrupter>) -> String {
-    let what = if uncertain.in_block {
-        "the operator that the recording says trapped may be one that takes the value of the load that did"
-    } else {
-        "the engine does not say where it trapped, so the recording has no end, as if it had been cut off there"
-    };
-    let (why, remedy) = match (&uncertain.error, asked) {
-        (RecordError::Interrupted, Some(Interrupter::Timeout)) => (
-            "was stopped by the time limit".to_owned(),
-            "; record it again with a longer --timeout",
-        ),
-        (RecordError::Interrupted, _) => ("was interrupted".to_owned(), "; record it again"),
-        (error, _) => (format!("failed: {error}"), ""),
-    };
-    format!("{what}; running it again to find out {why}{remedy}")
-}
-
-/// A value, as it would be written on the command line.
-fn literal(value: &afterimage_trace::RawValue) -> String {
-    use afterimage_trace::RawValue;
-    match *value {
-        RawValue::I32(v) => v.to_string(),
-        RawValue::I64(v) => v.to_string(),
-        RawValue::F32(bits) => f32::from_bits(bits).to_string(),
-        RawValue::F64(bits) => f64::from_bits(bits).to_string(),
-        RawValue::V128(bits) => format!("0x{bits:032x}"),
-        RawValue::NullRef => "null".to_owned(),
-        RawValue::OpaqueRef => "reference".to_owned(),
-    }
-}
-
-/// A number and what it counts.
-pub(crate) fn counted(n: u64, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
-}
-
-/// A size for people.
-pub(crate) fn bytes(size: u64) -> String {
-    match size {
-        0..1000 => counted(size, "byte"),
-        1000..1_000_000 => format!("{:.1} kB", size as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", size as f64 / 1e6),
-        _ => format!("{:.1} GB", size as f64 / 1e9),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use afterimage::explain::Scene;
+use afterimage::memory::addresses;
 use afterimage::places::and_why_not;
 use afterimage::slice::{self, Found};
 use afterimage::why::show::chain;
@@ -17,7 +18,6 @@ use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
 use crate::lens;
-use crate::memory::addresses;
 use crate::output::{SourceFiles, pasted, say, write};
 
 /// Show what an execution of a statement depends on, directly or not, or what depends on it: a dynamic slice

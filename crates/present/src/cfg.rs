@@ -2,13 +2,17 @@
 
 use std::io::Write;
 
-use afterimage_program::{BlockKind, Function};
+use afterimage_ids::{BlockId, CounterId, EdgeId};
+use afterimage_program::{BlockKind, Function, dump};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::PresentError;
 use crate::document::objects;
 use crate::document::{Document, NoRows, begin};
+use crate::number::counted;
+use crate::render::{Format, Render};
+use crate::table::plain;
+use crate::{PresentError, Style};
 
 /// The control-flow graph of a function.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -81,49 +85,80 @@ pub struct CfgCounter {
     pub edge: Option<u32>,
 }
 
-/// Writes the graph as one JSON document.
-///
-/// # Errors
-/// If `out` fails.
-pub fn cfg_json(
-    out: &mut dyn Write,
-    function: &Function,
-    name: &str,
-    counters: Option<Vec<CfgCounter>>,
-) -> Result<(), PresentError> {
-    let cfg = &function.cfg;
-    let blocks = cfg.blocks.iter().map(|(id, block)| CfgBlock {
-        block: id.as_u32(),
-        kind: match block.kind {
-            BlockKind::Code => "code",
-            BlockKind::Dispatch(_) => "dispatch",
-            BlockKind::Exit => "exit",
-        },
-        first_op: block.ops.start.as_u32(),
-        end_op: block.ops.end.as_u32(),
-        offset: block.offsets.start.0,
-        end: block.end.to_string(),
-    });
-    let edges = cfg.edges.iter().map(|(id, edge)| CfgEdge {
-        edge: id.as_u32(),
-        from: edge.from.as_u32(),
-        to: edge.to.as_u32(),
-        kind: edge.kind.to_string(),
-        back: edge.back,
-        op: edge.op.map(|op| op.as_u32()),
-    });
-    let document = CfgDocument {
-        function: objects::Function {
-            index: function.id.as_u32(),
-            name: name.to_owned(),
-        },
-        root: cfg.graph.root().as_u32(),
-        exit: cfg.graph.exit().as_u32(),
-        blocks: blocks.collect(),
-        edges: edges.collect(),
-        counters,
-    };
-    begin(out, &document)
+/// The control-flow graph of a function.
+pub struct CfgView<'a> {
+    /// The function.
+    pub function: &'a Function,
+    /// Its name.
+    pub name: &'a str,
+    /// The counters that it would get, if they are wanted.
+    pub counters: Option<Vec<CfgCounter>>,
+}
+
+impl Render for CfgView<'_> {
+    const NAME: &'static str = "a control-flow graph";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        let Function { id, cfg, .. } = self.function;
+        let (blocks, edges) = (cfg.blocks.len() as u64, cfg.edges.len() as u64);
+        let name = plain(self.name);
+        let (blocks, edges) = (counted(blocks, "block"), counted(edges, "edge"));
+        writeln!(out, "{id} {name}: {blocks}, {edges}")?;
+        write!(out, "{}", dump::text(cfg))?;
+        for probe in self.counters.iter().flatten() {
+            let counter = CounterId::from_u32(probe.counter);
+            if let Some(block) = probe.block {
+                writeln!(out, "{counter}: {}", BlockId::from_u32(block))?;
+            }
+            if let Some(edge) = probe.edge {
+                writeln!(out, "{counter}: {}", EdgeId::from_u32(edge))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn dot(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        if self.counters.is_some() {
+            return Err(self.refuse(Format::Dot));
+        }
+        Ok(write!(out, "{}", dump::dot(&self.function.cfg, self.name))?)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        let cfg = &self.function.cfg;
+        let blocks = cfg.blocks.iter().map(|(id, block)| CfgBlock {
+            block: id.as_u32(),
+            kind: match block.kind {
+                BlockKind::Code => "code",
+                BlockKind::Dispatch(_) => "dispatch",
+                BlockKind::Exit => "exit",
+            },
+            first_op: block.ops.start.as_u32(),
+            end_op: block.ops.end.as_u32(),
+            offset: block.offsets.start.0,
+            end: block.end.to_string(),
+        });
+        let edges = cfg.edges.iter().map(|(id, edge)| CfgEdge {
+            edge: id.as_u32(),
+            from: edge.from.as_u32(),
+            to: edge.to.as_u32(),
+            kind: edge.kind.to_string(),
+            back: edge.back,
+            op: edge.op.map(|op| op.as_u32()),
+        });
+        let document = CfgDocument {
+            function: objects::Function {
+                index: self.function.id.as_u32(),
+                name: self.name.to_owned(),
+            },
+            root: cfg.graph.root().as_u32(),
+            exit: cfg.graph.exit().as_u32(),
+            blocks: blocks.collect(),
+            edges: edges.collect(),
+            counters: self.counters.clone(),
+        };
+        begin(out, &document)
+    }
 }
 
 /// An instrumented module.

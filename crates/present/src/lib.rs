@@ -53,7 +53,7 @@ pub use addresses::{
 };
 pub use annotate::{Annotation, annotate};
 pub use calls::{CallReport, CallView, absent};
-pub use cfg::{CfgCounter, InstrumentDocument, cfg_json};
+pub use cfg::{CfgCounter, CfgView, InstrumentDocument};
 pub use context_dot::context_dot;
 pub use csv::csv;
 pub use currency::{

@@ -2,6 +2,7 @@
 //! single assignment form, names and a source map. Pure: no engine, no files.
 
 mod assemble;
+mod beginning;
 mod body;
 mod calls;
 mod cfg;
@@ -22,6 +23,7 @@ mod source;
 mod ssa;
 mod stack;
 
+pub use beginning::{BEGINNING, is_module};
 pub use cfg::{Block, BlockEnd, BlockKind, Callee, Cfg, Edge, EdgeKind};
 pub use error::ParseError;
 pub use fit::Fit;

@@ -4,11 +4,14 @@ mod variable;
 
 use afterimage_ids::OrigOffset;
 use afterimage_present::document::objects::MemoryRange;
-use afterimage_present::{MemoryPart, MemoryReport, StepRow, StepScene, Style, VariableThere};
+use afterimage_present::{
+    MemoryPart, MemoryReport, StepRow, StepScene, Style, VariableThere, grouped,
+};
+use afterimage_profile::location::number;
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::RecordingError;
 use afterimage_replay::paths::At as Moment;
-use afterimage_replay::steps::{At, Operators, Range, Step, memory_at};
+use afterimage_replay::steps::{At, LARGEST_RANGE, Operators, Range, Step, memory_at};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +43,41 @@ pub enum MemoryBytes {
     },
     /// Those of a variable of the source, or of an expression such as `p->next`.
     Variable(String),
+}
+
+/// Bytes that one address stands for.
+const WORD: u64 = 8;
+
+/// The first address, and how many bytes there are: `0x1040` for the 8 bytes from there on, or `0x1040..0x107f`, both included.
+///
+/// # Errors
+/// If it is neither.
+pub fn addresses(text: &str) -> Result<(u64, u64), String> {
+    let address = |text: &str| {
+        let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+        let number = match hex {
+            Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
+                u64::from_str_radix(hex, 16).ok()
+            }
+            Some(_) => None,
+            None => number(text),
+        };
+        number.ok_or_else(|| format!("\"{text}\" is no address: write 0x1040, or decimal digits"))
+    };
+    let Some((first, last)) = text.split_once("..") else {
+        return Ok((address(text)?, WORD));
+    };
+    let (first, last) = (address(first)?, address(last)?);
+    if last < first {
+        return Err("the second address is before the first".to_owned());
+    }
+    if last - first >= LARGEST_RANGE {
+        return Err(format!(
+            "these are more than {} bytes, which is the most at once",
+            grouped(LARGEST_RANGE)
+        ));
+    }
+    Ok((first, last - first + 1))
 }
 
 /// Bytes that were found.

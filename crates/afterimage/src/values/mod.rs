@@ -2,6 +2,7 @@
 
 mod build;
 mod instances;
+mod missing;
 mod statements;
 mod summary;
 mod variable;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use build::{Adds, KeptValues};
 pub(crate) use build::{add_values, ensure_values};
 pub use instances::{Instances, InstancesError};
+pub use missing::{kept_values, missing_values};
 
 /// Which values did the statements at a place give?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,35 @@
+//! What is told of a run that has just been recorded.
+
+use afterimage_record::{RecordError, Uncertain};
+use afterimage_trace::{Interrupter, RawValue};
+
+/// What is said of a recording that may name another operator than the one that trapped, or none.
+pub fn remark(uncertain: &Uncertain, asked: Option<Interrupter>) -> String {
+    let what = if uncertain.in_block {
+        "the operator that the recording says trapped may be one that takes the value of the load that did"
+    } else {
+        "the engine does not say where it trapped, so the recording has no end, as if it had been cut off there"
+    };
+    let (why, remedy) = match (&uncertain.error, asked) {
+        (RecordError::Interrupted, Some(Interrupter::Timeout)) => (
+            "was stopped by the time limit".to_owned(),
+            "; record it again with a longer --timeout",
+        ),
+        (RecordError::Interrupted, _) => ("was interrupted".to_owned(), "; record it again"),
+        (error, _) => (format!("failed: {error}"), ""),
+    };
+    format!("{what}; running it again to find out {why}{remedy}")
+}
+
+/// A value, as it would be written on the command line.
+pub fn literal(value: &RawValue) -> String {
+    match *value {
+        RawValue::I32(v) => v.to_string(),
+        RawValue::I64(v) => v.to_string(),
+        RawValue::F32(bits) => f32::from_bits(bits).to_string(),
+        RawValue::F64(bits) => f64::from_bits(bits).to_string(),
+        RawValue::V128(bits) => format!("0x{bits:032x}"),
+        RawValue::NullRef => "null".to_owned(),
+        RawValue::OpaqueRef => "reference".to_owned(),
+    }
+}

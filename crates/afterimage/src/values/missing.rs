@@ -1,0 +1,79 @@
+//! Which values are to be added to a recording, where some may be there.
+
+use afterimage_replay::RecordingError;
+use afterimage_replay::paths::coded_path;
+use afterimage_replay::values::recorded_epochs;
+use afterimage_wet::LeftOut;
+use anyhow::{Context, Result, bail};
+
+use crate::values::build::{Adds, KeptValues};
+use crate::{Beyond, Filters, Session};
+
+/// What filters keep of a run's values. The path must be there.
+///
+/// # Errors
+/// If the program has no such place, or nothing is left.
+pub fn kept_values(session: &Session, filters: &Filters, beyond: Beyond) -> Result<KeptValues> {
+    let source = session.source_map();
+    let names = session.module().names(&source);
+    let positions = session.positions(&names, &source)?;
+    let (module, length) = (session.module(), session.path()?.length());
+    let time = |text: &str| Ok(positions.time(text)?);
+    let kept = filters.values(&names, &source, module, length, beyond, time);
+    kept.with_context(|| session.at().display().to_string())
+}
+
+/// What has to be added so that a recording has the values that filters keep, and to what; `None` if it has them. With `again` they are built anew, and
+/// what is there, which may be damaged, is not read. Builds the path if that is not there.
+///
+/// # Errors
+/// As [`kept_values`], and if the values that are there are of other functions.
+pub fn missing_values(
+    session: &Session,
+    filters: &Filters,
+    again: bool,
+) -> Result<Option<(KeptValues, Adds)>> {
+    let name = || session.at().display().to_string();
+    if again {
+        let coded = coded_path(session.file(), session.program()).with_context(name)?;
+        coded.map(|path| session.use_path(path));
+    }
+    session.ensure_whole_path()?;
+    let kept = kept_values(session, filters, Beyond::Refused)?;
+    let there = match (again, session.epochs()) {
+        (true, _) | (false, Err(RecordingError::NoValues)) => {
+            // As far as their index tells.
+            let known = recorded_epochs(&session.newest(), session.path()?);
+            let adds = if matches!(known, Ok(Some(_))) {
+                Adds::Instead
+            } else {
+                Adds::First
+            };
+            return Ok(Some((kept, adds)));
+        }
+        (false, found) => found.with_context(name)?,
+    };
+    let left_out = Vec::from_iter(there.windows().map(|index| &index.left_out));
+    let is_enough = left_out.iter().all(|there| there.is_within(&kept.left_out));
+    if is_enough && there.covers(kept.first, kept.last) {
+        return Ok(None);
+    }
+    if left_out.iter().any(|there| **there != kept.left_out) {
+        let lacks = |left_out: &LeftOut| {
+            if left_out.is_nothing() {
+                "of all functions".to_owned()
+            } else {
+                format!("without {}", left_out.words)
+            }
+        };
+        bail!(
+            "{}: the recording has values {} already, and these would be {}; all windows have the same functions: build the values anew with --again",
+            name(),
+            left_out.first().map_or(String::new(), |there| lacks(there)),
+            lacks(&kept.left_out)
+        );
+    }
+    // Where windows are there from the beginning on, as after an interruption, it goes on behind them.
+    let first = there.missing_from(kept.first);
+    Ok(Some((KeptValues { first, ..kept }, Adds::More)))
+}

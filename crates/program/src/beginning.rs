@@ -1,0 +1,64 @@
+//! Whether a file is a module, by how it begins.
+
+/// So much of a file tells whether it is a module: comments in front of one may be as long.
+pub const BEGINNING: u64 = 1 << 16;
+
+/// What a module in text form begins with: itself, or one of its fields.
+const FIELDS: [&str; 13] = [
+    "module",
+    "component",
+    "type",
+    "rec",
+    "import",
+    "func",
+    "table",
+    "memory",
+    "global",
+    "export",
+    "start",
+    "elem",
+    "data",
+];
+
+/// Whether a file that begins like this is a module, in binary form, or, behind space and comments, in text form.
+pub fn is_module(beginning: &[u8]) -> bool {
+    if beginning.starts_with(b"\0asm") {
+        return true;
+    }
+    let text = String::from_utf8_lossy(beginning);
+    let field = behind_comments(&text)
+        .and_then(|rest| rest.strip_prefix('('))
+        .and_then(behind_comments);
+    field.is_some_and(|field| {
+        let end = field.find(|c: char| !c.is_ascii_lowercase());
+        FIELDS.contains(&&field[..end.unwrap_or(field.len())])
+    })
+}
+
+/// What is behind space and comments, which may be nested; nothing if one does not end.
+fn behind_comments(mut text: &str) -> Option<&str> {
+    loop {
+        text = text.trim_start();
+        if text.starts_with(";;") {
+            text = text.split_once('\n')?.1;
+        } else if text.starts_with("(;") {
+            let mut depth = 0;
+            loop {
+                let next = text.find(['(', ';'])?;
+                text = &text[next..];
+                let (step, length) = match text {
+                    open if open.starts_with("(;") => (1, 2),
+                    close if close.starts_with(";)") => (-1, 2),
+                    _ => (0, 1),
+                };
+                depth += step;
+                text = &text[length..];
+                if depth == 0 {
+                    break;
+                }
+            }
+        } else {
+            return Some(text);
+        }
+    }
+}
