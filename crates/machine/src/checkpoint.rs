@@ -1,5 +1,6 @@
 //! Where a machine stands between two nodes, so that it can go on from there later.
 
+mod snapshot;
 mod wire;
 
 use afterimage_ids::{BlockId, FuncId, NodeId};
@@ -9,53 +10,101 @@ use wasmparser::ValType;
 use crate::MachineError;
 use crate::activations::Frame;
 use crate::code::NodeEnd;
-use crate::exceptions::Exception;
+pub use crate::exceptions::Exception;
 use crate::image::{GlobalBits, PAGE, State};
 use crate::lazy::Bytes;
-use crate::machine::{Bits, Machine, Waiting};
+use crate::machine::{Machine, Waiting};
 use crate::step::make_room;
 
 /// All of a machine between two nodes but the bytes of its memories, which are most of it and change the least.
 ///
-/// Of an activation it has those variables that can still be read: the locals, and the slots of the operand stack below what the call
-/// that it waits for takes, or that are in use where it goes on.
+/// The call that an activation waits for is named by `C`: the node that ends with it, or its block ([`Snapshot`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checkpoint {
+pub struct Checkpoint<C = NodeId> {
     /// Blocks executed.
-    time: u64,
-    log: LogPlace,
-    waiting: Waiting,
-    /// The arguments of the call that is about to begin.
-    values: Vec<Bits>,
-    /// The activations, the outermost first: the function, and the node with the call that it waits for, if it does.
-    frames: Vec<(FuncId, Option<NodeId>)>,
-    /// The variables of all activations.
-    registers: Vec<u64>,
+    pub time: u64,
+    /// Where the log goes on.
+    pub log: LogPlace,
+    /// What is executed next.
+    pub next: Next,
+    /// The arguments of the call that is about to begin, if one is.
+    pub arguments: Vec<GlobalBits>,
+    /// The activations, the outermost first: the function, and the call that it waits for; none if it executes what is next.
+    pub frames: Vec<(FuncId, Option<C>)>,
+    /// The variables of all activations that can still be read, one activation after the other: the locals, and the slots of the operand stack below what
+    /// the call that it waits for takes, or that are in use where it goes on.
+    pub registers: Vec<u64>,
     /// The upper halves of those that are of functions with vectors.
-    high: Vec<u64>,
-    globals: Vec<GlobalBits>,
+    pub high: Vec<u64>,
+    /// The globals.
+    pub globals: Vec<GlobalBits>,
     /// How many pages each memory has.
-    pages: Vec<u64>,
-    tables: Vec<Changed>,
+    pub pages: Vec<u64>,
+    /// The tables.
+    pub tables: Vec<ChangedTable>,
     /// The data segments that were dropped, ascending.
-    data: Vec<u32>,
+    pub data: Vec<u32>,
     /// The element segments that were dropped, ascending.
-    elements: Vec<u32>,
+    pub elements: Vec<u32>,
     /// The exceptions that something may refer to, by their references, ascending.
-    exceptions: Vec<(u64, Exception)>,
-    made: u64,
-    room: u64,
+    pub exceptions: Vec<(u64, Exception)>,
+    /// How many references to exceptions were made.
+    pub made: u64,
+    /// When more exceptions are kept than this, those that nothing refers to are forgotten.
+    pub room: u64,
+}
+
+/// A checkpoint that does not depend on a path's nodes: an activation waits for the call at the end of a block. Upper halves of what is no vector are 0.
+pub type Snapshot = Checkpoint<BlockId>;
+
+/// What a machine executes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A call by the host, which no activation waits for.
+    Host,
+    /// The beginning of a call of this function.
+    Enter {
+        /// The function.
+        function: FuncId,
+        /// By a tail call.
+        tail: bool,
+    },
+    /// This block of the innermost activation.
+    Block(BlockId),
 }
 
 /// A table, as far as it is not what the module begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Changed {
-    length: u64,
-    /// The elements that are others than at first, or than null where there were none, in runs: the position, ascending, how many, and what all of them are.
-    elements: Vec<(u64, u64, u64)>,
+pub struct ChangedTable {
+    /// How many elements it has.
+    pub length: u64,
+    /// The elements that are others than at first, or than null where there were none, in runs that are as long as can be: the position, ascending, how many, and what all of
+    /// them are. 0 is null, f + 1 is function f.
+    pub elements: Vec<(u64, u64, u64)>,
 }
 
-impl Checkpoint {
+impl Next {
+    fn of(waiting: Waiting) -> Option<Self> {
+        Some(match waiting {
+            Waiting::Host => Self::Host,
+            Waiting::Enter { function, tail } => Self::Enter { function, tail },
+            Waiting::Block(block) => Self::Block(block),
+            Waiting::Nothing | Waiting::Failed => return None,
+        })
+    }
+}
+
+impl From<Next> for Waiting {
+    fn from(next: Next) -> Self {
+        match next {
+            Next::Host => Self::Host,
+            Next::Enter { function, tail } => Self::Enter { function, tail },
+            Next::Block(block) => Self::Block(block),
+        }
+    }
+}
+
+impl<C> Checkpoint<C> {
     /// How many blocks were executed before.
     pub fn time(&self) -> u64 {
         self.time
@@ -66,6 +115,37 @@ impl Checkpoint {
         self.log
     }
 
+    /// The same with other names of calls.
+    fn rename<D, E>(
+        self,
+        mut call: impl FnMut(FuncId, C) -> Result<D, E>,
+    ) -> Result<Checkpoint<D>, E> {
+        let mut frames = Vec::with_capacity(self.frames.len());
+        for (function, waits) in self.frames {
+            let waits = waits.map(|waits| call(function, waits)).transpose()?;
+            frames.push((function, waits));
+        }
+        Ok(Checkpoint {
+            frames,
+            time: self.time,
+            log: self.log,
+            next: self.next,
+            arguments: self.arguments,
+            registers: self.registers,
+            high: self.high,
+            globals: self.globals,
+            pages: self.pages,
+            tables: self.tables,
+            data: self.data,
+            elements: self.elements,
+            exceptions: self.exceptions,
+            made: self.made,
+            room: self.room,
+        })
+    }
+}
+
+impl Checkpoint {
     /// The nodes whose code a machine must have to go on from here: those with the calls that activations wait for.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.frames.iter().filter_map(|&(_, call)| call)
@@ -75,11 +155,8 @@ impl Checkpoint {
 impl Machine<'_> {
     /// Where it stands; `None` if the run has ended. O(variables of all activations + elements of tables + exceptions).
     pub fn checkpoint(&self) -> Option<Checkpoint> {
-        let waits = match self.waiting {
-            Waiting::Nothing | Waiting::Failed => return None,
-            Waiting::Block(_) => false,
-            Waiting::Host | Waiting::Enter { .. } => true,
-        };
+        let next = Next::of(self.waiting)?;
+        let waits = !matches!(next, Next::Block(_));
         let (mut registers, mut high) = (Vec::new(), Vec::new());
         let mut frames = Vec::with_capacity(self.frames.len());
         for (index, frame) in self.frames.iter().enumerate() {
@@ -91,8 +168,8 @@ impl Machine<'_> {
             }
             frames.push((frame.function, call));
         }
-        let values = match self.waiting {
-            Waiting::Enter { .. } => self.values.clone(),
+        let arguments = match next {
+            Next::Enter { .. } => self.values.clone(),
             _ => Vec::new(),
         };
         let memories = self.state.memories.iter();
@@ -101,8 +178,8 @@ impl Machine<'_> {
         Some(Checkpoint {
             time: self.time,
             log: self.source.place(),
-            waiting: self.waiting,
-            values,
+            next,
+            arguments,
             frames,
             registers,
             high,
@@ -137,10 +214,10 @@ impl Machine<'_> {
         self.exceptions.kept = checkpoint.exceptions.iter().cloned().collect();
         self.exceptions.made = checkpoint.made;
         self.exceptions.room = usize::try_from(checkpoint.room).unwrap_or(usize::MAX);
-        self.values.clone_from(&checkpoint.values);
+        self.values.clone_from(&checkpoint.arguments);
         self.time = checkpoint.time;
         self.trap = None;
-        self.waiting = checkpoint.waiting;
+        self.waiting = checkpoint.next.into();
         Ok(())
     }
 
@@ -176,7 +253,7 @@ impl Machine<'_> {
         globals.collect()
     }
 
-    fn changed_tables(&self) -> Vec<Changed> {
+    fn changed_tables(&self) -> Vec<ChangedTable> {
         let tables = self.state.tables.iter().zip(&self.first.tables);
         let changed = tables.map(|(table, first)| {
             let first = first.elements.iter().chain(std::iter::repeat(&0));
@@ -191,7 +268,7 @@ impl Machine<'_> {
                     _ => runs.push((position, 1, element)),
                 }
             }
-            Changed {
+            ChangedTable {
                 length: table.elements.len() as u64,
                 elements: runs,
             }
@@ -243,21 +320,20 @@ impl Machine<'_> {
     /// Activations and their variables. Whether they fit.
     fn restore_frames(&mut self, from: &Checkpoint) -> Result<bool, MachineError> {
         // What a checkpoint waits for tells how many variables the innermost activation has.
-        self.waiting = from.waiting;
+        self.waiting = from.next.into();
         let built = self.build_frames(from);
         self.waiting = Waiting::Failed;
         built
     }
 
     fn build_frames(&mut self, from: &Checkpoint) -> Result<bool, MachineError> {
-        let in_call = match from.waiting {
-            Waiting::Host => from.frames.is_empty(),
-            Waiting::Enter { function, .. } => {
+        let in_call = match from.next {
+            Next::Host => from.frames.is_empty(),
+            Next::Enter { function, .. } => {
                 self.body(function)?;
                 true
             }
-            Waiting::Block(_) => from.frames.last().is_some_and(|(_, call)| call.is_none()),
-            Waiting::Nothing | Waiting::Failed => false,
+            Next::Block(_) => from.frames.last().is_some_and(|(_, call)| call.is_none()),
         };
         if !in_call {
             return Ok(false);

@@ -16,8 +16,10 @@ const FEW: usize = 1 << 10;
 
 /// An exception that was caught by reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Exception {
+pub struct Exception {
+    /// Its tag.
     pub tag: u32,
+    /// What it carries.
     pub values: Vec<Bits>,
 }
 

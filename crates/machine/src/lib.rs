@@ -24,7 +24,7 @@ mod machine;
 mod observe;
 mod step;
 
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{ChangedTable, Checkpoint, Exception, Next, Snapshot};
 pub use code::{Moved, NodeCode, NodeEnd, Operand, TableIndices, Taker, VectorExtra};
 pub use compile::{Body, compile, compile_apart, compile_before};
 pub use define::Path;

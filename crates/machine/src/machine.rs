@@ -1,5 +1,7 @@
 //! The guest, run again along its path.
 
+use std::collections::HashMap;
+
 use afterimage_ids::{BlockId, FuncId, NodeId, OpId, PrimaryMap};
 use afterimage_program::Program;
 use afterimage_trace::LogReader;
@@ -78,6 +80,10 @@ pub struct Machine<'a> {
     pub(crate) moved: Vec<u64>,
     /// Why the last node stopped.
     pub(crate) trap: Option<Trap>,
+    /// Nodes of one block that end with calls, which activations of snapshots wait for.
+    pub(crate) calls: HashMap<(FuncId, BlockId), NodeId>,
+    /// Of calls in functions with vectors: which variables that can still be read are vectors.
+    pub(crate) vectors: HashMap<(FuncId, BlockId), Box<[bool]>>,
 }
 
 /// What calls need to know of a function.
@@ -142,6 +148,8 @@ impl<'a> Machine<'a> {
             exceptions: Exceptions::default(),
             moved: Vec::new(),
             trap: None,
+            calls: HashMap::new(),
+            vectors: HashMap::new(),
         };
         if let Some(end) = end {
             machine.check_depth(&end)?;

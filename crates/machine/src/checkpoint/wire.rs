@@ -2,11 +2,11 @@
 //!
 //! Numbers are LEB128, lists begin with their length; references, positions and blocks ascend and are differences.
 
-use super::{BlockId, Changed, Checkpoint, FuncId, LogPlace, NodeId, Waiting};
-use crate::exceptions::Exception;
-use crate::machine::Bits;
+use afterimage_ids::EntityRef;
 
-impl Checkpoint {
+use super::{BlockId, ChangedTable, Checkpoint, Exception, FuncId, GlobalBits, LogPlace, Next};
+
+impl<C: EntityRef> Checkpoint<C> {
     /// Its bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Out(Vec::new());
@@ -14,22 +14,22 @@ impl Checkpoint {
         for number in [self.time, chunks, at, events] {
             out.put(number);
         }
-        match self.waiting {
-            Waiting::Enter { function, tail } => {
+        match self.next {
+            Next::Enter { function, tail } => {
                 out.put(1 + u64::from(tail));
                 out.put(function.as_u32().into());
             }
-            Waiting::Block(block) => {
+            Next::Block(block) => {
                 out.put(3);
                 out.put(block.as_u32().into());
             }
-            Waiting::Host | Waiting::Nothing | Waiting::Failed => out.put(0),
+            Next::Host => out.put(0),
         }
-        out.pairs(&self.values);
+        out.pairs(&self.arguments);
         out.put(self.frames.len() as u64);
         for &(function, call) in &self.frames {
             out.put(function.as_u32().into());
-            out.put(call.map_or(0, |call| u64::from(call.as_u32()) + 1));
+            out.put(call.map_or(0, |call| call.index() as u64 + 1));
         }
         out.numbers(&self.registers);
         out.numbers(&self.high);
@@ -71,21 +71,21 @@ impl Checkpoint {
             at: input.take()?,
             events: input.take()?,
         };
-        let waiting = match input.take()? {
-            0 => Waiting::Host,
-            kind @ (1 | 2) => Waiting::Enter {
+        let next = match input.take()? {
+            0 => Next::Host,
+            kind @ (1 | 2) => Next::Enter {
                 function: FuncId::from_u32(input.entity()?),
                 tail: kind == 2,
             },
-            3 => Waiting::Block(BlockId::from_u32(input.entity()?)),
+            3 => Next::Block(BlockId::from_u32(input.entity()?)),
             _ => return None,
         };
-        let values = input.pairs()?;
+        let arguments = input.pairs()?;
         let frames = input.list(2, |input| {
             let function = FuncId::from_u32(input.entity()?);
             let call = match input.take()? {
                 0 => None,
-                node => Some(NodeId::from_u32(below(node - 1)?)),
+                call => Some(C::new(below(call - 1)? as usize)),
             };
             Some((function, call))
         })?;
@@ -102,7 +102,7 @@ impl Checkpoint {
                 next = position.checked_add(count)?;
                 Some((position, count, input.take()?))
             })?;
-            Some(Changed { length, elements })
+            Some(ChangedTable { length, elements })
         })?;
         let data = input.list(1, In::entity)?;
         let elements = input.list(1, In::entity)?;
@@ -116,8 +116,8 @@ impl Checkpoint {
         input.0.is_empty().then_some(Self {
             time,
             log,
-            waiting,
-            values,
+            next,
+            arguments,
             frames,
             registers,
             high,
@@ -154,7 +154,7 @@ impl Out {
         numbers.iter().for_each(|&number| self.put(number));
     }
 
-    fn pairs(&mut self, pairs: &[Bits]) {
+    fn pairs(&mut self, pairs: &[GlobalBits]) {
         self.put(pairs.len() as u64);
         for &(low, high) in pairs {
             self.put(low);
@@ -204,7 +204,7 @@ impl In<'_> {
         self.list(1, Self::take)
     }
 
-    fn pairs(&mut self) -> Option<Vec<Bits>> {
+    fn pairs(&mut self) -> Option<Vec<GlobalBits>> {
         self.list(2, |input| Some((input.take()?, input.take()?)))
     }
 }

@@ -4,8 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{
-    Caller, Checkpoint, Code, GlobalBits, Machine, MachineError, NodeCode, Observer, Range,
-    StoppedBefore, stopped_before,
+    Caller, Checkpoint, Code, GlobalBits, Machine, MachineError, Memory, NodeCode, Observer, Range,
+    Snapshot, State, StoppedBefore, stopped_before,
 };
 use afterimage_numeric::Kind;
 use afterimage_testkit::modules::SplitMix64;
@@ -19,6 +19,10 @@ use crate::harness::Recording;
 const MOST: usize = 3_000;
 /// How many checkpoints of a run are tried.
 const TRIED: usize = 4;
+/// So many nodes are gone on from at most.
+const EVERYWHERE: usize = 100;
+/// Only if memories have no more bytes than this.
+const LARGE: usize = 1 << 20;
 
 /// Everything that is told, as a number.
 #[derive(Default)]
@@ -149,6 +153,17 @@ impl<'a> Runner<'a> {
         }
     }
 
+    fn compile(&mut self, node: NodeId) {
+        let known = &self.path.directory.nodes[node];
+        let next = self.path.directory.continuations[node.as_u32() as usize].next;
+        if !self.machine.is_compiled(node) {
+            let compiled = self
+                .machine
+                .compile(node, known.function, &known.blocks, next);
+            compiled.expect("a node");
+        }
+    }
+
     /// Executes the node at this position of the path. The answer is a digest of what it did, the end of the run and what is left included.
     fn step(&mut self, position: usize) -> u64 {
         let node = self.path.visits[position];
@@ -179,6 +194,64 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// A place of a run that a machine can be taken to, in both forms, with the memories.
+struct Place {
+    position: usize,
+    checkpoint: Vec<u8>,
+    snapshot: Vec<u8>,
+    memories: Vec<Vec<u8>>,
+}
+
+impl Place {
+    fn of(position: usize, machine: &mut Machine<'_>) -> Self {
+        let memories = machine.state.memories.iter();
+        Self {
+            position,
+            memories: memories.map(|memory| memory.bytes.to_vec()).collect(),
+            checkpoint: machine.checkpoint().expect("a run that goes on").encode(),
+            snapshot: snapshot(machine).encode(),
+        }
+    }
+
+    fn fill(&self, state: &mut State) {
+        assert_eq!(state.memories.len(), self.memories.len());
+        for (memory, bytes) in state.memories.iter_mut().zip(&self.memories) {
+            assert_eq!(memory.bytes.len(), bytes.len());
+            memory.bytes.copy_from_slice(bytes);
+        }
+    }
+
+    /// Takes a machine there by its checkpoint.
+    fn restore(&self, runner: &mut Runner<'_>) {
+        let checkpoint: Checkpoint = Checkpoint::decode(&self.checkpoint).expect("a checkpoint");
+        assert_eq!(checkpoint.encode(), self.checkpoint);
+        for node in checkpoint.nodes() {
+            runner.compile(node);
+        }
+        let restored = runner
+            .machine
+            .restore(&checkpoint, |state| self.fill(state));
+        restored.expect("a checkpoint of this run");
+        let again = runner.machine.checkpoint().expect("the same one");
+        assert_eq!(again, checkpoint);
+    }
+
+    /// Takes a machine there by its snapshot.
+    fn restore_snapshot(&self, runner: &mut Runner<'_>) {
+        let place = Snapshot::decode(&self.snapshot).expect("a snapshot");
+        assert_eq!(place.encode(), self.snapshot);
+        let machine = &mut runner.machine;
+        let restored = machine.restore_snapshot(place, |state| self.fill(state));
+        restored.expect("a snapshot of this run");
+        assert_eq!(snapshot(machine).encode(), self.snapshot);
+    }
+}
+
+fn snapshot(machine: &mut Machine<'_>) -> Snapshot {
+    let snapshot = machine.snapshot().expect("the module");
+    snapshot.expect("a run that goes on")
+}
+
 /// Checks some checkpoints of a run.
 pub fn go_on(recording: &Recording, path: &Path) {
     let count = path.visits.len();
@@ -192,70 +265,97 @@ pub fn go_on(recording: &Recording, path: &Path) {
     let mut runner = Runner::new(recording, path);
     path.define(&mut runner.machine).expect("nodes");
     let mut digests = Vec::new();
-    let mut checkpoints = Vec::new();
+    let mut places = Vec::new();
     for position in 0..count {
         if tried.contains(&position) {
-            let checkpoint = runner.machine.checkpoint().expect("a run that goes on");
-            let memories = runner.machine.state.memories.iter();
-            let memories = Vec::from_iter(memories.map(|memory| memory.bytes.to_vec()));
-            checkpoints.push((position, checkpoint.encode(), memories));
+            places.push(Place::of(position, &mut runner.machine));
         }
         let digest = runner.step(position);
         digests.push(compared(position).then_some(digest));
     }
-    for (position, bytes, memories) in checkpoints {
-        let checkpoint = Checkpoint::decode(&bytes).expect("a checkpoint");
-        assert_eq!(checkpoint.encode(), bytes);
-        let mut runner = Runner::new(recording, path);
-        // Only what is needed is compiled.
-        let compile = |machine: &mut Machine<'_>, node: NodeId| {
-            let known = &path.directory.nodes[node];
-            let next = path.directory.continuations[node.as_u32() as usize].next;
-            if !machine.is_compiled(node) {
-                let compiled = machine.compile(node, known.function, &known.blocks, next);
-                compiled.expect("a node");
+    for place in places {
+        for restore in [Place::restore, Place::restore_snapshot] {
+            let mut runner = Runner::new(recording, path);
+            // Only what is needed is compiled.
+            runner.machine.expect(path.directory.nodes.len());
+            restore(&place, &mut runner);
+            for (at, digest) in digests.iter().enumerate().skip(place.position).take(MOST) {
+                runner.compile(path.visits[at]);
+                let found = runner.step(at);
+                assert_eq!(
+                    *digest,
+                    Some(found),
+                    "node {at} differs after a checkpoint before node {}, {}",
+                    place.position,
+                    recording.ending()
+                );
             }
-        };
-        runner.machine.expect(path.directory.nodes.len());
-        for node in checkpoint.nodes() {
-            compile(&mut runner.machine, node);
         }
-        let restored = runner.machine.restore(&checkpoint, |state| {
-            for (memory, bytes) in state.memories.iter_mut().zip(memories) {
-                assert_eq!(memory.bytes.len(), bytes.len());
-                memory.bytes.copy_from_slice(&bytes);
-            }
-        });
-        restored.expect("a checkpoint of this run");
-        let again = runner.machine.checkpoint().expect("the same one");
-        assert_eq!(again, checkpoint);
-        for (at, digest) in digests.iter().enumerate().skip(position).take(MOST) {
-            compile(&mut runner.machine, path.visits[at]);
-            let found = runner.step(at);
+        damaged(recording, path, &place, &mut random);
+    }
+    everywhere(recording, path);
+}
+
+/// From the snapshot before each of the first nodes, the machine comes to all the snapshots after it.
+fn everywhere(recording: &Recording, path: &Path) {
+    let mut runner = Runner::new(recording, path);
+    path.define(&mut runner.machine).expect("nodes");
+    let mut places = Vec::new();
+    for position in 0..path.visits.len().min(EVERYWHERE) {
+        places.push(Place::of(position, &mut runner.machine));
+        let large = runner.machine.state.memories.iter();
+        if large.map(|memory| memory.bytes.len()).sum::<usize>() > LARGE {
+            return;
+        }
+        runner.step(position);
+    }
+    let mut other = Runner::new(recording, path);
+    other.machine.expect(path.directory.nodes.len());
+    // From the last to the first: what the machine did before must not matter.
+    for (number, place) in places.iter().enumerate().rev() {
+        place.restore_snapshot(&mut other);
+        for next in places.iter().skip(number + 1).take(3) {
+            other.compile(path.visits[next.position - 1]);
+            other.step(next.position - 1);
             assert_eq!(
-                *digest,
-                Some(found),
-                "node {at} differs after a checkpoint before node {position}, {}",
+                Snapshot::decode(&next.snapshot),
+                Some(snapshot(&mut other.machine)),
+                "before node {} after the snapshot before node {number}, {}",
+                next.position,
                 recording.ending()
             );
+            let memories = other.machine.state.memories.iter();
+            let same = |(memory, bytes): (&Memory, &Vec<u8>)| memory.bytes[..] == bytes[..];
+            assert!(memories.zip(&next.memories).all(same));
         }
-        damaged(recording, path, &bytes, &mut random);
     }
 }
 
 /// Checkpoints that were damaged are refused, or are others: nothing else happens.
-fn damaged(recording: &Recording, path: &Path, bytes: &[u8], random: &mut SplitMix64) {
-    assert!(Checkpoint::decode(&bytes[..bytes.len() - 1]).is_none());
-    for _ in 0..8 {
-        let mut bytes = bytes.to_vec();
+fn damaged(recording: &Recording, path: &Path, place: &Place, random: &mut SplitMix64) {
+    let bytes = &place.snapshot;
+    assert!(Snapshot::decode(&bytes[..bytes.len() - 1]).is_none());
+    for round in 0..16 {
+        let is_snapshot = round % 2 == 0;
+        let mut bytes = match is_snapshot {
+            true => place.snapshot.clone(),
+            false => place.checkpoint.clone(),
+        };
         let at = random.below(bytes.len());
         bytes[at] = random.below(256) as u8;
-        let Some(checkpoint) = Checkpoint::decode(&bytes) else {
-            continue;
-        };
         let mut runner = Runner::new(recording, path);
         path.define(&mut runner.machine).expect("nodes");
-        let restored = runner.machine.restore(&checkpoint, |_| ());
+        let restored = if is_snapshot {
+            let Some(snapshot) = Snapshot::decode(&bytes) else {
+                continue;
+            };
+            runner.machine.restore_snapshot(snapshot, |_| ())
+        } else {
+            let Some(checkpoint) = Checkpoint::decode(&bytes) else {
+                continue;
+            };
+            runner.machine.restore(&checkpoint, |_| ())
+        };
         let mut steps = path.visits.iter().take(20);
         let stepped = restored.and_then(|()| {
             steps.try_for_each(|&node| runner.machine.step(node, path.length(node), &mut ()))

@@ -1,0 +1,129 @@
+//! Checkpoints that do not depend on the nodes of a path.
+
+use std::collections::hash_map::Entry;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
+use afterimage_program::{EdgeKind, Slots};
+use wasmparser::ValType;
+
+use super::{Next, Snapshot};
+use crate::MachineError;
+use crate::code::NodeEnd;
+use crate::image::State;
+use crate::machine::{Machine, position};
+
+impl Machine<'_> {
+    /// Where it stands; `None` if the run has ended. O(variables of all activations + elements of tables + exceptions), and for each call in a function with vectors
+    /// that an activation waits for, once, the operators of the function.
+    ///
+    /// # Errors
+    /// If the module is not what the program was parsed from.
+    pub fn snapshot(&mut self) -> Result<Option<Snapshot>, MachineError> {
+        let Some(checkpoint) = self.checkpoint() else {
+            return Ok(None);
+        };
+        let snapshot = checkpoint.rename(|_, call| match self.codes[call].end {
+            NodeEnd::Call { block, .. } => Ok(block),
+            _ => Err(MachineError::Checkpoint),
+        });
+        let mut snapshot = snapshot?;
+        self.clear_high(&mut snapshot)?;
+        Ok(Some(snapshot))
+    }
+
+    /// Stands where a machine stood that followed the same run on any path. As [`restore`](Self::restore); what activations wait for is compiled. The path's nodes must be
+    /// [expected](Self::expect) or defined before.
+    ///
+    /// # Errors
+    /// If it cannot be a place in this run. The machine cannot be used any more then.
+    pub fn restore_snapshot(
+        &mut self,
+        snapshot: Snapshot,
+        fill: impl FnOnce(&mut State),
+    ) -> Result<(), MachineError> {
+        let checkpoint = snapshot.rename(|function, block| self.call_node(function, block))?;
+        self.restore(&checkpoint, fill)
+    }
+
+    /// The node that is this block only, which ends with a call.
+    fn call_node(&mut self, function: FuncId, block: BlockId) -> Result<NodeId, MachineError> {
+        if let Some(&node) = self.calls.get(&(function, block)) {
+            return Ok(node);
+        }
+        let cfg = &self.body(function)?.function.cfg;
+        let (graph, blocks) = (&cfg.graph, &cfg.blocks);
+        if blocks.get(block).is_none() {
+            return Err(MachineError::Checkpoint);
+        }
+        let mut ways = graph.out_edges(block).iter();
+        let returns = ways.find(|&&edge| cfg.edges[edge].kind == EdgeKind::CallReturn);
+        let next = returns.map(|&edge| graph.to(edge));
+        let next = next.filter(|&next| next != graph.exit());
+        let node = self.define(function, &[block], next)?;
+        self.calls.insert((function, block), node);
+        Ok(node)
+    }
+
+    /// Above what is no vector may be what a vector left, which depends on what was executed since the machine was put together.
+    fn clear_high(&mut self, snapshot: &mut Snapshot) -> Result<(), MachineError> {
+        if let Next::Enter { function, .. } = snapshot.next {
+            let ty = self.body(function)?.function.ty;
+            let types = self.program.types.get(ty);
+            let types = types.map_or(&[][..], |ty| &ty.params);
+            for ((_, high), ty) in snapshot.arguments.iter_mut().zip(types) {
+                if *ty != ValType::V128 {
+                    *high = 0;
+                }
+            }
+        }
+        let mut high = &mut snapshot.high[..];
+        for &(function, call) in &snapshot.frames {
+            if !self.body(function)?.wide {
+                continue;
+            }
+            let count;
+            match (call, snapshot.next) {
+                (Some(call), _) => {
+                    let vectors = self.vectors_at(function, call)?;
+                    count = vectors.len();
+                    clear(high, vectors.iter().copied());
+                }
+                (None, Next::Block(block)) => {
+                    let slots = &self.body(function)?.slots;
+                    count = slots.types_at(block).count();
+                    clear(high, slots.types_at(block).map(|ty| ty == ValType::V128));
+                }
+                (None, _) => return Err(MachineError::Checkpoint),
+            }
+            high = high.get_mut(count..).ok_or(MachineError::Checkpoint)?;
+        }
+        Ok(())
+    }
+
+    /// Which variables that can still be read during a call are vectors.
+    fn vectors_at(&mut self, function: FuncId, block: BlockId) -> Result<&[bool], MachineError> {
+        let node = self.call_node(function, block)?;
+        let NodeEnd::Call { results, .. } = self.codes[node].end else {
+            return Err(MachineError::Checkpoint);
+        };
+        let known = self.bodies[position(self.program, function)].as_deref();
+        match self.vectors.entry((function, block)) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(place) => {
+                let body = known.ok_or(MachineError::Checkpoint)?;
+                let call = OpId::new(body.function.cfg.blocks[block].ops.end.index() - 1);
+                let slots = Slots::before(self.program, self.bytes, body.function, call)?;
+                let types = body.slots.locals.iter().chain(&slots);
+                let vectors = types.take(results as usize);
+                Ok(place.insert(vectors.map(|ty| *ty == ValType::V128).collect()))
+            }
+        }
+    }
+}
+
+/// Sets to 0 those that are no vectors'.
+fn clear(high: &mut [u64], vectors: impl Iterator<Item = bool>) {
+    for (half, _) in high.iter_mut().zip(vectors).filter(|(_, vector)| !vector) {
+        *half = 0;
+    }
+}
