@@ -192,6 +192,7 @@ fn with_run<T>(loaded: &Loaded, of: impl FnOnce(RecordedRun<'_>) -> Result<T>) -
         continuations: &path.segments().directory().continuations,
         stopped: None,
         checkpoints: checkpoints.as_ref(),
+        snapshots: None,
         progress: &|_| (),
     })
 }

@@ -189,6 +189,7 @@ fn slice(opened: &Opened<'_>, follows: Follows, criterion: Criterion) -> Result<
         // The corpus ends by itself.
         stopped: None,
         checkpoints: checkpoints.as_ref(),
+        snapshots: None,
         progress: &|_| {},
     };
     Ok(backward(run, opened.file.log()?, follows, vec![criterion])?)

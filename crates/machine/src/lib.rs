@@ -22,6 +22,7 @@ mod lean;
 mod leave;
 mod machine;
 mod observe;
+mod snapshots;
 mod step;
 
 pub use checkpoint::{ChangedTable, Checkpoint, Exception, Next, Snapshot};
@@ -36,3 +37,4 @@ pub use labels::{Labels, pack, unpack};
 pub use lazy::{Bytes, lengthened};
 pub use machine::{Inside, Machine};
 pub use observe::{Caller, Observer, Range};
+pub use snapshots::{Page, SNAPSHOT_PAGE, SnapshotBuilder, SnapshotError, Snapshots, WrittenPages};

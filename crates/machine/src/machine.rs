@@ -418,6 +418,11 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
+    /// Nothing can be executed any more.
+    pub(crate) fn fail(&mut self) {
+        self.waiting = Waiting::Failed;
+    }
+
     /// A node of so many blocks was executed, or could not be.
     #[inline]
     fn pass(&mut self, done: Result<(), MachineError>, length: u64) -> Result<(), MachineError> {

@@ -240,6 +240,7 @@ impl Recording {
             continuations: &path.segments().directory().continuations,
             stopped: end.and_then(|end| stopped_before(self.program(), self.bytes(), &end)),
             checkpoints: None,
+            snapshots: None,
             progress: &|_| {},
         })
     }

@@ -198,6 +198,7 @@ fn kinds_and_tags() {
         Kind::SLICE,
         Kind::PATH_GRAMMARS,
         Kind::PRINTED,
+        Kind::SNAPSHOTS,
     ];
     for kind in kinds {
         assert_row(kind.0, &kind.to_string());

@@ -10,7 +10,7 @@ pub const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
 /// Version of the format: a reader refuses a greater one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Additions that an older reader may ignore: new kinds of section.
-pub const VERSION_MINOR: u16 = 7;
+pub const VERSION_MINOR: u16 = 8;
 /// Length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;
 /// Length of a chunk's header.
@@ -74,6 +74,8 @@ impl Kind {
     pub const PATH_GRAMMARS: Kind = Kind(14);
     /// What the host read to put it out, a number of calls in each chunk; of several, the last one holds.
     pub const PRINTED: Kind = Kind(15);
+    /// The machine's state now and then, and the pages of memory that changed since the one before; of several, the last one holds.
+    pub const SNAPSHOTS: Kind = Kind(16);
 
     /// What to do about a section of this kind that is damaged, as it stands at the end of a sentence; empty if nothing is known.
     pub(crate) fn remedy(self) -> &'static str {
@@ -89,6 +91,7 @@ impl Kind {
             | Kind::PRINTED => {
                 "; build the values again with `afterimage build --lens full --again`"
             }
+            Kind::SNAPSHOTS => "; make them again with `afterimage build --lens snapshots --again`",
             Kind::SIMULATION => "; simulate it again with `afterimage simulate --again`",
             Kind::SLICE => "; make the slice again and keep it with --save",
             _ => "",
@@ -120,6 +123,7 @@ impl fmt::Display for Kind {
             Kind::SLICE => f.pad("SLICE"),
             Kind::PATH_GRAMMARS => f.pad("PATH-GRAMMARS"),
             Kind::PRINTED => f.pad("PRINTED"),
+            Kind::SNAPSHOTS => f.pad("SNAPSHOTS"),
             Kind(other) => f.pad(&format!("KIND-{other}")),
         }
     }

@@ -32,6 +32,7 @@
 //!         continuations: &paths[k].segments().directory().continuations,
 //!         stopped: stopped[k],
 //!         checkpoints: None,
+//!         snapshots: None,
 //!         progress: &|_| {},
 //!     },
 //!     log: logs[k],

@@ -251,6 +251,7 @@ where
         continuations,
         stopped,
         checkpoints: None,
+        snapshots: None,
         progress: &|_| {},
     };
     thread::scope(|scope| {

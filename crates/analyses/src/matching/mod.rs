@@ -24,6 +24,7 @@
 //!         continuations: &path.segments().directory().continuations,
 //!         stopped: file.end()?.and_then(|end| stopped_before(&program, &module, &end)),
 //!         checkpoints: None,
+//!         snapshots: None,
 //!         progress: &|_| {},
 //!     };
 //!     Ok(version(run, file.log()?)?)

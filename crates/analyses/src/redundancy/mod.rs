@@ -18,6 +18,7 @@
 //!     continuations: &path.segments().directory().continuations,
 //!     stopped: file.end()?.and_then(|end| stopped_before(&program, &module, &end)),
 //!     checkpoints: None,
+//!     snapshots: None,
 //!     progress: &|_| {},
 //! };
 //! // The loads that read most often what was available already; `expression_redundancy` tells the same of operators that only compute.

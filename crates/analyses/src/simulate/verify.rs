@@ -93,6 +93,7 @@ pub fn verify_followed(
             continuations: &path.segments().directory().continuations,
             stopped: end.and_then(|end| stopped_before(program, module, &end)),
             checkpoints: None,
+            snapshots: None,
             progress,
         };
         let log = file.log().map_err(|error| error.to_string())?;
@@ -134,6 +135,7 @@ fn check(
         continuations: &path.segments().directory().continuations,
         stopped: end.and_then(|end| stopped_before(program, module, &end)),
         checkpoints: None,
+        snapshots: None,
         progress,
     };
     // Epochs are cut in the same places, so they can be compared one by one as they come.

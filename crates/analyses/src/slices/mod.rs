@@ -32,6 +32,7 @@
 //!     continuations: &path.segments().directory().continuations,
 //!     stopped: file.end()?.and_then(|end| stopped_before(&program, &module, &end)),
 //!     checkpoints: checkpoints.as_ref(),
+//!     snapshots: None,
 //!     progress: &|_| {},
 //! };
 //! let slice = backward(run, file.log()?, Follows::ALL, vec![criterion])?;

@@ -86,6 +86,7 @@ fn check(
         continuations: &path.segments().directory().continuations,
         stopped: end.and_then(|end| stopped_before(program, module, &end)),
         checkpoints: checkpoints.as_ref(),
+        snapshots: None,
         progress,
     };
     let log = || file.log().map_err(told);

@@ -162,6 +162,7 @@ pub(crate) fn measure(subject: &Subject, opened: &Opened<'_>, blocks: u64) -> Re
         // The corpus ends by itself.
         stopped: None,
         checkpoints: Some(&checkpoints),
+        snapshots: None,
         progress: &|_| {},
     };
     let (behind, indexed): (Vec<_>, Vec<_>) = questions

@@ -467,6 +467,7 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
         continuations: &path.segments().directory().continuations,
         stopped: end.and_then(|end| stopped_before(&program, &module, &end)),
         checkpoints: None,
+        snapshots: None,
         progress: &|_| {},
     };
     let exact = load_redundancy(run, file.log().unwrap()).unwrap().operators;

@@ -379,6 +379,7 @@ fn with<T>(
         continuations: &path.segments().directory().continuations,
         stopped: stopped_before(&program, &module, &end),
         checkpoints: None,
+        snapshots: None,
         progress: &|_| {},
     };
     let checkpoints = match known {

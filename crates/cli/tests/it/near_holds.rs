@@ -71,6 +71,7 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
             .unwrap()
             .and_then(|end| stopped_before(&program, &module, &end)),
         checkpoints: checkpoints.as_ref(),
+        snapshots: None,
         progress: &|_| {},
     };
     let host = HostReads::new(&values, run, file.clone());

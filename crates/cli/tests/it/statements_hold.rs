@@ -94,6 +94,7 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
         continuations: &path.segments().directory().continuations,
         stopped: end.and_then(|end| stopped_before(&program, &module, &end)),
         checkpoints: checkpoints.as_ref(),
+        snapshots: None,
         progress: &|_| {},
     };
     let log = || file.log().unwrap();

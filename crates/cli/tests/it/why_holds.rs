@@ -298,6 +298,7 @@ fn asked(sandbox: &Sandbox, all: &mut Compared, ask: impl FnOnce(&mut Scene<'_, 
         continuations: &path.segments().directory().continuations,
         stopped: stopped_before(&program, &module, &end),
         checkpoints: checkpoints.as_ref(),
+        snapshots: None,
         progress: &|_| {},
     };
     let controllers = Controllers::new(&program);

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_machine::MachineError;
+use afterimage_machine::{MachineError, SnapshotError};
 use afterimage_wet::checkpoint::{CheckpointError, RestoreError};
 use afterimage_wpp::PathError;
 
@@ -21,6 +21,9 @@ pub enum StepsError<E: Error + 'static> {
     /// The checkpoints cannot be read.
     #[error(transparent)]
     Checkpoints(#[from] CheckpointError),
+    /// The snapshots cannot be read.
+    #[error(transparent)]
+    Snapshots(#[from] SnapshotError),
     /// Parts of the path were left out when it was built.
     #[error(
         "the path lacks code of some functions, so the run cannot be followed; build the whole path with `afterimage build --lens paths --again`"

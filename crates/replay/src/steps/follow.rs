@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use afterimage_ids::{EntityRef, NodeId};
 use afterimage_machine::{
-    Checkpoint, Inside, Machine, MachineError, Observer, State, StoppedBefore,
+    Checkpoint, Inside, Machine, MachineError, Observer, SnapshotError, Snapshots, State,
+    StoppedBefore,
 };
 use afterimage_program::Program;
 use afterimage_trace::{LogReader, TraceFile};
@@ -32,6 +33,8 @@ pub struct Run<'a, S: Segments> {
     pub stopped: Option<StoppedBefore>,
     /// From where it can be followed besides its beginning, if anywhere.
     pub checkpoints: Option<&'a FileCheckpoints>,
+    /// The same for any path of it, also one that lacks what is before a snapshot.
+    pub snapshots: Option<&'a Snapshots>,
     /// Is told now and then how many blocks were executed.
     pub progress: &'a dyn Fn(u64),
 }
@@ -165,10 +168,10 @@ impl<'a, S: Segments> Follower<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// At the beginning of the run.
+    /// At the beginning of the run. If there are snapshots, the path may lack what is not executed.
     pub fn new(run: Run<'a, S>, log: LogReader) -> Result<Self, StepsError<S::Error>> {
         let nodes = run.path.nodes();
-        if nodes.values().any(|node| node.left_out > 0) {
+        if run.snapshots.is_none() && nodes.values().any(|node| node.left_out > 0) {
             return Err(StepsError::Partial);
         }
         let mut machine = Machine::new(run.program, run.module, log)?;
@@ -188,6 +191,12 @@ where
     /// Goes forward to the last place from which the run can be followed before a block is executed, unless that is behind where it is. It
     /// has executed nothing, or only what comes before.
     pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
+        if let Some(snapshots) = self.run.snapshots
+            && let Some(number) = time.checked_sub(1).and_then(|before| snapshots.at(before))
+            && snapshots.times().nth(number) > Some(self.machine.time())
+        {
+            self.go_to_snapshot(snapshots, number)?;
+        }
         let Some(checkpoints) = self.run.checkpoints else {
             return Ok(());
         };
@@ -237,16 +246,37 @@ where
         };
         let image = self.image.insert(image);
         image.restore(&mut self.machine, &checkpoint, intervals)?;
-        self.seek(&checkpoint)
-    }
-
-    fn seek(&mut self, checkpoint: &Checkpoint) -> Result<(), StepsError<S::Error>> {
-        let time = checkpoint.time();
-        let visit = self.cursor.seek(time)?;
-        if visit.map(|visit| visit.last()) == (time > 0).then_some(time) {
+        if self.seek(checkpoint.time())? {
             Ok(())
         } else {
             Err(CheckpointError::Damaged("a checkpoint inside a node").into())
+        }
+    }
+
+    /// Goes to a snapshot. All that memory holds is brought in.
+    pub fn go_to_snapshot(
+        &mut self,
+        snapshots: &Snapshots,
+        number: usize,
+    ) -> Result<(), StepsError<S::Error>> {
+        snapshots.restore(&mut self.machine, number)?;
+        self.image = None;
+        if self.seek(self.machine.time())? {
+            Ok(())
+        } else {
+            Err(SnapshotError::Damaged("one is inside a node").into())
+        }
+    }
+
+    /// Makes what follows so many blocks the next node. Whether a node begins there.
+    fn seek(&mut self, time: u64) -> Result<bool, StepsError<S::Error>> {
+        let visit = self.cursor.seek(time)?;
+        let nodes = self.run.path.nodes();
+        match visit {
+            Some(visit) if visit.last() == time => Ok(true),
+            Some(visit) if nodes[visit.node].left_out > 0 => Err(StepsError::Partial),
+            Some(_) => Ok(false),
+            None => Ok(time == 0),
         }
     }
 
@@ -262,6 +292,9 @@ where
             .zip(self.run.continuations.get(node.index()));
         let damaged = CheckpointError::Damaged("a node that the path does not have");
         let (known, continuation) = known.ok_or(damaged)?;
+        if known.left_out > 0 {
+            return Err(StepsError::Partial);
+        }
         let (function, blocks) = (known.function, &known.blocks);
         self.machine
             .compile(node, function, blocks, continuation.next)?;

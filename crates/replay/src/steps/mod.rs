@@ -15,6 +15,7 @@ mod memory;
 mod name;
 mod operators;
 mod plan;
+mod snapshots;
 mod step;
 mod stream;
 mod tally;
@@ -26,7 +27,9 @@ pub use addresses::{
     Access, AccessStats, AccessedAddresses, AccessedStretches, AddressStats, Addresses,
     address_stats,
 };
-pub use afterimage_machine::{MachineError, Range, Trap, stopped_before};
+pub use afterimage_machine::{
+    MachineError, Range, SnapshotBuilder, SnapshotError, Snapshots, Trap, stopped_before,
+};
 pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;
 pub use follow::Follower;
@@ -38,6 +41,7 @@ pub use memory::{At, LARGEST_RANGE, MemoryAnswer, MemoryPart, memory_at};
 pub use name::name;
 pub use operators::{FunctionOperators, OperatorPlace, Operators};
 pub use plan::{Kind as PlanKind, Plan};
+pub use snapshots::take_snapshots;
 pub use step::{Step, Tried, Value, What};
 pub use stream::Plans;
 pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, last_steps};

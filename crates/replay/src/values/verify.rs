@@ -181,6 +181,7 @@ fn printed(
             continuations: &path.segments().directory().continuations,
             stopped: end.and_then(|end| stopped_before(program, module, &end)),
             checkpoints: None,
+            snapshots: None,
             progress: &|_| {},
         };
         HostReads::new(&values, run, file.clone()).check_printed()

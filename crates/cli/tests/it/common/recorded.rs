@@ -34,6 +34,7 @@ impl Recorded {
     ) -> Run<'a, FileSegments> {
         Run {
             checkpoints,
+            snapshots: None,
             ..self.run().unwrap()
         }
     }

@@ -131,8 +131,8 @@ impl Observer for Digest {
 }
 
 /// One after the other, the nodes of a run are executed.
-struct Runner<'a> {
-    machine: Machine<'a>,
+pub struct Runner<'a> {
+    pub machine: Machine<'a>,
     path: &'a Path,
     /// Where the run was stopped from outside.
     stopped: Option<StoppedBefore>,
@@ -141,7 +141,7 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(recording: &'a Recording, path: &'a Path) -> Self {
+    pub fn new(recording: &'a Recording, path: &'a Path) -> Self {
         let log = recording.file.log().expect("a log");
         let (program, bytes) = (&recording.program, &recording.bytes);
         let machine = Machine::new(program, bytes, log).expect("a machine");
@@ -153,7 +153,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn compile(&mut self, node: NodeId) {
+    pub fn compile(&mut self, node: NodeId) {
         let known = &self.path.directory.nodes[node];
         let next = self.path.directory.continuations[node.as_u32() as usize].next;
         if !self.machine.is_compiled(node) {
@@ -164,17 +164,23 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Executes the node at this position of the path. The answer is a digest of what it did, the end of the run and what is left included.
-    fn step(&mut self, position: usize) -> u64 {
+    /// Executes the node at this position of the path.
+    pub fn observed<O: Observer>(&mut self, position: usize, observer: &mut O) {
         let node = self.path.visits[position];
         let length = self.path.length(node);
         let last = position + 1 == self.path.visits.len();
-        let mut digest = Digest::default();
         let done = match self.stopped.filter(|_| last) {
-            Some(stopped) => self.machine.step_before(node, length, stopped, &mut digest),
-            None => self.machine.step(node, length, &mut digest),
+            Some(stopped) => self.machine.step_before(node, length, stopped, observer),
+            None => self.machine.step(node, length, observer),
         };
         done.expect("a step");
+    }
+
+    /// Executes the node at this position of the path. The answer is a digest of what it did, the end of the run and what is left included.
+    pub fn step(&mut self, position: usize) -> u64 {
+        let mut digest = Digest::default();
+        self.observed(position, &mut digest);
+        let last = position + 1 == self.path.visits.len();
         digest.note("time", self.machine.time());
         if last {
             let state = &self.machine.state;
@@ -247,7 +253,7 @@ impl Place {
     }
 }
 
-fn snapshot(machine: &mut Machine<'_>) -> Snapshot {
+pub fn snapshot(machine: &mut Machine<'_>) -> Snapshot {
     let snapshot = machine.snapshot().expect("the module");
     snapshot.expect("a run that goes on")
 }

@@ -11,8 +11,8 @@ use afterimage_trace::{Ending, Event, RawValue, TraceFile, TrapCode};
 use afterimage_wpp::Directory;
 use wasmparser::{ExternalKind, Parser, Payload, ValType};
 
-use super::checkpoints;
 use super::coverage::class;
+use super::{checkpoints, snapshots};
 use crate::harness::Recording;
 use crate::play::play;
 use crate::stored::Stored;
@@ -133,6 +133,7 @@ pub fn agree(recording: &Recording, stored: &Stored) -> BTreeSet<&'static str> {
         .unwrap_or_else(|error| panic!("{error}, {}", recording.ending()));
     assert_eq!(followed.time, path.time());
     checkpoints::go_on(recording, &path);
+    snapshots::go_on(recording, &path);
     assert!(
         fits(recording.ending(), followed.trap),
         "{} is not {:?}",

@@ -7,5 +7,6 @@ mod checkpoints;
 mod coverage;
 mod follow;
 mod mutations;
+mod snapshots;
 
 pub use follow::agree;

@@ -1,0 +1,156 @@
+//! Collecting snapshots.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use afterimage_trace::{Kind, Result, TraceWriter};
+
+use super::pages::{Page, page_of};
+use super::wire::{put, put_pages};
+use super::{PAGES, PART, SNAPSHOT_PAGE, VERSION};
+use crate::checkpoint::Snapshot;
+use crate::image::Memory;
+
+/// Snapshots of a run, collected in its order. When they have more bytes than there is room for, every second one is dropped: their distance doubles.
+#[derive(Debug)]
+pub struct SnapshotBuilder {
+    room: usize,
+    stored: usize,
+    entries: Vec<Entry>,
+    newest: HashMap<Page, Arc<[u8]>>,
+    spacing: u64,
+}
+
+/// A snapshot, and the pages that changed since the one before.
+#[derive(Debug)]
+struct Entry {
+    time: u64,
+    state: Vec<u8>,
+    pages: BTreeMap<Page, Arc<[u8]>>,
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        self.state.len() + self.pages.len() * SNAPSHOT_PAGE as usize
+    }
+}
+
+impl SnapshotBuilder {
+    /// None yet; `room` is how many bytes they may have together. One snapshot is kept whatever it has.
+    pub fn new(room: usize) -> Self {
+        Self {
+            room,
+            stored: 0,
+            entries: Vec::new(),
+            newest: HashMap::new(),
+            spacing: 1,
+        }
+    }
+
+    /// How much further apart snapshots should be than at first: a power of 2.
+    pub fn spacing(&self) -> u64 {
+        self.spacing
+    }
+
+    /// How many snapshots there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Adds a snapshot. `written` are the pages that may have changed since the one that was added before, or since the beginning, and `memories` what there is
+    /// now. `false` if it is not later than the last one: it is not added then, and its pages are still to be told.
+    pub fn add(&mut self, snapshot: &Snapshot, written: &[Page], memories: &[Memory]) -> bool {
+        let pages = written
+            .iter()
+            .filter_map(|&page| Some((page, page_of(memories, page)?)));
+        self.add_pages(snapshot, pages)
+    }
+
+    /// As [`add`](Self::add), with the bytes of each page.
+    pub fn add_pages<'p>(
+        &mut self,
+        snapshot: &Snapshot,
+        pages: impl IntoIterator<Item = (Page, &'p [u8])>,
+    ) -> bool {
+        let last = self.entries.last();
+        if last.is_some_and(|last| last.time >= snapshot.time) {
+            return false;
+        }
+        let mut entry = Entry {
+            time: snapshot.time,
+            state: snapshot.encode(),
+            pages: BTreeMap::new(),
+        };
+        for (page, bytes) in pages {
+            if self.newest.get(&page).is_none_or(|known| **known != *bytes) {
+                let bytes: Arc<[u8]> = bytes.into();
+                self.newest.insert(page, Arc::clone(&bytes));
+                entry.pages.insert(page, bytes);
+            }
+        }
+        self.stored += entry.bytes();
+        self.entries.push(entry);
+        while self.stored > self.room && self.entries.len() > 1 {
+            self.thin();
+        }
+        true
+    }
+
+    /// Drops every second snapshot, but never the last one. Their pages become those of the next one.
+    fn thin(&mut self) {
+        let count = self.entries.len();
+        let mut before = None::<Entry>;
+        let mut kept = Vec::with_capacity(count.div_ceil(2));
+        for (number, mut entry) in self.entries.drain(..).enumerate() {
+            for (page, bytes) in before.take().into_iter().flat_map(|before| before.pages) {
+                entry.pages.entry(page).or_insert(bytes);
+            }
+            if number % 2 == 1 || number + 1 == count {
+                kept.push(entry);
+            } else {
+                before = Some(entry);
+            }
+        }
+        self.entries = kept;
+        self.stored = self.entries.iter().map(Entry::bytes).sum();
+        self.spacing = self.spacing.saturating_mul(2);
+    }
+
+    /// Adds them to a trace file; the caller commits.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(self, out: &TraceWriter) -> Result<()> {
+        let mut section = out.section(Kind::SNAPSHOTS, None)?;
+        let mut index = Vec::new();
+        put(&mut index, VERSION);
+        put(&mut index, self.entries.len() as u64);
+        let (mut time, mut raw) = (0, Vec::new());
+        for entry in self.entries {
+            let mut list = Vec::new();
+            put_pages(&mut list, entry.pages.keys().copied());
+            let parts = [list.chunks(PART), entry.state.chunks(PART)];
+            put(&mut index, entry.time - time);
+            parts
+                .iter()
+                .for_each(|part| put(&mut index, part.len() as u64));
+            put(&mut index, entry.pages.len().div_ceil(PAGES) as u64);
+            time = entry.time;
+            for part in parts.into_iter().flatten() {
+                section.put(time, part)?;
+            }
+            let pages = Vec::from_iter(entry.pages.into_values());
+            for pages in pages.chunks(PAGES) {
+                raw.clear();
+                pages.iter().for_each(|page| raw.extend_from_slice(page));
+                section.put(time, &raw)?;
+            }
+        }
+        section.finish(time, &index)
+    }
+}

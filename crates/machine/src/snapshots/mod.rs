@@ -1,0 +1,22 @@
+//! Snapshots of a run in its trace file, each with the pages of memory that changed since the one before: coarse checkpoints, which need no path.
+//!
+//! A section of kind [`Kind::SNAPSHOTS`](afterimage_trace::Kind::SNAPSHOTS) holds them; `docs/FORMAT.md` describes it. Whoever executes or follows the run collects them
+//! ([`SnapshotBuilder`]); a machine is taken to one by [`Snapshots`]: a page is what the newest snapshot up to there has of it, and otherwise what the module begins with.
+
+mod build;
+mod pages;
+mod read;
+mod wire;
+
+pub use build::SnapshotBuilder;
+pub use pages::{Page, WrittenPages};
+pub use read::{SnapshotError, Snapshots};
+
+/// Bytes of a page.
+pub const SNAPSHOT_PAGE: u64 = 4096;
+/// How many pages a chunk has.
+const PAGES: usize = 64;
+/// Bytes of a part of what is no page.
+const PART: usize = 1 << 20;
+/// The version of the section.
+const VERSION: u64 = 1;

@@ -1,0 +1,86 @@
+//! Which pages of memory are written.
+
+use super::SNAPSHOT_PAGE;
+use crate::image::Memory;
+use crate::observe::{Observer, Range};
+
+/// A page: the memory, and its position there.
+pub type Page = (u32, u64);
+
+/// Marks the pages that a run writes.
+#[derive(Clone, Debug, Default)]
+pub struct WrittenPages {
+    /// By memory: a bit for each page, of which there may be more.
+    memories: Vec<Vec<u64>>,
+}
+
+impl WrittenPages {
+    /// Marks the pages of a range. O(pages).
+    #[inline]
+    pub fn mark(&mut self, range: Range) {
+        let Some(last) = range.length.checked_sub(1) else {
+            return;
+        };
+        let first = range.address / SNAPSHOT_PAGE;
+        let last = range.address.saturating_add(last) / SNAPSHOT_PAGE;
+        for page in first..=last {
+            let memory = self.memories.get_mut(range.memory as usize);
+            match memory.and_then(|memory| memory.get_mut((page / 64) as usize)) {
+                Some(bits) => *bits |= 1 << (page % 64),
+                None => self.mark_new(range.memory, page),
+            }
+        }
+    }
+
+    #[cold]
+    fn mark_new(&mut self, memory: u32, page: u64) {
+        let memory = memory as usize;
+        if self.memories.len() <= memory {
+            self.memories.resize(memory + 1, Vec::new());
+        }
+        let (word, memory) = ((page / 64) as usize, &mut self.memories[memory]);
+        if memory.len() <= word {
+            memory.resize(word + 1, 0);
+        }
+        memory[word] |= 1 << (page % 64);
+    }
+
+    /// The marked pages, ascending, which are not marked any more then.
+    pub fn take(&mut self) -> Vec<Page> {
+        let mut pages = Vec::new();
+        for (memory, words) in (0..).zip(&mut self.memories) {
+            for (word, bits) in (0u64..).zip(words) {
+                while *bits != 0 {
+                    let bit = u64::from(bits.trailing_zeros());
+                    pages.push((memory, 64 * word + bit));
+                    *bits &= *bits - 1;
+                }
+            }
+        }
+        pages
+    }
+}
+
+/// The bytes of a page, if the memory has it.
+pub(super) fn page_of(memories: &[Memory], (memory, page): Page) -> Option<&[u8]> {
+    let memory = memories.get(memory as usize)?;
+    let range = memory.range(page.checked_mul(SNAPSHOT_PAGE)?, SNAPSHOT_PAGE);
+    memory.bytes.get(range.ok()?)
+}
+
+impl Observer for WrittenPages {
+    const REGISTERS: bool = false;
+
+    #[inline(always)]
+    fn write(&mut self, _: usize, range: Range) {
+        self.mark(range);
+    }
+
+    fn copy(&mut self, _: usize, _: Range, to: Range) {
+        self.mark(to);
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.mark(range);
+    }
+}

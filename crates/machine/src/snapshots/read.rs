@@ -1,0 +1,263 @@
+//! Taking a machine to snapshots.
+
+use afterimage_trace::{Kind, SectionReader, TraceError, TraceFile};
+
+use super::wire::{Run, take, take_pages};
+use super::{PAGES, SNAPSHOT_PAGE, VERSION};
+use crate::MachineError;
+use crate::checkpoint::Snapshot;
+use crate::image::State;
+use crate::machine::Machine;
+
+/// Most bytes that a snapshot without its pages, or the list of these, may have.
+const LARGEST: u64 = 1 << 30;
+
+/// The snapshots of a file.
+#[derive(Debug)]
+pub struct Snapshots {
+    file: TraceFile,
+    /// Which section has them.
+    section: usize,
+    entries: Vec<Entry>,
+}
+
+/// Where a snapshot is.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: u64,
+    /// The first chunk.
+    chunk: usize,
+    /// How many chunks the list of its pages has, and then the snapshot itself.
+    lists: usize,
+    states: usize,
+}
+
+/// Why a machine cannot be taken to a snapshot.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] TraceError),
+    /// They are not as they should be.
+    #[error("the snapshots in the recording are damaged: {0}")]
+    Damaged(&'static str),
+    /// They do not fit the run.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+}
+
+impl Snapshots {
+    /// The snapshots that a file has: those of its last complete section. O(snapshots).
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn open(file: &TraceFile) -> Result<Option<Self>, SnapshotError> {
+        let sections = (0..).map_while(|position| file.section(position));
+        let known = |(_, section): &(usize, SectionReader)| {
+            section.kind() == Kind::SNAPSHOTS && section.is_complete()
+        };
+        let Some((position, mut section)) = sections.enumerate().filter(known).last() else {
+            return Ok(None);
+        };
+        let chunks = section.chunks();
+        let last = chunks.checked_sub(1);
+        section.go(last.ok_or(SnapshotError::Damaged("no index"))?);
+        section.advance()?;
+        let entries = index(section.bytes(), chunks - 1);
+        Ok(Some(Self {
+            file: file.clone(),
+            section: position,
+            entries: entries.ok_or(SnapshotError::Damaged("their index"))?,
+        }))
+    }
+
+    /// The times of the snapshots, ascending: how many blocks are executed before each.
+    pub fn times(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
+        self.entries.iter().map(|entry| entry.time)
+    }
+
+    /// The last snapshot with so many blocks executed, or fewer. `None` if there is none.
+    pub fn at(&self, time: u64) -> Option<usize> {
+        let after = self.entries.partition_point(|entry| entry.time <= time);
+        after.checked_sub(1)
+    }
+
+    /// A snapshot, without its pages.
+    ///
+    /// # Errors
+    /// If it is damaged, or not there.
+    pub fn snapshot(&self, number: usize) -> Result<Snapshot, SnapshotError> {
+        let entry = self.entry(number)?;
+        let first = entry.chunk + entry.lists;
+        let bytes = self.bytes(first, entry.states)?;
+        let snapshot = Snapshot::decode(&bytes).filter(|found| found.time == entry.time);
+        snapshot.ok_or(SnapshotError::Damaged("a snapshot"))
+    }
+
+    /// Takes a machine of the run to a snapshot. The nodes of the path that it follows must be expected or defined. O(pages that were ever written).
+    ///
+    /// # Errors
+    /// If the snapshots are damaged or of another run. The machine cannot be used any more then.
+    pub fn restore(&self, machine: &mut Machine<'_>, number: usize) -> Result<(), SnapshotError> {
+        let snapshot = self.snapshot(number)?;
+        let mut filled = Ok(());
+        let (program, bytes) = (machine.program, machine.bytes);
+        machine.restore_snapshot(snapshot, |state| {
+            filled = State::of_module(program, bytes)
+                .map_err(SnapshotError::from)
+                .and_then(|(first, _)| {
+                    let mut filling = Filling::new(state);
+                    self.fill(number, &mut filling)?;
+                    filling.fill_first(&first);
+                    Ok(())
+                });
+        })?;
+        if filled.is_err() {
+            machine.fail();
+        }
+        filled
+    }
+
+    fn entry(&self, number: usize) -> Result<Entry, SnapshotError> {
+        let entry = self.entries.get(number).copied();
+        entry.ok_or(SnapshotError::Damaged("one is missing"))
+    }
+
+    fn section(&self) -> Result<SectionReader, SnapshotError> {
+        let section = self.file.section(self.section);
+        section.ok_or(SnapshotError::Damaged("their section is gone"))
+    }
+
+    fn bytes(&self, first: usize, count: usize) -> Result<Vec<u8>, SnapshotError> {
+        let section = self.section()?;
+        if section.length(first..first + count)? > LARGEST {
+            return Err(SnapshotError::Damaged(
+                "more bytes than a snapshot may have",
+            ));
+        }
+        Ok(section.decoded(first..first + count)?)
+    }
+
+    /// Fills pages with the newest version of each.
+    fn fill(&self, number: usize, filling: &mut Filling<'_>) -> Result<(), SnapshotError> {
+        let damaged = || SnapshotError::Damaged("the pages of memory");
+        let mut section = self.section()?;
+        for number in (0..=number).rev() {
+            let entry = self.entry(number)?;
+            let list = self.bytes(entry.chunk, entry.lists)?;
+            let (runs, count) = take_pages(&list).ok_or_else(damaged)?;
+            let first = entry.chunk + entry.lists + entry.states;
+            let end = self.entries.get(number + 1).map(|next| next.chunk);
+            let end = end.unwrap_or(section.chunks() - 1);
+            if count.div_ceil(PAGES as u64) != (end - first) as u64 {
+                return Err(damaged());
+            }
+            let mut at = 0;
+            let mut chunk = usize::MAX;
+            for run in runs {
+                filling.check(run).ok_or_else(damaged)?;
+                for page in run.first..run.first + run.count {
+                    if let Some(place) = filling.missing(run.memory, page) {
+                        let wanted = first + at / PAGES;
+                        if chunk != wanted {
+                            chunk = wanted;
+                            section.go(chunk);
+                            section.advance()?;
+                        }
+                        let size = SNAPSHOT_PAGE as usize;
+                        let from = section.bytes().get(at % PAGES * size..);
+                        let from = from.and_then(|from| from.get(..size));
+                        place.copy_from_slice(from.ok_or_else(damaged)?);
+                    }
+                    at += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Memories whose pages are filled, each once.
+struct Filling<'s> {
+    state: &'s mut State,
+    /// By memory and page: whether it is filled.
+    filled: Vec<Vec<bool>>,
+}
+
+impl<'s> Filling<'s> {
+    fn new(state: &'s mut State) -> Self {
+        let memories = state.memories.iter();
+        let pages = memories.map(|memory| memory.bytes.len() / SNAPSHOT_PAGE as usize);
+        Self {
+            filled: pages.map(|pages| vec![false; pages]).collect(),
+            state,
+        }
+    }
+
+    /// Whether a memory has these pages.
+    fn check(&self, run: Run) -> Option<()> {
+        let pages = self.filled.get(run.memory as usize)?.len() as u64;
+        (run.first.checked_add(run.count)? <= pages).then_some(())
+    }
+
+    /// The bytes of a page that is not filled, which is so from now on.
+    fn missing(&mut self, memory: u32, page: u64) -> Option<&mut [u8]> {
+        let filled = self
+            .filled
+            .get_mut(memory as usize)?
+            .get_mut(page as usize)?;
+        if std::mem::replace(filled, true) {
+            return None;
+        }
+        let size = SNAPSHOT_PAGE as usize;
+        let memory = &mut self.state.memories[memory as usize].bytes;
+        memory.get_mut(page as usize * size..)?.get_mut(..size)
+    }
+
+    /// Fills what is left with what memories are before the run. What is zeros is so already.
+    fn fill_first(&mut self, first: &State) {
+        let size = SNAPSHOT_PAGE as usize;
+        for (number, memory) in (0..).zip(&first.memories) {
+            for (page, bytes) in (0..).zip(memory.bytes.chunks(size)) {
+                if bytes.iter().any(|byte| *byte != 0)
+                    && let Some(place) = self.missing(number, page)
+                {
+                    place.copy_from_slice(bytes);
+                }
+            }
+        }
+    }
+}
+
+/// What the index says of a section with so many chunks before it. `None` if it is damaged.
+fn index(mut input: &[u8], chunks: usize) -> Option<Vec<Entry>> {
+    let input = &mut input;
+    if take(input)? != VERSION {
+        return None;
+    }
+    let count = take(input)?;
+    // Each takes four bytes at least.
+    if count > input.len() as u64 / 4 {
+        return None;
+    }
+    let mut entries = Vec::with_capacity(count as usize);
+    let (mut time, mut chunk) = (0u64, 0usize);
+    for number in 0..count {
+        let later = take(input)?;
+        let mut part = || usize::try_from(take(input)?).ok();
+        let (lists, states, pages) = (part()?, part()?, part()?);
+        time = time
+            .checked_add(later)
+            .filter(|_| number == 0 || later > 0)?;
+        entries.push(Entry {
+            time,
+            chunk,
+            lists,
+            states,
+        });
+        for part in [lists, states, pages] {
+            chunk = chunk.checked_add(part)?;
+        }
+    }
+    (input.is_empty() && chunk == chunks).then_some(entries)
+}

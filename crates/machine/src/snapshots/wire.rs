@@ -1,0 +1,86 @@
+//! The numbers of the section: LEB128.
+
+use super::Page;
+
+pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+pub(super) fn take(input: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = input.split_first()?;
+        *input = rest;
+        let bits = u64::from(byte & 0x7f);
+        if shift == 63 && bits > 1 {
+            return None;
+        }
+        value |= bits << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Pages, ascending, as runs: of each the memory less that of the run before, the first page, less that behind the run before if it is of the same memory, and how many.
+pub(super) fn put_pages(out: &mut Vec<u8>, pages: impl Iterator<Item = Page>) {
+    let mut runs: Vec<(Page, u64)> = Vec::new();
+    for (memory, page) in pages {
+        match runs.last_mut() {
+            Some(((of, first), count)) if *of == memory && *first + *count == page => *count += 1,
+            _ => runs.push(((memory, page), 1)),
+        }
+    }
+    put(out, runs.len() as u64);
+    let (mut before, mut next) = (0, 0);
+    for ((memory, first), count) in runs {
+        if memory != before {
+            next = 0;
+        }
+        put(out, u64::from(memory - before));
+        put(out, first - next);
+        put(out, count);
+        (before, next) = (memory, first + count);
+    }
+}
+
+/// A run of pages of a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub memory: u32,
+    pub first: u64,
+    pub count: u64,
+}
+
+/// The runs that [`put_pages`] wrote, and how many pages they have. `None` if they are none.
+pub(super) fn take_pages(mut input: &[u8]) -> Option<(Vec<Run>, u64)> {
+    let input = &mut input;
+    let count = take(input)?;
+    // Each takes three bytes at least.
+    if count > input.len() as u64 / 3 {
+        return None;
+    }
+    let mut runs = Vec::with_capacity(count as usize);
+    let (mut memory, mut next, mut all) = (0u32, 0u64, 0u64);
+    for _ in 0..count {
+        let further = u32::try_from(take(input)?).ok()?;
+        if further > 0 {
+            (memory, next) = (memory.checked_add(further)?, 0);
+        }
+        let first = next.checked_add(take(input)?)?;
+        let count = take(input)?;
+        next = first.checked_add(count)?;
+        all = all.checked_add(count)?;
+        runs.push(Run {
+            memory,
+            first,
+            count,
+        });
+    }
+    input.is_empty().then_some((runs, all))
+}

@@ -1,0 +1,39 @@
+//! Snapshots by following a run: slow, and the oracle of those that an execution takes.
+
+use std::error::Error;
+
+use afterimage_machine::{MachineError, SnapshotBuilder, WrittenPages};
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+
+use super::{Follower, Run, StepsError};
+
+/// Follows a run to its end and takes a snapshot whenever `every` blocks were executed since the one before, or more if the snapshots have no room. Linear in the run.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn take_snapshots<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    every: u64,
+    into: &mut SnapshotBuilder,
+) -> Result<(), StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let mut follower = Follower::new(run, log)?;
+    let mut written = WrittenPages::default();
+    let mut next = every;
+    while let Some(visit) = follower.advance()? {
+        follower.execute(visit, &mut written)?;
+        let time = follower.machine.time();
+        if time < next || time == run.path.length() {
+            continue;
+        }
+        let snapshot = follower.machine.snapshot()?;
+        let snapshot = snapshot.ok_or(MachineError::Checkpoint)?;
+        into.add(&snapshot, &written.take(), &follower.machine.state.memories);
+        next = time.saturating_add(every.saturating_mul(into.spacing()));
+    }
+    Ok(())
+}
