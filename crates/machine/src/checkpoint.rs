@@ -7,6 +7,7 @@ use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_trace::LogPlace;
 use wasmparser::ValType;
 
+pub use self::snapshot::Waits;
 use crate::MachineError;
 use crate::activations::Frame;
 use crate::code::NodeEnd;

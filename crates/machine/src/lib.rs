@@ -25,7 +25,7 @@ mod observe;
 mod snapshots;
 mod step;
 
-pub use checkpoint::{ChangedTable, Checkpoint, Exception, Next, Snapshot};
+pub use checkpoint::{ChangedTable, Checkpoint, Exception, Next, Snapshot, Waits};
 pub use code::{Moved, NodeCode, NodeEnd, Operand, TableIndices, Taker, VectorExtra};
 pub use compile::{Body, compile, compile_apart, compile_before};
 pub use define::Path;
@@ -37,4 +37,6 @@ pub use labels::{Labels, pack, unpack};
 pub use lazy::{Bytes, lengthened};
 pub use machine::{Inside, Machine};
 pub use observe::{Caller, Observer, Range};
-pub use snapshots::{Page, SNAPSHOT_PAGE, SnapshotBuilder, SnapshotError, Snapshots, WrittenPages};
+pub use snapshots::{
+    Opened, Page, Restored, SNAPSHOT_PAGE, SnapshotBuilder, SnapshotError, Snapshots, WrittenPages,
+};

@@ -9,8 +9,19 @@ use wasmparser::ValType;
 use super::{Next, Snapshot};
 use crate::MachineError;
 use crate::code::NodeEnd;
-use crate::image::State;
+use crate::image::{GlobalBits, State};
 use crate::machine::{Machine, position};
+
+/// An activation that waits for a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// The function.
+    pub function: FuncId,
+    /// The block that ends with the call.
+    pub block: BlockId,
+    /// What its variables hold; above what is no vector may be anything.
+    pub variables: Vec<GlobalBits>,
+}
 
 impl Machine<'_> {
     /// Where it stands; `None` if the run has ended. O(variables of all activations + elements of tables + exceptions), and for each call in a function with vectors
@@ -43,6 +54,31 @@ impl Machine<'_> {
     ) -> Result<(), MachineError> {
         let checkpoint = snapshot.rename(|function, block| self.call_node(function, block))?;
         self.restore(&checkpoint, fill)
+    }
+
+    /// The activations that wait for a call, the outermost first, with what they hold: as in a [`Snapshot`], locals and slots below what the call takes. `None` if the run has ended. O(variables of
+    /// all activations).
+    pub fn waiting(&self) -> Option<Vec<Waits>> {
+        let executes = matches!(Next::of(self.waiting)?, Next::Block(_));
+        let waits = self.frames.len() - usize::from(executes).min(self.frames.len());
+        let frames = self.frames[..waits].iter().map(|frame| {
+            let NodeEnd::Call { block, .. } = self.codes.get(frame.call)?.end else {
+                return None;
+            };
+            let live = self.live(frame.function, Some(frame.call))?;
+            let low = self.registers.get(frame.base..frame.base + live)?;
+            let high = match self.is_wide(frame.function) {
+                true => self.high.get(frame.base..frame.base + live)?,
+                false => &[],
+            };
+            let high = high.iter().copied().chain(std::iter::repeat(0));
+            Some(Waits {
+                function: frame.function,
+                block,
+                variables: low.iter().copied().zip(high).collect(),
+            })
+        });
+        frames.collect()
     }
 
     /// The node that is this block only, which ends with a call.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use afterimage_trace::{Kind, Result, TraceWriter};
 
 use super::pages::{Page, page_of};
-use super::wire::{put, put_pages};
-use super::{PAGES, PART, SNAPSHOT_PAGE, VERSION};
+use super::wire::{put, put_opened, put_pages};
+use super::{Opened, PAGES, PART, SNAPSHOT_PAGE, VERSION};
 use crate::checkpoint::Snapshot;
 use crate::image::Memory;
 
@@ -64,26 +64,36 @@ impl SnapshotBuilder {
 
     /// Adds a snapshot. `written` are the pages that may have changed since the one that was added before, or since the beginning, and `memories` what there is
     /// now. `false` if it is not later than the last one: it is not added then, and its pages are still to be told.
-    pub fn add(&mut self, snapshot: &Snapshot, written: &[Page], memories: &[Memory]) -> bool {
+    ///
+    /// `opened` has the times of the activations, the outermost first; it is empty if they are not known.
+    pub fn add(
+        &mut self,
+        (snapshot, opened): (&Snapshot, &[Opened]),
+        written: &[Page],
+        memories: &[Memory],
+    ) -> bool {
         let pages = written
             .iter()
             .filter_map(|&page| Some((page, page_of(memories, page)?)));
-        self.add_pages(snapshot, pages)
+        self.add_pages((snapshot, opened), pages)
     }
 
     /// As [`add`](Self::add), with the bytes of each page.
     pub fn add_pages<'p>(
         &mut self,
-        snapshot: &Snapshot,
+        (snapshot, opened): (&Snapshot, &[Opened]),
         pages: impl IntoIterator<Item = (Page, &'p [u8])>,
     ) -> bool {
         let last = self.entries.last();
         if last.is_some_and(|last| last.time >= snapshot.time) {
             return false;
         }
+        let mut state = Vec::new();
+        put_opened(&mut state, opened);
+        state.extend(snapshot.encode());
         let mut entry = Entry {
             time: snapshot.time,
-            state: snapshot.encode(),
+            state,
             pages: BTreeMap::new(),
         };
         for (page, bytes) in pages {

@@ -10,7 +10,16 @@ mod wire;
 
 pub use build::SnapshotBuilder;
 pub use pages::{Page, WrittenPages};
-pub use read::{SnapshotError, Snapshots};
+pub use read::{Restored, SnapshotError, Snapshots};
+
+/// When an open activation began, and when it made the call that it waits for: the times of its first block and of the call's. Of one that does not wait, the second is the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// When it began.
+    pub entered: u64,
+    /// When it called.
+    pub called: u64,
+}
 
 /// Bytes of a page.
 pub const SNAPSHOT_PAGE: u64 = 4096;

@@ -2,11 +2,11 @@
 
 use afterimage_trace::{Kind, SectionReader, TraceError, TraceFile};
 
-use super::wire::{Run, take, take_pages};
-use super::{PAGES, SNAPSHOT_PAGE, VERSION};
+use super::wire::{Run, take, take_opened, take_pages};
+use super::{Opened, PAGES, SNAPSHOT_PAGE, VERSION};
 use crate::MachineError;
 use crate::checkpoint::Snapshot;
-use crate::image::State;
+use crate::image::{GlobalBits, State};
 use crate::machine::Machine;
 
 /// Most bytes that a snapshot without its pages, or the list of these, may have.
@@ -30,6 +30,15 @@ struct Entry {
     /// How many chunks the list of its pages has, and then the snapshot itself.
     lists: usize,
     states: usize,
+}
+
+/// What there is at a snapshot beside what the machine has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// When the open activations began, the outermost first, if that is known.
+    pub opened: Option<Vec<Opened>>,
+    /// The arguments of the call that is about to begin.
+    pub arguments: Vec<GlobalBits>,
 }
 
 /// Why a machine cannot be taken to a snapshot.
@@ -82,24 +91,38 @@ impl Snapshots {
         after.checked_sub(1)
     }
 
-    /// A snapshot, without its pages.
+    /// A snapshot, without its pages, and when its activations began, the outermost first; nothing if that is not known.
     ///
     /// # Errors
     /// If it is damaged, or not there.
-    pub fn snapshot(&self, number: usize) -> Result<Snapshot, SnapshotError> {
+    pub fn snapshot(&self, number: usize) -> Result<(Snapshot, Vec<Opened>), SnapshotError> {
+        let damaged = || SnapshotError::Damaged("a snapshot");
         let entry = self.entry(number)?;
         let first = entry.chunk + entry.lists;
         let bytes = self.bytes(first, entry.states)?;
-        let snapshot = Snapshot::decode(&bytes).filter(|found| found.time == entry.time);
-        snapshot.ok_or(SnapshotError::Damaged("a snapshot"))
+        let input = &mut &bytes[..];
+        let opened = take_opened(input).ok_or_else(damaged)?;
+        let snapshot = Snapshot::decode(input).filter(|found| {
+            let known = opened.is_empty() || opened.len() == found.frames.len();
+            found.time == entry.time && known
+        });
+        Ok((snapshot.ok_or_else(damaged)?, opened))
     }
 
     /// Takes a machine of the run to a snapshot. The nodes of the path that it follows must be expected or defined. O(pages that were ever written).
     ///
     /// # Errors
     /// If the snapshots are damaged or of another run. The machine cannot be used any more then.
-    pub fn restore(&self, machine: &mut Machine<'_>, number: usize) -> Result<(), SnapshotError> {
-        let snapshot = self.snapshot(number)?;
+    pub fn restore(
+        &self,
+        machine: &mut Machine<'_>,
+        number: usize,
+    ) -> Result<Restored, SnapshotError> {
+        let (snapshot, opened) = self.snapshot(number)?;
+        let restored = Restored {
+            opened: (!opened.is_empty() || snapshot.frames.is_empty()).then_some(opened),
+            arguments: snapshot.arguments.clone(),
+        };
         let mut filled = Ok(());
         let (program, bytes) = (machine.program, machine.bytes);
         machine.restore_snapshot(snapshot, |state| {
@@ -115,7 +138,7 @@ impl Snapshots {
         if filled.is_err() {
             machine.fail();
         }
-        filled
+        filled.map(|()| restored)
     }
 
     fn entry(&self, number: usize) -> Result<Entry, SnapshotError> {

@@ -1,6 +1,6 @@
 //! The numbers of the section: LEB128.
 
-use super::Page;
+use super::{Opened, Page};
 
 pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -25,6 +25,34 @@ pub(super) fn take(input: &mut &[u8]) -> Option<u64> {
         }
     }
     None
+}
+
+/// When activations began, less when the one before called, and when they called, less when they began.
+pub(super) fn put_opened(out: &mut Vec<u8>, opened: &[Opened]) {
+    put(out, opened.len() as u64);
+    let mut before = 0;
+    for &Opened { entered, called } in opened {
+        put(out, entered.wrapping_sub(before));
+        put(out, called.wrapping_sub(entered));
+        before = called;
+    }
+}
+
+/// What [`put_opened`] wrote. `None` if it is none.
+pub(super) fn take_opened(input: &mut &[u8]) -> Option<Vec<Opened>> {
+    let count = take(input)?;
+    // Each takes two bytes at least.
+    if count > input.len() as u64 / 2 {
+        return None;
+    }
+    let mut before = 0u64;
+    let mut one = || {
+        let entered = before.checked_add(take(input)?)?;
+        let called = entered.checked_add(take(input)?)?;
+        before = called;
+        Some(Opened { entered, called })
+    };
+    (0..count).map(|_| one()).collect()
 }
 
 /// Pages, ascending, as runs: of each the memory less that of the run before, the first page, less that behind the run before if it is of the same memory, and how many.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use afterimage_ids::{EntityRef, NodeId};
 use afterimage_machine::{
-    Checkpoint, Inside, Machine, MachineError, Observer, SnapshotError, Snapshots, State,
+    Checkpoint, Inside, Machine, MachineError, Observer, Restored, SnapshotError, Snapshots, State,
     StoppedBefore,
 };
 use afterimage_program::Program;
@@ -258,11 +258,11 @@ where
         &mut self,
         snapshots: &Snapshots,
         number: usize,
-    ) -> Result<(), StepsError<S::Error>> {
-        snapshots.restore(&mut self.machine, number)?;
+    ) -> Result<Restored, StepsError<S::Error>> {
+        let restored = snapshots.restore(&mut self.machine, number)?;
         self.image = None;
         if self.seek(self.machine.time())? {
-            Ok(())
+            Ok(restored)
         } else {
             Err(SnapshotError::Damaged("one is inside a node").into())
         }

@@ -2,11 +2,11 @@
 
 use std::error::Error;
 
-use afterimage_machine::{MachineError, SnapshotBuilder, WrittenPages};
+use afterimage_machine::{MachineError, Next, SnapshotBuilder, WrittenPages};
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 
-use super::{Follower, Run, StepsError};
+use super::{Follower, OpenActivations, Run, StepsError};
 
 /// Follows a run to its end and takes a snapshot whenever `every` blocks were executed since the one before, or more if the snapshots have no room. Linear in the run.
 ///
@@ -23,16 +23,23 @@ where
 {
     let mut follower = Follower::new(run, log)?;
     let mut written = WrittenPages::default();
+    let mut open = OpenActivations::default();
     let mut next = every;
     while let Some(visit) = follower.advance()? {
-        follower.execute(visit, &mut written)?;
+        open.next(visit);
+        follower.execute(visit, &mut (&mut written, &mut open))?;
         let time = follower.machine.time();
         if time < next || time == run.path.length() {
             continue;
         }
         let snapshot = follower.machine.snapshot()?;
         let snapshot = snapshot.ok_or(MachineError::Checkpoint)?;
-        into.add(&snapshot, &written.take(), &follower.machine.state.memories);
+        let mut times = open.times();
+        if let (Some(last), Next::Block(_)) = (times.last_mut(), snapshot.next) {
+            last.called = last.entered;
+        }
+        let memories = &follower.machine.state.memories;
+        into.add((&snapshot, &times), &written.take(), memories);
         next = time.saturating_add(every.saturating_mul(into.spacing()));
     }
     Ok(())

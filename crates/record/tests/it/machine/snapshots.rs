@@ -55,8 +55,14 @@ pub fn go_on(recording: &Recording, path: &Path) {
             let state = snapshot(&mut runner.machine);
             let pages = written.take();
             let memories = &runner.machine.state.memories;
-            assert!(all.add(&state, &pages, memories) && few.add(&state, &pages, memories));
-            assert!(!all.add(&state, &pages, memories), "the same one again");
+            assert!(
+                all.add((&state, &[]), &pages, memories)
+                    && few.add((&state, &[]), &pages, memories)
+            );
+            assert!(
+                !all.add((&state, &[]), &pages, memories),
+                "the same one again"
+            );
             known.push((position, state, bytes));
         }
         runner.observed(position, &mut written);

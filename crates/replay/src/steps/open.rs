@@ -1,0 +1,77 @@
+//! When the open activations began, and what they were called with.
+
+use afterimage_ids::FuncId;
+use afterimage_machine::{Caller, GlobalBits, Observer, Opened, Restored};
+use afterimage_wpp::Visit;
+
+/// An open activation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// When it began, and when it made the call that it waits for.
+    pub times: Opened,
+    /// What it was called with, if it began while the run was followed.
+    pub arguments: Option<Box<[GlobalBits]>>,
+}
+
+/// Keeps the open activations while a run is followed: it is told of each node before it is executed.
+#[derive(Clone, Debug, Default)]
+pub struct OpenActivations {
+    /// The outermost first.
+    pub open: Vec<Open>,
+    /// The arguments of the call that was made last.
+    pub given: Vec<GlobalBits>,
+    /// The first and the last block of the node that is executed.
+    first: u64,
+    last: u64,
+}
+
+impl OpenActivations {
+    /// At the beginning of a run, or at a snapshot. `None` if it does not tell when its activations began.
+    pub fn at(restored: Restored) -> Option<Self> {
+        let known = restored.opened?.into_iter().map(|times| Open {
+            times,
+            arguments: None,
+        });
+        Some(Self {
+            open: known.collect(),
+            given: restored.arguments,
+            ..Self::default()
+        })
+    }
+
+    /// A node is to be executed.
+    pub fn next(&mut self, visit: Visit) {
+        (self.first, self.last) = (visit.start, visit.last());
+    }
+
+    /// The times of all of them, the outermost first.
+    pub fn times(&self) -> Vec<Opened> {
+        self.open.iter().map(|open| open.times).collect()
+    }
+}
+
+impl Observer for OpenActivations {
+    const REGISTERS: bool = false;
+
+    fn called(&mut self, _: FuncId, arguments: &[GlobalBits]) {
+        self.given.clear();
+        self.given.extend_from_slice(arguments);
+        if let Some(caller) = self.open.last_mut() {
+            caller.times.called = self.last;
+        }
+    }
+
+    fn enter(&mut self, _: FuncId, _: Caller) {
+        self.open.push(Open {
+            times: Opened {
+                entered: self.first,
+                called: self.first,
+            },
+            arguments: Some(self.given.as_slice().into()),
+        });
+    }
+
+    fn leave(&mut self, _: Option<(u32, u32)>) {
+        self.open.pop();
+    }
+}
