@@ -1,6 +1,8 @@
 //! Snapshots in a file, with the pages of memory that changed, take a machine to where it was.
 
-use afterimage_machine::{SnapshotBuilder, SnapshotError, Snapshots, WrittenPages};
+use afterimage_machine::{
+    MachineError, Restored, SnapshotBuilder, SnapshotError, Snapshots, WrittenPages,
+};
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 
