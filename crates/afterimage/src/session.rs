@@ -24,7 +24,7 @@ use crate::explain::{Scene, explain};
 use crate::memory::MemoryQuery;
 use crate::monitor::{Monitor, Note, Silent};
 use crate::path::{self, Added, Empty};
-use crate::slice;
+use crate::slice::{self, Wanted};
 use crate::source::source_map;
 use crate::state::StateQuery;
 use crate::values::{self, Adds, KeptValues, ValuesQuery, VariableQuery};
@@ -293,7 +293,8 @@ impl Session {
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
     pub fn slice(&self, query: &SliceQuery) -> Result<SliceReport, QuestionError> {
-        self.ensured(|| slice::find(self, query, None, |found, _| found.report()))
+        let wanted = Wanted::Answer(query.clone());
+        self.ensured(|| slice::find(self, &wanted, None, |found| found.report()))
     }
 
     /// What was the state at a moment: the call stack, and what the variables held? Builds the path and the values if they are not there yet.

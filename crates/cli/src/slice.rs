@@ -6,7 +6,7 @@ use std::io::Write;
 use afterimage::explain::Scene;
 use afterimage::memory::addresses;
 use afterimage::places::and_why_not;
-use afterimage::slice::{self, Found};
+use afterimage::slice::{self, FoundSlice, Wanted};
 use afterimage::why::show::chain;
 use afterimage::{Session, SliceAbout, SliceAlong, SliceQuery};
 use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
@@ -147,44 +147,21 @@ const ROWS: u64 = 200;
 const MANY_EDGES: usize = 20_000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    if arguments.at.is_none() && !arguments.trap && arguments.saved.is_none() {
-        bail!(
-            "say what the slice is of: an execution of a place with --at, what ended the run with --trap, or a slice that was kept with --saved"
-        );
-    }
+    let wanted = arguments.wanted()?;
     let file = &arguments.report.file;
     let session = lens::finished(file)?;
-    if arguments.annotate && arguments.format != Format::Text {
-        bail!("--annotate writes text; --format html has the same files, as a page");
-    }
-    if arguments.limit.is_some() && arguments.format != Format::Text {
-        bail!("--limit is for rows of text; the other formats have everything");
-    }
-    if arguments.by.is_some() && arguments.format == Format::Html {
-        bail!("--by says what a row of a table is; the page of --format html has whole files");
-    }
-    if arguments.chain && arguments.format != Format::Text {
-        bail!("--chain writes text; in other formats, afterimage why writes it");
-    }
-    let asked = [arguments.at.as_deref(), arguments.chop.as_deref()];
-    early::places(&session, Lens::Full, asked.into_iter().flatten())?;
+    let places = [arguments.at.as_deref(), arguments.chop.as_deref()];
+    early::places(&session, Lens::Full, places.into_iter().flatten())?;
     if arguments.trap {
         early::killed(&session, "ask with --at")?;
     }
-    let found = match &arguments.saved {
-        Some(name) => {
-            let session = lens::with_whole_path(session)?;
-            slice::named(&session, name, |found| arguments.shown(found, None))
-        }
-        None => {
-            let session = lens::with_values(session)?;
-            let (query, name) = (arguments.query(), arguments.save.as_deref());
-            slice::find(&session, &query, name, |found, scene| {
-                arguments.shown(found, Some(scene))
-            })
-        }
+    let session = match wanted {
+        Wanted::Kept(_) => lens::with_whole_path(session)?,
+        Wanted::Answer(_) => lens::with_values(session)?,
     };
-    found.with_context(|| file.display().to_string())?;
+    let save = arguments.save.as_deref();
+    let shown = slice::find(&session, &wanted, save, |found| arguments.shown(found));
+    shown.with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
 
@@ -198,7 +175,8 @@ pub(crate) fn lines(
 ) -> Result<()> {
     session.ensure_whole_path()?;
     lens::values(session)?;
-    let found = slice::find(session, query, None, |found, _| {
+    let wanted = Wanted::Answer(query.clone());
+    let found = slice::find(session, &wanted, None, |found| {
         let view = SliceView {
             report: &found.report()?,
             rows: SliceRows::Lines,
@@ -213,6 +191,37 @@ pub(crate) fn lines(
 }
 
 impl Arguments {
+    fn wanted(&self) -> Result<Wanted> {
+        self.check()?;
+        if let Some(name) = &self.saved {
+            return Ok(Wanted::Kept(name.clone()));
+        }
+        if self.at.is_none() && !self.trap {
+            bail!(
+                "say what the slice is of: an execution of a place with --at, what ended the run with --trap, or a slice that was kept with --saved"
+            );
+        }
+        Ok(Wanted::Answer(self.query()))
+    }
+
+    /// Refuses options that would have no effect.
+    fn check(&self) -> Result<()> {
+        let format = self.format;
+        if self.annotate && format != Format::Text {
+            bail!("--annotate writes text; --format html has the same files, as a page");
+        }
+        if self.limit.is_some() && format != Format::Text {
+            bail!("--limit is for rows of text; the other formats have everything");
+        }
+        if self.by.is_some() && format == Format::Html {
+            bail!("--by says what a row of a table is; the page of --format html has whole files");
+        }
+        if self.chain && format != Format::Text {
+            bail!("--chain writes text; in other formats, afterimage why writes it");
+        }
+        Ok(())
+    }
+
     fn query(&self) -> SliceQuery {
         let at = self.at.clone().unwrap_or_default();
         let about = match (&self.var, self.address, &self.operand) {
@@ -265,7 +274,7 @@ impl Arguments {
     }
 
     /// Shows a slice, and keeps it if that was asked for.
-    fn shown(&self, found: &Found<'_, '_>, scene: Option<&Scene<'_, '_>>) -> Result<()> {
+    fn shown(&self, found: &FoundSlice<'_, '_>) -> Result<()> {
         let report = found.report()?;
         let rows = match (self.annotate, self.by) {
             (true, _) => SliceRows::Annotated,
@@ -298,7 +307,7 @@ impl Arguments {
         let (output, style) = (self.report.output.as_deref(), self.report.style());
         let written = write(output, false, |out| {
             render(out, &view, self.format, style)?;
-            match scene.filter(|_| self.chain) {
+            match found.scene.filter(|_| self.chain) {
                 Some(scene) => self.chain(scene, out),
                 None => Ok(()),
             }
