@@ -4,17 +4,69 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_present::{NextAccess, PresentError};
+use afterimage_present::document::{Listed, WithRows};
+use afterimage_present::{
+    AddressStatsHead, AddressesHead, NextAccess, PresentError, Style, address_rows,
+    address_stats_rows,
+};
 use afterimage_profile::location::{Occurrence, Place, number};
 use afterimage_replay::paths::FileSegments;
-use afterimage_replay::steps::{Access, AccessSite, Addresses, access_sites, nearest_access};
+use afterimage_replay::steps::{
+    Access, AccessSite, Addresses, access_sites, address_stats, nearest_access,
+};
 use afterimage_replay::values::{Types, block_executions};
 use anyhow::{Context, Error, Result, bail};
+use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::named::NamedProgram;
 use crate::places::{counts_whole, reached, times};
 use crate::steps::follow;
+
+/// Which addresses did loads and stores access?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddressesQuery {
+    /// The place: `file.c:42`, `func+0x2a`, `@0x1f3`, or a function; `#7` or `#last` at its end is one execution.
+    pub at: String,
+    /// Which executions of each: `1000..1010`, `7`, `last`, or `t=1000` for those in that block and later.
+    pub instances: Option<String>,
+    /// At most so many executions.
+    pub limit: Option<u64>,
+}
+
+impl AddressesQuery {
+    pub(crate) fn answer(&self, program: NamedProgram<'_>) -> Result<WithRows<AddressesHead>> {
+        let found = Accesses::find(program, &self.at, self.instances.as_deref())?;
+        let mut rows = Listed::default();
+        found.each(|next| {
+            let scene = program.scene(Style::default());
+            let (to, sites) = (&mut rows, &found.sites);
+            Ok(address_rows(to, &scene, sites, next, self.limit)?)
+        })?;
+        rows.all().into_iter().next().context("no head")
+    }
+}
+
+/// The addresses of the loads and stores at a place, or of the whole program, summed up.
+pub(crate) fn summed(
+    program: NamedProgram<'_>,
+    at: Option<&str>,
+) -> Result<WithRows<AddressStatsHead>> {
+    let found = at.map(|at| Accesses::find(program, at, None)).transpose()?;
+    if let Some(found) = found.as_ref().filter(|found| found.is_one) {
+        bail!(
+            "{} names one execution, of which there is nothing to sum up",
+            found.at
+        );
+    }
+    let sites = found.as_ref().map(|found| found.sites.as_slice());
+    let stats = follow(program.session, |run, log| {
+        Ok(address_stats(run, log, sites)?)
+    })?;
+    let mut rows = Listed::default();
+    address_stats_rows(&mut rows, &program.scene(Style::default()), &stats)?;
+    rows.all().into_iter().next().context("no head")
+}
 
 /// Which executions of each load and store at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use afterimage_analyses::dataflow::{
     EventPlace, Fact, FactError, FactInstance, Facts, Instances, LastStep, RunCalls,
 };
 use afterimage_ids::{FuncId, OpId};
-use afterimage_present::{FactRow, grouped};
+use afterimage_present::{DataflowView, FactRow, FactScene, Style, grouped};
 use afterimage_profile::location::{Occurrence, Place};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,33 @@ pub struct Answer {
     /// The place, as it was written.
     pub at: String,
     pub rows: Vec<FactRow>,
+}
+
+impl Answer {
+    /// Gives `ask` it as it is shown.
+    ///
+    /// # Errors
+    /// If `ask` fails.
+    pub fn shown<R>(
+        self,
+        query: &DataflowQuery,
+        program: NamedProgram<'_>,
+        style: Style,
+        ask: impl FnOnce(&DataflowView<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let first = |function: FuncId, block| {
+            let function = program.session.program().function(function);
+            function.map_or(OpId::from_u32(0), |f| f.cfg.blocks[block].ops.start)
+        };
+        let scene = FactScene {
+            steps: program.scene(style),
+            text: &query.fact,
+            fact: &self.fact,
+            first: &first,
+        };
+        let rows = self.rows;
+        ask(&DataflowView { scene, rows })
+    }
 }
 
 impl DataflowQuery {

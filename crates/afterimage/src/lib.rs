@@ -26,6 +26,16 @@
 //! | [`StateQuery`] | [`Session::state`]: the call stack and the variables at a moment |
 //! | [`ValuesQuery`] | [`Session::statement_values`]: what statements gave |
 //! | [`VariableQuery`] | [`Session::variable_values`]: what a variable held, again and again |
+//! | [`MemoryQuery`] | [`Session::memory`]: what memory held, who wrote it, who reads it |
+//! | [`TraceQuery`] | [`Session::trace`]: what was executed, in order |
+//! | [`PathsQuery`] | [`Session::paths`]: which paths the run took |
+//! | [`AddressesQuery`] | [`Session::addresses`], [`Session::address_stats`]: what loads and stores accessed |
+//! | [`DataflowQuery`] | [`Session::dataflow`]: whether a fact held, and what decided |
+//! | [`RedundancyQuery`] | [`Session::redundancy`]: what was read or computed again |
+//! | [`SimulateQuery`] | [`Session::simulate`]: what predictors and caches would have missed |
+//! | [`DiffQuery`] | [`Session::diff`]: where two runs differ |
+//! | [`MatchQuery`] | [`Session::matching`]: which statements of two versions correspond |
+//! | [`CurrencyQuery`] | [`Session::currency`]: whether a variable of an optimised program is current |
 
 #[doc(hidden)]
 pub mod addresses;
@@ -60,6 +70,7 @@ pub mod path;
 pub mod paths;
 #[doc(hidden)]
 pub mod places;
+mod questions;
 #[doc(hidden)]
 pub mod recorded;
 #[doc(hidden)]
@@ -86,6 +97,7 @@ pub mod wasm_local;
 pub mod why;
 mod why_not;
 
+pub use addresses::AddressesQuery;
 pub use afterimage_analyses as analyses;
 pub use afterimage_analyses::slices::{SliceAbout, SliceAlong, SliceQuery};
 pub use afterimage_present as present;
@@ -97,15 +109,23 @@ pub use afterimage_record::Progress;
 pub use afterimage_replay::{Recording, RecordingError};
 pub use append::append_to;
 pub use counts::{CounterPlacement, Counting};
+pub use currency::question::CurrencyQuery;
+pub use dataflow::DataflowQuery;
 pub use deps::DepsQuery;
+pub use diff::versions::MatchQuery;
+pub use diff::{DiffQuery, Differences};
 pub use error::{QuestionError, Reason, SessionError};
 pub use filters::{Beyond, Filters};
 pub use memory::{MemoryBytes, MemoryQuery};
 pub use monitor::{Monitor, Note, Silent, Work};
 pub use path::Empty;
+pub use paths::{PathsAbout, PathsQuery};
+pub use redundancy::RedundancyQuery;
 pub use session::Session;
+pub use simulate::SimulateQuery;
 pub use source::{LARGEST_SOURCE, parse_module, source_map};
 pub use state::StateQuery;
+pub use trace::{Bounds, Level, TraceQuery, TraceReport};
 pub use values::{Adds, KeptValues, ValuesQuery, VariableQuery};
 pub use why::{WhyAbout, WhyQuery, WhyReport};
 pub use why_not::WhyNotQuery;

@@ -14,7 +14,7 @@ use afterimage_replay::paths::{
 };
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter, Writer, writer};
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 
 use crate::append::append;
 use crate::error::Reason;
@@ -287,13 +287,13 @@ pub fn dynamic_graph(
     let which = match of {
         GraphOf::Trace(trace) => {
             let graph = DynamicGraph::of_trace(path, function, trace, nodes);
-            return graph.with_context(|| name.to_owned());
+            return graph.map_err(|error| anyhow!("{name}: {error}"));
         }
         GraphOf::Call(which) => which,
     };
     let (kept, calls) = which_call(path, function, name, which)?;
     let graph = DynamicGraph::of_call(path, function, kept, nodes);
-    let mut graph = graph.with_context(|| name.to_owned())?;
+    let mut graph = graph.map_err(|error| anyhow!("{name}: {error}"))?;
     if let Whose::Call { number, of, .. } = &mut graph.whose {
         *number = numbering(path).of_kept(function, kept).unwrap_or(kept);
         *of = calls;

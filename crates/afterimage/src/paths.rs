@@ -7,13 +7,15 @@ use afterimage_replay::paths::{
     Code, CountOrder, HotPaths, RecordedPath, TraceCounts, Traces, occurrences, pattern,
 };
 use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::path::numbering;
 
 /// Which paths did the run take?
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathsQuery {
+    /// What is asked.
     pub about: PathsAbout,
     /// Only this function.
     pub function: Option<String>,
@@ -22,7 +24,8 @@ pub struct PathsQuery {
 }
 
 /// What is asked about paths.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PathsAbout {
     /// How many path traces each function has, in this order; of one function, which.
     Traces(CountOrder),

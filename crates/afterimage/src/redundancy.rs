@@ -2,8 +2,9 @@
 
 use afterimage_analyses::dataflow::{path_expressions, path_redundancy};
 use afterimage_analyses::redundancy::{expression_redundancy, load_redundancy};
-use afterimage_present::{RedundancyOf, RedundancyReport};
+use afterimage_present::{RedundancyOf, RedundancyReport, RedundancyScene, RedundancyView, Style};
 use anyhow::Result;
+use serde::{Deserialize, Serialize};
 
 use crate::dataflow::run_calls;
 use crate::monitor::{Note, Work};
@@ -11,7 +12,7 @@ use crate::named::NamedProgram;
 use crate::steps::follow;
 
 /// Which executions were redundant?
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedundancyQuery {
     /// Of loads, or of operators that only compute.
     pub of: RedundancyOf,
@@ -71,5 +72,20 @@ impl RedundancyQuery {
             RedundancyOf::Expressions => path_expressions(&calls, code, module, &sites),
         };
         Ok(report)
+    }
+
+    /// The same, with what it is shown with.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub fn shown<'a>(&self, program: NamedProgram<'a>, style: Style) -> Result<RedundancyView<'a>> {
+        Ok(RedundancyView {
+            report: self.answer(program)?,
+            scene: RedundancyScene {
+                steps: program.scene(style),
+                program: program.session.program(),
+                paths: program.session.path()?.nodes(),
+            },
+        })
     }
 }

@@ -6,11 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use afterimage_analyses::slices::SliceQuery;
 use afterimage_ids::Counts;
-use afterimage_present::MemoryReport;
-use afterimage_present::values::{ValuesReport, VariableReport};
-use afterimage_present::{DepsReport, SliceReport, StateView, WhyNotReport};
 use afterimage_profile::{Profile, Remarks, Resolver};
 use afterimage_program::{Names, SourceMap};
 use afterimage_record::PathFilter;
@@ -18,18 +14,11 @@ use afterimage_replay::paths::{FileSegments, Positions, RecordedPath};
 use afterimage_replay::{Recording, RecordingError};
 
 use crate::counts::{self, Counting};
-use crate::deps::DepsQuery;
 use crate::error::{QuestionError, Reason, SessionError};
-use crate::explain::{Scene, explain};
-use crate::memory::MemoryQuery;
 use crate::monitor::{Monitor, Note, Silent};
 use crate::path::{self, Added, Empty};
-use crate::slice::{self, Wanted};
 use crate::source::source_map;
-use crate::state::StateQuery;
-use crate::values::{self, Adds, KeptValues, ValuesQuery, VariableQuery};
-use crate::why::{WhyQuery, WhyReport};
-use crate::why_not::WhyNotQuery;
+use crate::values::{self, Adds, KeptValues};
 
 /// A recording, and what builds the parts of it that questions need.
 ///
@@ -233,93 +222,6 @@ impl Session {
             )?)
         };
         prepare().map_err(QuestionError::from)
-    }
-
-    /// Where did a value come from? Builds the path and the values if they are not there yet. O(steps gone back) after that, each O(log n).
-    ///
-    /// # Errors
-    /// If the program has no such place, the run no such execution, or the recording is damaged.
-    pub fn why(&self, query: &WhyQuery) -> Result<WhyReport, QuestionError> {
-        self.prepared(|scene| query.answer(scene))
-    }
-
-    /// Which values did the statements at a place give? Builds the path and the values if they are not there yet. After that O(log n) for each
-    /// value, or as long as it takes to follow the run where that is less.
-    ///
-    /// # Errors
-    /// If the program has no such place, the run no such executions, or the recording is damaged.
-    pub fn statement_values(&self, query: &ValuesQuery) -> Result<ValuesReport, QuestionError> {
-        self.ensured(|| query.answer(self))
-    }
-
-    /// Which values did a variable of the source have, each time that the run was at a place? Builds the path and the values if they are not there yet.
-    ///
-    /// # Errors
-    /// If there is no such place or variable, the run was never there, or the recording is damaged.
-    pub fn variable_values(&self, query: &VariableQuery) -> Result<VariableReport, QuestionError> {
-        self.ensured(|| query.answer(self))
-    }
-
-    /// What did memory hold at a moment, who wrote it last, and who reads and writes it next? Builds the path if it is not there yet, and the values
-    /// for a variable at a moment. Takes as long as following the run to there; with values O(log n) for each part of the bytes.
-    ///
-    /// # Errors
-    /// If the program has no such memory, place or variable, the variable is not in memory then, or the recording is damaged.
-    pub fn memory(&self, query: &MemoryQuery) -> Result<MemoryReport, QuestionError> {
-        let ensure = || Ok(self.ensure_values(&AtomicBool::new(false))?);
-        let found = self.ensure_whole_path().map_err(anyhow::Error::from);
-        let found = found.and_then(|_| query.answer(self, &ensure));
-        found.map_err(|error| error.context(self.at().display().to_string()).into())
-    }
-
-    /// Why was a place not executed? Builds the path and the values if they are not there yet.
-    ///
-    /// # Errors
-    /// If the program has no such place, it was executed, or the recording is damaged.
-    pub fn why_not(&self, query: &WhyNotQuery) -> Result<WhyNotReport, QuestionError> {
-        self.prepared(|scene| query.answer(scene))
-    }
-
-    /// What does an execution of a statement depend on, or what depends on it? Builds the path and the values if they are not there yet.
-    ///
-    /// # Errors
-    /// If the program has no such place, the run no such execution, or the recording is damaged.
-    pub fn deps(&self, query: &DepsQuery) -> Result<DepsReport, QuestionError> {
-        self.prepared(|scene| query.answer(scene))
-    }
-
-    /// What does an execution depend on, directly or not, or what depends on it? Builds the path and the values if they are not there yet, and follows the run.
-    ///
-    /// # Errors
-    /// If the program has no such place, the run no such execution, or the recording is damaged.
-    pub fn slice(&self, query: &SliceQuery) -> Result<SliceReport, QuestionError> {
-        let wanted = Wanted::Answer(query.clone());
-        self.ensured(|| slice::find(self, &wanted, None, |found| found.report()))
-    }
-
-    /// What was the state at a moment: the call stack, and what the variables held? Builds the path and the values if they are not there yet.
-    ///
-    /// # Errors
-    /// If the run has no such moment, or the recording is damaged.
-    pub fn state(&self, query: &StateQuery) -> Result<StateView, QuestionError> {
-        self.prepared(|scene| query.answer(scene))
-    }
-
-    fn prepared<R>(
-        &self,
-        ask: impl FnOnce(&Scene<'_, '_>) -> anyhow::Result<R>,
-    ) -> Result<R, QuestionError> {
-        self.ensured(|| explain(self, ask))
-    }
-
-    fn ensured<R>(&self, ask: impl FnOnce() -> anyhow::Result<R>) -> Result<R, QuestionError> {
-        let prepare = || -> anyhow::Result<R> {
-            self.ensure_whole_path()?;
-            self.ensure_values(&AtomicBool::new(false))?;
-            ask()
-        };
-        let found = prepare();
-        found.map_err(|error| error.context(self.at().display().to_string()).into())
     }
 
     fn named<T>(&self, found: Result<T, Reason>) -> Result<T, SessionError> {

@@ -9,13 +9,16 @@ use afterimage_analyses::simulate::{
 };
 use afterimage_analyses::slices::{SliceAbout, SliceQuery};
 use afterimage_ids::{FuncId, OpId};
+use afterimage_present::document::{Listed, WithRows};
 use afterimage_present::{
-    SiteHistory, StepScene, WorstSite, grouped, outcome_text, slice_command, times,
+    MissReport, SimulateHead, SiteHistory, StepScene, Style, WorstSite, grouped, misses_rows,
+    outcome_text, slice_command, times,
 };
 use afterimage_profile::location::{Occurrence, Place};
 use afterimage_replay::values::RecordedValues;
 use afterimage_trace::TraceFile;
 use anyhow::{Context, Error, Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::append::append_to;
@@ -37,6 +40,79 @@ pub fn default_specs() -> Result<Vec<Spec>> {
     ])
 }
 
+/// What would branch predictors and caches have missed?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SimulateQuery {
+    /// What is simulated, as the command line writes it: `--cache 32k,8,64`. If nothing, what the recording has; or else what is usual.
+    pub specs: Vec<Spec>,
+    /// What has a row: if nothing is said, a line, or a function where no line is known.
+    pub by: Option<MissesBy>,
+    /// At most so many rows of each simulation.
+    pub top: Option<u64>,
+    /// Whether what every execution met is kept in the recording.
+    pub save: bool,
+}
+
+impl SimulateQuery {
+    pub(crate) fn answer(&self, program: NamedProgram<'_>) -> Result<Vec<WithRows<SimulateHead>>> {
+        let session = program.session;
+        let mut specs = self.specs.clone();
+        let is_new = || -> Result<bool> {
+            let StoredSimulations { sound, damaged } = stored_simulations(session.file())?;
+            Ok(sound.is_empty() && damaged.is_empty())
+        };
+        if specs.is_empty() && (!self.save || is_new()?) {
+            specs = default_specs()?;
+        }
+        let summaries = if self.save {
+            let (stored, problem) = stored(session, &specs, false)?;
+            problem.map_or(Ok(()), Err)?;
+            stored.into_iter().map(|stored| stored.summary).collect()
+        } else {
+            unsaved(session, &specs)?
+        };
+        let mut rows = Listed::default();
+        missed(program, &summaries, self.by, self.top, |reports| {
+            let scene = program.scene(Style::default());
+            let mut reports = reports.iter();
+            Ok(reports.try_for_each(|report| misses_rows(&mut rows, &scene, report))?)
+        })?;
+        Ok(rows.all())
+    }
+}
+
+/// Gives `ask` what simulations missed, by what has a row: a line if nothing is said, or a function where no line is known.
+///
+/// # Errors
+/// If the module cannot be read, or `ask` fails.
+pub fn missed<R>(
+    program: NamedProgram<'_>,
+    summaries: &[Summary],
+    by: Option<MissesBy>,
+    top: Option<u64>,
+    ask: impl FnOnce(Vec<MissReport<'_>>) -> Result<R>,
+) -> Result<R> {
+    if let Some(summary) = summaries.first() {
+        say_cut(program.session, summary)?;
+    }
+    let by = by.unwrap_or(if program.source.files().is_empty() {
+        MissesBy::Function
+    } else {
+        MissesBy::Line
+    });
+    let rows = summaries
+        .iter()
+        .map(|summary| miss_rows(summary, program.operators, by));
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let reports = summaries.iter().zip(&rows);
+    ask(Vec::from_iter(reports.map(|(summary, rows)| MissReport {
+        summary,
+        by,
+        rows,
+        top,
+    })))
+}
+
 /// Simulates, and keeps nothing.
 ///
 /// # Errors
@@ -53,10 +129,7 @@ fn remark(traced: &Session, text: String) {
 }
 
 /// Says that the recording was cut off before its path ends, if it was.
-///
-/// # Errors
-/// If there is no path.
-pub fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
+fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
     let length = traced.path()?.length();
     if summary.blocks < length {
         let text = format!(

@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use afterimage_ids::FuncId;
+use afterimage_present::document::{JsonLines, Listed, TakeRows, WithRows};
 use afterimage_present::{
-    CallSource, PresentError, Scene, Sources, StepScene, Stretch, Style, TraceLevel, absent,
-    calls_binary, calls_in_json, calls_in_text, grouped, steps_binary, steps_json, steps_text,
-    trace_binary, trace_json, trace_text, with_results,
+    CallSource, NoSources, PresentError, Scene, Sources, StepScene, Stretch, Style, TraceHead,
+    TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped, step_rows, steps_binary,
+    steps_text, trace_binary, trace_rows, trace_text, with_results,
 };
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
@@ -16,6 +17,7 @@ use afterimage_replay::steps::{
     self, MachineError, ReverseSteps, Step, Steps, StepsError, Wanted, Within, last_steps,
 };
 use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::ended::results;
@@ -24,7 +26,7 @@ use crate::path::numbering;
 use crate::steps::follow;
 
 /// A stretch of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Where it begins; at the run's beginning if it is not said.
     pub from: Option<String>,
@@ -78,7 +80,8 @@ fn window(first: u64, last: u64) -> Result<Window> {
 }
 
 /// What has an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Level {
     /// A basic block.
     Block,
@@ -103,6 +106,9 @@ impl Level {
     }
 }
 
+/// What a run executed, in order.
+pub type TraceReport = WithRows<TraceHead>;
+
 /// How entries are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -112,7 +118,7 @@ pub enum Form {
 }
 
 /// What did a run execute, in order?
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceQuery {
     pub bounds: Bounds,
     /// Only so many entries, the last ones.
@@ -126,7 +132,28 @@ pub struct TraceQuery {
     pub depth: usize,
     /// At most so many entries.
     pub limit: Option<u64>,
-    pub form: Form,
+}
+
+/// Where entries go, and in what form.
+enum Target<'o> {
+    Text(&'o mut dyn Write),
+    Bin(&'o mut dyn Write),
+    Rows(&'o mut dyn TakeRows<TraceHead>),
+}
+
+impl TraceQuery {
+    /// A question about the whole run.
+    pub fn new(level: Level) -> Self {
+        Self {
+            bounds: Bounds::default(),
+            last: None,
+            reverse: false,
+            function: None,
+            level,
+            depth: usize::MAX,
+            limit: None,
+        }
+    }
 }
 
 /// Most statements or accesses that may be asked for from the end: they are kept.
@@ -211,8 +238,34 @@ impl TraceQuery {
         &self,
         session: &Session,
         is_stretch: bool,
-        (sources, style): (&dyn Sources, Style),
+        form: Form,
+        shown: (&dyn Sources, Style),
         writing: impl FnOnce(&mut dyn FnMut(&mut dyn Write) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        self.entries(session, is_stretch, shown, |tell| {
+            writing(&mut |out| match form {
+                Form::Text => tell(Target::Text(out)),
+                Form::Bin => tell(Target::Bin(out)),
+                Form::Json => tell(Target::Rows(&mut JsonLines(out))),
+            })
+        })
+    }
+
+    /// The entries. The path must be there.
+    pub(crate) fn answer(&self, session: &Session) -> Result<TraceReport> {
+        let mut rows = Listed::default();
+        let shown = (&NoSources as &dyn Sources, Style::default());
+        self.entries(session, false, shown, |tell| tell(Target::Rows(&mut rows)))?;
+        let report = rows.all().into_iter().next();
+        report.context("a trace without a head")
+    }
+
+    fn entries(
+        &self,
+        session: &Session,
+        is_stretch: bool,
+        (sources, style): (&dyn Sources, Style),
+        telling: impl FnOnce(&mut dyn FnMut(Target<'_>) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let traced = session;
         with_names(session, |program| {
@@ -262,7 +315,7 @@ impl TraceQuery {
                 };
                 let scene = program.scene(style);
                 let wanted = (wanted, limit);
-                return self.statements(traced, &scene, &stretch, wanted, &positions, writing);
+                return self.statements(traced, &scene, &stretch, wanted, &positions, telling);
             }
             if let Some(entries) = self.last {
                 let unit = match self.level {
@@ -276,12 +329,12 @@ impl TraceQuery {
                 }
                 limit = limit.filter(|&limit| limit < entries);
             }
-            writing(&mut |out| {
+            telling(&mut |mut to| {
                 let rest = match self.level {
                     Level::Block | Level::Path | Level::Statement | Level::Memory => {
-                        self.visits(out, &scene, &stretch, limit)?
+                        self.visits(&mut to, &scene, &stretch, limit)?
                     }
-                    Level::Call => self.calls(out, &scene, &stretch, limit)?,
+                    Level::Call => self.calls(&mut to, &scene, &stretch, limit)?,
                 };
                 // After a stretch only the number of blocks is known.
                 let unknown = is_stretch && self.level != Level::Block;
@@ -289,10 +342,10 @@ impl TraceQuery {
                     count: rest.count.filter(|_| !unknown),
                     ..rest
                 });
-                if self.form == Form::Text {
-                    ending(out, traced, &stretch, rest)?;
+                match to {
+                    Target::Text(out) => ending(out, traced, &stretch, rest),
+                    Target::Bin(_) | Target::Rows(_) => Ok(()),
                 }
-                Ok(())
             })
         })
     }
@@ -304,7 +357,7 @@ impl TraceQuery {
         stretch: &Stretch,
         (wanted, limit): (Wanted, Option<u64>),
         positions: &Positions<'_, FileSegments>,
-        writing: impl FnOnce(&mut dyn FnMut(&mut dyn Write) -> Result<()>) -> Result<()>,
+        telling: impl FnOnce(&mut dyn FnMut(Target<'_>) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let unreadable = |error| PresentError::Path(Box::new(error));
         follow(traced, |run, log| {
@@ -333,11 +386,13 @@ impl TraceQuery {
                 next = Box::new(|| streamed.next().map_err(unreadable));
             }
             let (level, length) = (wanted.level, traced.path()?.length());
-            writing(&mut |out| {
-                match self.form {
-                    Form::Bin => steps_binary(out, scene, &mut next, level, stretch, limit)?,
-                    Form::Json => steps_json(out, scene, &mut next, level, stretch, length, limit)?,
-                    Form::Text => {
+            telling(&mut |to| {
+                match to {
+                    Target::Bin(out) => steps_binary(out, scene, &mut next, level, stretch, limit)?,
+                    Target::Rows(to) => {
+                        step_rows(to, scene, &mut next, level, stretch, length, limit)?
+                    }
+                    Target::Text(out) => {
                         let mut first = None;
                         let mut next = || {
                             let step = next()?;
@@ -374,7 +429,7 @@ impl TraceQuery {
 
     fn visits(
         &self,
-        out: &mut dyn Write,
+        to: &mut Target<'_>,
         scene: &Scene<'_, FileSegments>,
         stretch: &Stretch,
         limit: Option<u64>,
@@ -385,10 +440,10 @@ impl TraceQuery {
         };
         let path = scene.path;
         let mut visits = Visits::new(path, stretch.window, stretch.reverse, stretch.function)?;
-        match self.form {
-            Form::Bin => trace_binary(out, path, &mut visits, level, stretch, limit)?,
-            Form::Json => trace_json(out, scene, &mut visits, level, stretch, limit)?,
-            Form::Text => {
+        match to {
+            Target::Bin(out) => trace_binary(out, path, &mut visits, level, stretch, limit)?,
+            Target::Rows(to) => trace_rows(*to, scene, &mut visits, level, stretch, limit)?,
+            Target::Text(out) => {
                 let Some(next) = trace_text(out, scene, &mut visits, level, limit)? else {
                     return Ok(None);
                 };
@@ -419,7 +474,7 @@ impl TraceQuery {
 
     fn calls(
         &self,
-        out: &mut dyn Write,
+        to: &mut Target<'_>,
         scene: &Scene<'_, FileSegments>,
         stretch: &Stretch,
         limit: Option<u64>,
@@ -442,10 +497,10 @@ impl TraceQuery {
                 CallSource::Tree(Box::new(tree))
             }
         };
-        match self.form {
-            Form::Bin => calls_binary(out, &mut source, stretch, limit)?,
-            Form::Json => calls_in_json(out, scene, &mut source, stretch, limit)?,
-            Form::Text => {
+        match to {
+            Target::Bin(out) => calls_binary(out, &mut source, stretch, limit)?,
+            Target::Rows(to) => call_rows(*to, scene, &mut source, stretch, limit)?,
+            Target::Text(out) => {
                 let next = calls_in_text(out, scene, &mut source, stretch, limit)?;
                 return Ok(next.map(|next| Rest {
                     next: next.to_string(),

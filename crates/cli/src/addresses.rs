@@ -3,9 +3,10 @@
 use afterimage::addresses::Accesses;
 use afterimage::named::{NamedProgram, with_names};
 use afterimage::steps::follow;
+use afterimage_present::document::JsonLines;
 use afterimage_present::{
-    PresentError, accessed_binary, accessed_json, accessed_text, address_stats_json,
-    address_stats_text, addresses_json, addresses_text,
+    PresentError, accessed_binary, accessed_rows, accessed_text, address_rows, address_stats_rows,
+    address_stats_text, addresses_text,
 };
 use afterimage_replay::steps::{AccessSite, AccessedStretches, address_stats};
 use anyhow::{Context, Result, bail};
@@ -113,7 +114,9 @@ impl Arguments {
                         writeln!(out, "… and more: see them with --limit N, or -o FILE")?;
                     }
                 }
-                Format::Json | Format::Bin => address_stats_json(out, scene, &stats)?,
+                Format::Json | Format::Bin => {
+                    address_stats_rows(&mut JsonLines(out), scene, &stats)?
+                }
             }
             Ok(())
         })
@@ -136,7 +139,7 @@ impl Arguments {
                             writeln!(out, "… and more: see them with --limit N, or -o FILE")?;
                         }
                     }
-                    Format::Json => accessed_json(out, scene, &mut next, limit)?,
+                    Format::Json => accessed_rows(&mut JsonLines(out), scene, &mut next, limit)?,
                     Format::Bin => accessed_binary(out, scene, &mut next, limit)?,
                 }
                 Ok(())
@@ -158,7 +161,9 @@ impl Arguments {
                             )?;
                         }
                     }
-                    Format::Json | Format::Bin => addresses_json(out, scene, sites, next, limit)?,
+                    Format::Json | Format::Bin => {
+                        address_rows(&mut JsonLines(out), scene, sites, next, limit)?
+                    }
                 }
                 Ok(())
             })

@@ -2,8 +2,7 @@
 
 use afterimage::dataflow::DataflowQuery;
 use afterimage::named::{NamedProgram, with_names};
-use afterimage_ids::{FuncId, OpId};
-use afterimage_present::{DataflowView, FactScene, render};
+use afterimage_present::render;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
@@ -115,23 +114,11 @@ impl Arguments {
                 );
             }
         }
-        let first = |function: FuncId, block| {
-            let function = program.session.program().function(function);
-            function.map_or(OpId::from_u32(0), |f| f.cfg.blocks[block].ops.start)
-        };
         let style = self.report.style();
-        let scene = FactScene {
-            steps: program.scene(style),
-            text: &self.fact,
-            fact: &found.fact,
-            first: &first,
-        };
-        let view = DataflowView {
-            scene,
-            rows: found.rows,
-        };
-        write(self.report.output.as_deref(), false, |out| {
-            Ok(render(out, &view, self.format, style)?)
+        found.shown(query, program, style, |view| {
+            write(self.report.output.as_deref(), false, |out| {
+                Ok(render(out, view, self.format, style)?)
+            })
         })
     }
 }

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use afterimage::Session;
+use afterimage::diff::Programs;
 use afterimage::diff::rank::{RankQuery, rank};
 use afterimage::diff::same::{SameQuery, same};
 use afterimage::diff::versions::versions;
-use afterimage_analyses::diff::alike;
 use afterimage_present::{NextQuestion, PresentError, render};
 use anyhow::{Result, bail};
 
@@ -144,22 +144,19 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 impl Arguments {
     fn compare(&self, sessions: [&Session; 2]) -> Result<()> {
-        let [a, b] = sessions;
         let output = self.output.as_deref();
         let style = self.color.style(output);
-        let alike = if a.bytes() == b.bytes() {
-            None
-        } else {
-            let code = ((a.program(), a.bytes()), (b.program(), b.bytes()));
-            let Some(alike) = alike(code.0, code.1) else {
+        let alike = match Programs::of(sessions) {
+            Programs::Same => None,
+            Programs::Alike(alike) => Some(alike),
+            Programs::Versions => {
                 return versions(sessions, self.top, |view| {
                     write(output, false, |out| {
                         render(out, view, self.format, style)?;
                         self.slices(out, sessions, || view.questions())
                     })
                 });
-            };
-            Some(alike)
+            }
         };
         let query = SameQuery {
             lines: !self.no_lines,

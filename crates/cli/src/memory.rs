@@ -3,7 +3,8 @@
 use afterimage::memory::{FoundBytes, MemoryBytes, MemoryQuery, addresses};
 use afterimage::named::{NamedProgram, with_names};
 use afterimage::steps::follow;
-use afterimage_present::{PresentError, Stretch, render, steps_json, steps_text};
+use afterimage_present::document::JsonLines;
+use afterimage_present::{PresentError, Stretch, render, step_rows, steps_text};
 use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{Level, Steps, Wanted, Within};
 use anyhow::{Context, Result, bail};
@@ -153,7 +154,15 @@ fn accesses(
                         reverse: false,
                         function: None,
                     };
-                    steps_json(out, scene, &mut next, level, &stretch, length, limit)?;
+                    step_rows(
+                        &mut JsonLines(out),
+                        scene,
+                        &mut next,
+                        level,
+                        &stretch,
+                        length,
+                        limit,
+                    )?;
                 }
             }
             Ok(())

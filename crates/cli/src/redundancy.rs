@@ -2,7 +2,7 @@
 
 use afterimage::named::{NamedProgram, with_names};
 use afterimage::redundancy::RedundancyQuery;
-use afterimage_present::{RedundancyOf, RedundancyScene, RedundancyView, render};
+use afterimage_present::{RedundancyOf, render};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
@@ -93,14 +93,7 @@ impl Arguments {
             by_path: !self.exact_only,
         };
         let style = self.report.style();
-        let view = RedundancyView {
-            report: query.answer(program)?,
-            scene: RedundancyScene {
-                steps: program.scene(style),
-                program: program.session.program(),
-                paths: program.session.path()?.nodes(),
-            },
-        };
+        let view = query.shown(program, style)?;
         write(self.report.output.as_deref(), false, |out| {
             Ok(render(out, &view, self.format, style)?)
         })

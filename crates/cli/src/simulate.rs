@@ -2,14 +2,12 @@
 
 use afterimage::Session;
 use afterimage::named::{NamedProgram, with_names};
-use afterimage::simulate::{self, default_specs};
+use afterimage::simulate::{self, default_specs, missed};
 use afterimage_analyses::simulate::{
     CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, StoredSimulation, StoredSimulations,
-    Summary, miss_rows, stored_simulations,
+    Summary, stored_simulations,
 };
-use afterimage_present::{
-    HistoriesView, MissReport, MissesView, Render, WorstView, render, shell_name,
-};
+use afterimage_present::{HistoriesView, MissesView, Render, WorstView, render, shell_name};
 use afterimage_profile::location::{Place, Resolved};
 use anyhow::{Context, Result, bail};
 
@@ -169,31 +167,16 @@ impl Arguments {
 
     /// Writes what was found.
     fn shown(&self, program: NamedProgram<'_>, summaries: &[Summary]) -> Result<()> {
-        let scene = program.scene(self.report.style());
-        if let Some(summary) = summaries.first() {
-            simulate::say_cut(program.session, summary)?;
-        }
-        let by = match self.by {
-            Some(By::Line) => MissesBy::Line,
-            Some(By::Function) => MissesBy::Function,
-            Some(By::Instruction) => MissesBy::Instruction,
-            None if program.source.files().is_empty() => MissesBy::Function,
-            None => MissesBy::Line,
-        };
+        let by = self.by.map(|by| match by {
+            By::Line => MissesBy::Line,
+            By::Function => MissesBy::Function,
+            By::Instruction => MissesBy::Instruction,
+        });
         let few = matches!(self.format, Format::Text).then_some(ROWS);
-        let top = self.top.or(few);
-        let rows = summaries
-            .iter()
-            .map(|s| miss_rows(s, program.operators, by));
-        let rows = rows.collect::<Result<Vec<_>, _>>()?;
-        let reports = summaries.iter().zip(&rows);
-        let reports = Vec::from_iter(reports.map(|(summary, rows)| MissReport {
-            summary,
-            by,
-            rows,
-            top,
-        }));
-        self.rendered(&MissesView { scene, reports })
+        let scene = program.scene(self.report.style());
+        missed(program, summaries, by, self.top.or(few), |reports| {
+            self.rendered(&MissesView { scene, reports })
+        })
     }
 
     fn rendered(&self, report: &impl Render) -> Result<()> {

@@ -133,11 +133,6 @@ impl Arguments {
             },
             depth: self.depth.unwrap_or(levels),
             limit: self.entries(),
-            form: match self.format {
-                Format::Text => Form::Text,
-                Format::Json => Form::Json,
-                Format::Bin => Form::Bin,
-            },
         }
     }
 }
@@ -154,7 +149,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         with_path(session)?
     };
     let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
-    let written = query.write(&session, is_stretch, (&SourceFiles, style), |told| {
+    let form = match arguments.format {
+        Format::Text => Form::Text,
+        Format::Json => Form::Json,
+        Format::Bin => Form::Bin,
+    };
+    let shown = (&SourceFiles as _, style);
+    let written = query.write(&session, is_stretch, form, shown, |told| {
         write(output, arguments.format == Format::Bin, |out| told(out))
     });
     written.with_context(|| arguments.report.file.display().to_string())?;

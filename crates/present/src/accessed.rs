@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::PresentError;
 use crate::addresses::Shown;
 use crate::document::objects::Function;
-use crate::document::{Document, begin, row};
+use crate::document::{Document, TakeRows};
 use crate::number::grouped;
 use crate::steps::StepScene;
 
@@ -73,17 +73,17 @@ pub struct AccessedRow {
     pub addresses: Vec<u64>,
 }
 
-/// The same as lines of JSON, after a head.
+/// The same, for programs.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
-pub fn accessed_json(
-    out: &mut dyn Write,
+/// If `to` fails or the run cannot be followed.
+pub fn accessed_rows(
+    to: &mut dyn TakeRows<AccessedHead>,
     scene: &StepScene<'_>,
     next: &mut NextAccessed<'_>,
     limit: Option<u64>,
 ) -> Result<(), PresentError> {
-    begin(out, &AccessedHead {})?;
+    to.head(AccessedHead {})?;
     let mut room = limit.unwrap_or(u64::MAX);
     while room > 0
         && let Some(accessed) = next()?
@@ -98,7 +98,7 @@ pub fn accessed_json(
             first: accessed.first,
             addresses: accessed.addresses,
         };
-        row::<AccessedHead>(out, &entry)?;
+        to.row(entry)?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::PresentError;
 use crate::document::objects::{Function, Instruction, MemoryRange, Position};
-use crate::document::{Document, begin, row};
+use crate::document::{Document, TakeRows};
 use crate::number::{counted, grouped};
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
@@ -210,12 +210,12 @@ pub struct AddressRow {
     pub trapped: Option<String>,
 }
 
-/// Writes executions as lines of JSON, after a head.
+/// Gives executions.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
-pub fn addresses_json(
-    out: &mut dyn Write,
+/// If `to` fails or the run cannot be followed.
+pub fn address_rows(
+    to: &mut dyn TakeRows<AddressesHead>,
     scene: &StepScene<'_>,
     sites: &[AccessSite],
     next: &mut NextAccess<'_>,
@@ -223,7 +223,7 @@ pub fn addresses_json(
 ) -> Result<(), PresentError> {
     let instructions = sites.iter().map(|&site| Shown::at(scene, site));
     let instructions = instructions.collect::<Result<_, _>>()?;
-    begin(out, &AddressesHead { instructions })?;
+    to.head(AddressesHead { instructions })?;
     let mut room = limit.unwrap_or(u64::MAX);
     while room > 0
         && let Some(access) = next()?
@@ -235,7 +235,7 @@ pub fn addresses_json(
             range: access.range.into(),
             trapped: access.trap.map(|trap| trap.to_string()),
         };
-        row::<AddressesHead>(out, &entry)?;
+        to.row(entry)?;
         room -= 1;
     }
     Ok(())
@@ -382,12 +382,12 @@ pub struct AddressStatsRow {
     pub stride_times: Option<u64>,
 }
 
-/// The same as lines of JSON, after a head.
+/// The same, for programs.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
-pub fn address_stats_json(
-    out: &mut dyn Write,
+/// If `to` fails or the module is not that of the program.
+pub fn address_stats_rows(
+    to: &mut dyn TakeRows<AddressStatsHead>,
     scene: &StepScene<'_>,
     stats: &AddressStats,
 ) -> Result<(), PresentError> {
@@ -402,7 +402,7 @@ pub fn address_stats_json(
         bound: afterimage_replay::steps::BOUND as u64,
         trapped: trapped.transpose()?,
     };
-    begin(out, &head)?;
+    to.head(head)?;
     for (site, stats) in &stats.sites {
         let entry = AddressStatsRow {
             instruction: Shown::at(scene, *site)?,
@@ -416,7 +416,7 @@ pub fn address_stats_json(
             stride: stats.stride.map(|most| most.value),
             stride_times: stats.stride.map(|most| most.times),
         };
-        row::<AddressStatsHead>(out, &entry)?;
+        to.row(entry)?;
     }
     Ok(())
 }

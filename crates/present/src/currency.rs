@@ -4,13 +4,15 @@ mod json;
 mod several;
 mod text;
 
-pub use self::json::{CurrencyDocument, currency_json};
+pub use self::json::CurrencyDocument;
+use self::json::currency_document;
 pub use self::several::{CurrenciesDocument, currencies_json, currencies_text};
 pub use self::text::currency_text;
 use afterimage_replay::steps::Value;
 
 use std::io::Write;
 
+use crate::document::begin;
 use crate::render::Render;
 use crate::why::WhyPlace;
 use crate::{PresentError, Style};
@@ -32,6 +34,13 @@ pub struct CurrencyReport {
     pub rows: Vec<CurrencyRow>,
     /// The first stop at which it is not current, and why.
     pub explained: Option<(u64, CurrencyCause)>,
+}
+
+impl CurrencyReport {
+    /// It, for programs.
+    pub fn document(&self) -> CurrencyDocument {
+        currency_document(self)
+    }
 }
 
 /// A stop of the optimised run.
@@ -217,7 +226,7 @@ impl Render for CurrencyView<'_> {
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        currency_json(out, self.report)
+        begin(out, &self.report.document())
     }
 }
 

@@ -445,21 +445,19 @@ pub struct DataflowPath {
     pub holds: Vec<[u64; 3]>,
 }
 
-/// The same as JSON.
+/// The document.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
-pub fn dataflow_json(
-    out: &mut dyn Write,
+/// If the module is not that of the program.
+pub(crate) fn dataflow_document(
     scene: &FactScene<'_>,
     rows: &[FactRow],
-) -> Result<(), PresentError> {
+) -> Result<DataflowDocument, PresentError> {
     let answers = rows.iter().map(|row| answer(scene, row));
-    let document = DataflowDocument {
+    Ok(DataflowDocument {
         fact: scene.text.to_owned(),
         answers: answers.collect::<Result<_, _>>()?,
-    };
-    begin(out, &document)
+    })
 }
 
 fn answer(scene: &FactScene<'_>, row: &FactRow) -> Result<DataflowAnswer, PresentError> {
@@ -589,6 +587,16 @@ pub struct DataflowView<'r> {
     pub rows: Vec<FactRow>,
 }
 
+impl DataflowView<'_> {
+    /// It, for programs.
+    ///
+    /// # Errors
+    /// If a module cannot be read.
+    pub fn document(&self) -> Result<DataflowDocument, PresentError> {
+        dataflow_document(&self.scene, &self.rows)
+    }
+}
+
 impl Render for DataflowView<'_> {
     const NAME: &'static str = "an answer about a fact";
 
@@ -597,7 +605,7 @@ impl Render for DataflowView<'_> {
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        dataflow_json(out, &self.scene, &self.rows)
+        begin(out, &self.document()?)
     }
 
     fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {

@@ -16,12 +16,14 @@ use afterimage_profile::Line;
 use afterimage_program::{Block, Names, Program};
 use afterimage_replay::steps::{Step, What};
 
+pub use self::json::DiffDocument;
 pub(crate) use self::json::DiffEndings;
-pub use self::json::{DiffDocument, diff_json};
+use self::json::diff_document;
 pub use self::text::diff_text;
 pub use self::versions::{VersionsDocument, VersionsView};
 use crate::PresentError;
 use crate::Sources;
+use crate::document::begin;
 use crate::document::objects::Position;
 use crate::name::without_parameters;
 use crate::render::Render;
@@ -392,6 +394,16 @@ impl DiffView<'_> {
     }
 }
 
+impl DiffView<'_> {
+    /// It, for programs.
+    ///
+    /// # Errors
+    /// If a module cannot be read.
+    pub fn document(&self) -> Result<DiffDocument, PresentError> {
+        diff_document(&self.scenes, &self.report)
+    }
+}
+
 impl Render for DiffView<'_> {
     const NAME: &'static str = "a comparison of two recordings";
 
@@ -400,6 +412,6 @@ impl Render for DiffView<'_> {
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        diff_json(out, &self.scenes, &self.report)
+        begin(out, &self.document()?)
     }
 }

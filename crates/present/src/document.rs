@@ -5,7 +5,7 @@
 
 pub mod objects;
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde::Serialize;
@@ -73,6 +73,76 @@ pub fn begin<D: Document>(out: &mut dyn Write, document: &D) -> Result<(), Prese
 /// If `out` fails.
 pub fn row<D: Document>(out: &mut dyn Write, row: &D::Row) -> Result<(), PresentError> {
     line(out, row)
+}
+
+/// What takes a document that has rows: its head, and then one row after the other.
+pub trait TakeRows<D: Document> {
+    /// Takes the head.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn head(&mut self, head: D) -> Result<(), PresentError>;
+
+    /// Takes a row.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn row(&mut self, row: D::Row) -> Result<(), PresentError>;
+}
+
+/// Writes each as a line of JSON.
+pub struct JsonLines<'o>(pub &'o mut dyn Write);
+
+impl<D: Document> TakeRows<D> for JsonLines<'_> {
+    fn head(&mut self, head: D) -> Result<(), PresentError> {
+        begin(self.0, &head)
+    }
+
+    fn row(&mut self, entry: D::Row) -> Result<(), PresentError> {
+        row::<D>(self.0, &entry)
+    }
+}
+
+/// Documents with rows, in memory.
+pub struct Listed<D: Document>(Vec<WithRows<D>>);
+
+/// A document with its rows.
+#[derive(Clone, Debug, Serialize)]
+#[serde(bound = "")]
+pub struct WithRows<D: Document> {
+    /// Its head.
+    #[serde(flatten)]
+    pub head: D,
+    /// Its rows.
+    pub rows: Vec<D::Row>,
+}
+
+impl<D: Document> Default for Listed<D> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<D: Document> Listed<D> {
+    /// All documents that were taken.
+    pub fn all(self) -> Vec<WithRows<D>> {
+        self.0
+    }
+}
+
+impl<D: Document> TakeRows<D> for Listed<D> {
+    fn head(&mut self, head: D) -> Result<(), PresentError> {
+        let rows = Vec::new();
+        self.0.push(WithRows { head, rows });
+        Ok(())
+    }
+
+    fn row(&mut self, row: D::Row) -> Result<(), PresentError> {
+        let last = self.0.last_mut();
+        let last = last.ok_or_else(|| io::Error::other("a row without a head"))?;
+        last.rows.push(row);
+        Ok(())
+    }
 }
 
 fn line(out: &mut dyn Write, object: &impl Serialize) -> Result<(), PresentError> {

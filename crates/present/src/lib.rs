@@ -47,9 +47,10 @@ mod visible;
 mod why;
 mod why_not;
 
-pub use accessed::{NextAccessed, accessed_binary, accessed_json, accessed_text};
+pub use accessed::{NextAccessed, accessed_binary, accessed_rows, accessed_text};
 pub use addresses::{
-    NextAccess, address_stats_json, address_stats_text, addresses_json, addresses_text,
+    AddressStatsHead, AddressesHead, NextAccess, address_rows, address_stats_rows,
+    address_stats_text, addresses_text,
 };
 pub use annotate::{Annotation, annotate};
 pub use calls::{CallReport, CallView, absent};
@@ -57,17 +58,17 @@ pub use cfg::{CfgCounter, CfgView, InstrumentDocument};
 pub use context_dot::context_dot;
 pub use csv::csv;
 pub use currency::{
-    Assigned, Cause, CurrenciesView, CurrencyCause, CurrencyReport, CurrencyRow, CurrencyView,
-    Untold, Verdict,
+    Assigned, Cause, CurrenciesView, CurrencyCause, CurrencyDocument, CurrencyReport, CurrencyRow,
+    CurrencyView, Untold, Verdict,
 };
-pub use dataflow::{DataflowView, FactRow, FactScene};
+pub use dataflow::{DataflowDocument, DataflowView, FactRow, FactScene};
 pub use deps::{
     BlockRun, Dependence, DependsOn, DepsAlong, DepsDirection, DepsExecution, DepsReport,
     DepsStatement, DepsUse, DepsUsers, HostGave, OperatorUse, UsedBy,
 };
 pub use diff::{
-    AlikeReport, DiffEnding, DiffReport, DiffView, FirstDifference, LineDifference, NextQuestion,
-    OutputPlaces, PartingDifference, ReplacedReport, VersionsView,
+    AlikeReport, DiffDocument, DiffEnding, DiffReport, DiffView, FirstDifference, LineDifference,
+    NextQuestion, OutputPlaces, PartingDifference, ReplacedReport, VersionsDocument, VersionsView,
 };
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::DynamicCfgView;
@@ -76,33 +77,36 @@ pub use json::json;
 pub use loads::{
     NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
 };
-pub use matching::{MatchReport, MatchSide};
+pub use matching::{MatchDocument, MatchReport, MatchSide};
 pub use memory::{CallThere, MemoryPart, MemoryReport, VariableThere};
 pub use number::{counted, grouped, size, times};
 pub use paths::{
-    PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
-    traces_text,
+    PathNames, PathsDocument, PathsJson, TraceForm, Whole, found_text, hot_text, paths_document,
+    paths_json, trace_counts_text, traces_text,
 };
 pub use plain::{is_hidden, plain};
-pub use rank::{RankReport, RankedValues};
-pub use redundancy::{RedundancyOf, RedundancyReport, RedundancyScene, RedundancyView};
+pub use rank::{RankDocument, RankReport, RankedValues};
+pub use redundancy::{
+    RedundancyDocument, RedundancyOf, RedundancyReport, RedundancyScene, RedundancyView,
+};
 pub use render::{Format, Render, render};
 pub use shell::{shell_name, shell_word};
 pub use simulate::{
-    HistoriesView, MissReport, MissesView, SiteHistory, WorstSite, WorstView, outcome_text,
+    HistoriesView, MissReport, MissesView, SimulateHead, SiteHistory, WorstSite, WorstView,
+    misses_rows, outcome_text,
 };
 pub use slice::{SliceLine, SliceReport, SliceRows, SliceStatement, SliceView, slice_command};
 pub use sources::{NoSources, Sources};
 pub use state::{ResultValue, StateView, WrittenSince, with_results, written_text};
 pub use steps::{
-    NextStep, StepRow, StepScene, StepTried, StepWhat, range_text, steps_binary, steps_json,
+    NextStep, StepRow, StepScene, StepTried, StepWhat, range_text, step_rows, steps_binary,
     steps_text,
 };
 pub use table::{COLORS, Style};
 pub use text::text;
 pub use trace::{
-    CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text,
-    trace_binary, trace_json, trace_text,
+    CallSource, Scene, Stretch, TraceHead, TraceLevel, call_rows, calls_binary, calls_in_text,
+    trace_binary, trace_rows, trace_text,
 };
 pub use value::{bits_text, type_text, value_text};
 pub use visible::Visible;

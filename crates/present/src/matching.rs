@@ -682,11 +682,11 @@ pub struct MatchAccuracy {
     pub same_line: u64,
 }
 
-/// Writes what corresponds as one object.
+/// The document.
 ///
 /// # Errors
-/// If `out` fails or a module cannot be read.
-pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
+/// If a module cannot be read.
+pub(crate) fn match_document(report: &MatchReport<'_>) -> Result<MatchDocument, PresentError> {
     let mut statements = Vec::new();
     let most = report.top.unwrap_or(usize::MAX);
     for (at, found) in (0..).zip(&report.matching.of_b).take(most) {
@@ -713,7 +713,7 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
         });
     }
     let (divergences, more_divergences) = divergences(report)?;
-    let document = MatchDocument {
+    Ok(MatchDocument {
         a: report.a.name.to_owned(),
         b: report.b.name.to_owned(),
         names: report.names_used,
@@ -734,8 +734,7 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
             listed: found.listed,
             same_line: found.same_line,
         }),
-    };
-    begin(out, &document)
+    })
 }
 
 /// Writes a row for each statement of the second version (RFC 4180).
@@ -778,6 +777,16 @@ pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), Pr
     table.finish()
 }
 
+impl MatchReport<'_> {
+    /// It, for programs.
+    ///
+    /// # Errors
+    /// If a module cannot be read.
+    pub fn document(&self) -> Result<MatchDocument, PresentError> {
+        match_document(self)
+    }
+}
+
 impl Render for MatchReport<'_> {
     const NAME: &'static str = "a matching";
 
@@ -786,7 +795,7 @@ impl Render for MatchReport<'_> {
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        match_json(out, self)
+        begin(out, &self.document()?)
     }
 
     fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {

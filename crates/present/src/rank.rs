@@ -370,11 +370,11 @@ pub enum RankNumber {
     Truth(bool),
 }
 
-/// Writes ranked lines and values as one object.
+/// The document.
 ///
 /// # Errors
-/// If `out` fails.
-pub fn rank_json(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), PresentError> {
+/// If something to be shown cannot be read.
+pub(crate) fn rank_document(report: &RankReport<'_>) -> Result<RankDocument, PresentError> {
     let lines = report.rows.iter().map(|row| RankLine {
         source: Position::line(report.file(row), row.line.number),
         failing: row.failing,
@@ -388,14 +388,13 @@ pub fn rank_json(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), Pre
         let shown = shown.map(|row| ranked_value(row, values, report.source));
         shown.collect::<Result<Vec<_>, _>>()
     });
-    let document = RankDocument {
+    Ok(RankDocument {
         failing: report.failing,
         passing: report.passing,
         available: report.available,
         lines: lines.collect(),
         values: values.last().transpose()?,
-    };
-    begin(out, &document)
+    })
 }
 
 /// Writes the ranked lines as CSV (RFC 4180).
@@ -420,6 +419,16 @@ pub fn rank_csv(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), Pres
     table.finish()
 }
 
+impl RankReport<'_> {
+    /// It, for programs.
+    ///
+    /// # Errors
+    /// If a module cannot be read.
+    pub fn document(&self) -> Result<RankDocument, PresentError> {
+        rank_document(self)
+    }
+}
+
 impl Render for RankReport<'_> {
     const NAME: &'static str = "a ranking";
 
@@ -428,7 +437,7 @@ impl Render for RankReport<'_> {
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        rank_json(out, self)
+        begin(out, &self.document()?)
     }
 
     fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {

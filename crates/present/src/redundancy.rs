@@ -14,16 +14,21 @@ use afterimage_program::Program;
 use afterimage_wpp::Node;
 
 pub use self::csv::redundancy_csv;
-pub use self::json::{RedundancyDocument, redundancy_json};
+pub use self::json::RedundancyDocument;
+use self::json::redundancy_document;
 pub use self::text::redundancy_text;
 use std::io::Write;
 
+use serde::{Deserialize, Serialize};
+
+use crate::document::begin;
 use crate::render::Render;
 use crate::steps::StepScene;
 use crate::{PresentError, Style};
 
 /// What was asked about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RedundancyOf {
     /// Loads.
     #[default]
@@ -111,6 +116,16 @@ pub struct RedundancyView<'r> {
     pub report: RedundancyReport,
 }
 
+impl RedundancyView<'_> {
+    /// It, for programs.
+    ///
+    /// # Errors
+    /// If a module cannot be read.
+    pub fn document(&self) -> Result<RedundancyDocument, PresentError> {
+        redundancy_document(&self.scene, &self.report)
+    }
+}
+
 impl Render for RedundancyView<'_> {
     const NAME: &'static str = "a report of what is redundant";
 
@@ -119,7 +134,7 @@ impl Render for RedundancyView<'_> {
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        redundancy_json(out, &self.scene, &self.report)
+        begin(out, &self.document()?)
     }
 
     fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {

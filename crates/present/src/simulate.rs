@@ -14,10 +14,11 @@ pub use self::csv::misses_csv;
 pub use self::history::{
     SimulateHistoryHead, SiteHistory, history_csv, history_json, history_text, outcome_text,
 };
-pub use self::json::{SimulateHead, misses_json};
+pub use self::json::{SimulateHead, misses_rows};
 pub use self::text::misses_text;
 pub use self::worst::{SimulateWorstHead, WorstSite, worst_json, worst_text};
 
+use crate::document::JsonLines;
 use crate::render::Render;
 use crate::steps::StepScene;
 use crate::{PresentError, Style};
@@ -84,7 +85,7 @@ impl Render for MissesView<'_> {
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
         let mut reports = self.reports.iter();
-        reports.try_for_each(|report| misses_json(out, &self.scene, report))
+        reports.try_for_each(|report| misses_rows(&mut JsonLines(out), &self.scene, report))
     }
 
     fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {

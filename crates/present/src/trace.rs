@@ -16,8 +16,8 @@ use afterimage_wpp::{Activation, Segments, WholePath};
 
 pub use self::binary::{calls_binary, trace_binary};
 pub(crate) use self::calls::called_at;
-pub use self::calls::{CallRow, calls_in_json, calls_in_text};
-pub use self::json::{TraceHead, TraceRow, trace_json};
+pub use self::calls::{CallRow, call_rows, calls_in_text};
+pub use self::json::{TraceHead, TraceRow, trace_rows};
 pub use self::text::trace_text;
 use crate::{PresentError, Sources, Style};
 

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{CacheSpec, LevelSpec, PredictorSpec};
 
 /// What is simulated: branches or memory accesses. Its text is that of the command line's options:
 /// `--branch-predictor gshare:bits=14,history=12,targets=9`, `--cache 32768,8,64 --cache2 1048576,16,64`; and its text is read again as the
 /// same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Spec {
     /// A branch predictor.
     Branches(PredictorSpec),
@@ -40,6 +43,20 @@ impl fmt::Display for Spec {
                 }
             }
         }
+    }
+}
+
+impl From<Spec> for String {
+    fn from(spec: Spec) -> Self {
+        spec.to_string()
+    }
+}
+
+impl TryFrom<String> for Spec {
+    type Error = SpecError;
+
+    fn try_from(text: String) -> Result<Self, SpecError> {
+        text.parse()
     }
 }
 

@@ -11,6 +11,7 @@ use afterimage_present::{DiffEnding, MatchReport, MatchSide, VersionsView};
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::given::{endings, say_if_given_otherwise};
@@ -127,7 +128,7 @@ pub fn versions<R>(
 }
 
 /// How statements of two versions are matched, and shown.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MatchQuery {
     /// Names of functions are used as a hint.
     pub names: bool,

@@ -1,5 +1,7 @@
 //! The library, on a recording that was stopped after 383 blocks.
 
+mod questions;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -11,6 +13,7 @@ use afterimage::{
     DepsAlong, DepsDirection, DepsQuery, Monitor, Note, Reason, Recording, RecordingError, Session,
     SliceAbout, SliceAlong, SliceQuery, StateQuery, WhyAbout, WhyNotQuery, WhyQuery, Work,
 };
+use questions::sent;
 
 const BLOCKS: u64 = 383;
 
@@ -150,22 +153,14 @@ fn a_state_and_what_was_not_executed_are_told() {
     assert!(refused.to_string().contains("127 times"), "{refused}");
 }
 
-/// What is written and read again is the same question.
-fn kept<Q: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(
-    query: &Q,
-) {
-    let text = serde_json::to_string(query).unwrap();
-    assert_eq!(&serde_json::from_str::<Q>(&text).unwrap(), query, "{text}");
-}
-
 #[test]
 fn questions_are_plain_data() {
     let at = "a.c:4#last".to_owned();
-    kept(&DepsQuery::new("@0x6e#2"));
-    kept(&WhyNotQuery::new("a.c:4"));
-    kept(&StateQuery::new("50%"));
-    kept(&SliceQuery::new(SliceAbout::Trap));
-    kept(&SliceQuery {
+    sent(DepsQuery::new("@0x6e#2"));
+    sent(WhyNotQuery::new("a.c:4"));
+    sent(StateQuery::new("50%"));
+    sent(SliceQuery::new(SliceAbout::Trap));
+    sent(SliceQuery {
         chop: Some("f#2".to_owned()),
         ..SliceQuery::new(SliceAbout::Operand {
             at,

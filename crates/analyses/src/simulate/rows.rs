@@ -8,9 +8,11 @@ use afterimage_simulate::{SiteKind, Summary, Tally};
 
 use afterimage_profile::{Line, ProfileError};
 use afterimage_replay::steps::{OperatorPlace, Operators};
+use serde::{Deserialize, Serialize};
 
 /// What has a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MissesBy {
     /// A source line.
     Line,

@@ -1,14 +1,11 @@
 //! Currency for programs.
 
-use std::io::Write;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict};
-use crate::PresentError;
 use crate::document::objects::{Function, Position, TypedValue};
-use crate::document::{Document, NoRows, begin};
+use crate::document::{Document, NoRows};
 
 /// Whether a variable of an optimised run is current: at each stop, whether a debugger shows of it what the source says. docs/CURRENCY.md has the rules.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -209,13 +206,9 @@ pub struct CurrencyOperator {
     pub t: u64,
 }
 
-/// Writes what was found as one object.
-///
-/// # Errors
-/// If `out` fails.
-pub fn currency_json(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError> {
+pub(crate) fn currency_document(report: &CurrencyReport) -> CurrencyDocument {
     let explained = report.explained.as_ref();
-    let document = CurrencyDocument {
+    CurrencyDocument {
         variable: report.variable.clone(),
         type_name: report.type_name.clone(),
         at: report.at.clone(),
@@ -224,8 +217,7 @@ pub fn currency_json(out: &mut dyn Write, report: &CurrencyReport) -> Result<(),
         counts: CurrencyCounts::new(report),
         stops: report.rows.iter().map(stop).collect(),
         explained: explained.map(|(number, why)| cause(*number, why)),
-    };
-    begin(out, &document)
+    }
 }
 
 fn stop(row: &CurrencyRow) -> CurrencyStop {

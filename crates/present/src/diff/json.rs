@@ -1,7 +1,5 @@
 //! As JSON.
 
-use std::io::Write;
-
 use afterimage_analyses::diff::{CallPlace, HostBytes, Written};
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_replay::steps::Step;
@@ -11,7 +9,7 @@ use serde::Serialize;
 use super::replaced::{AlikeDocument, alike_document};
 use super::{DiffEnding, DiffReport, OutputPlaces, Spot};
 use crate::document::objects::{Function, Position};
-use crate::document::{Document, NoRows, at_most, begin};
+use crate::document::{Document, NoRows, at_most};
 use crate::steps::StepScene;
 use crate::{PresentError, StepRow};
 
@@ -200,15 +198,14 @@ pub struct DiffLine {
     pub b: u64,
 }
 
-/// Writes how two executions differ, as one object.
+/// The document.
 ///
 /// # Errors
-/// If `out` fails or the module cannot be read.
-pub fn diff_json(
-    out: &mut dyn Write,
+/// If the module cannot be read.
+pub(crate) fn diff_document(
     scenes: &[StepScene<'_>; 2],
     report: &DiffReport<'_>,
-) -> Result<(), PresentError> {
+) -> Result<DiffDocument, PresentError> {
     let scene = &scenes[0];
     let step = |scene: &StepScene<'_>, step: &Option<Step>| {
         let step = step.as_ref();
@@ -278,7 +275,7 @@ pub fn diff_json(
         length: report.lengths[at],
     };
     let alike = report.alike.as_ref();
-    let document = DiffDocument {
+    Ok(DiffDocument {
         a: side(0),
         b: side(1),
         alike: alike
@@ -295,8 +292,7 @@ pub fn diff_json(
             let questions = report.questions(scenes)?;
             questions.into_iter().map(|it| it.command).collect()
         },
-    };
-    begin(out, &document)
+    })
 }
 
 fn calls(scene: &StepScene<'_>, calls: &[CallPlace]) -> Result<Vec<DiffCall>, PresentError> {

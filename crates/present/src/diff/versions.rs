@@ -252,16 +252,15 @@ pub struct VersionsSuspect {
     pub wrong: usize,
 }
 
-/// Writes how two versions differ, as one object.
+/// The document.
 ///
 /// # Errors
-/// If `out` fails or a module cannot be read.
-pub fn versions_json(
-    out: &mut dyn Write,
+/// If a module cannot be read.
+pub(crate) fn versions_document(
     report: &MatchReport<'_>,
     suspects: &[Suspect],
     outputs: &[OutputDifference],
-) -> Result<(), PresentError> {
+) -> Result<VersionsDocument, PresentError> {
     let questions = versions_questions(report, suspects, outputs)?;
     let written = |written: &Option<afterimage_analyses::diff::Written>| {
         let written = written.as_ref();
@@ -291,7 +290,7 @@ pub fn versions_json(
     let suspects = suspects.collect::<Result<Vec<_>, PresentError>>()?;
     let (suspects, more_suspects) = at_most(suspects, report.top);
     let (divergences, more_divergences) = divergences(report)?;
-    let document = VersionsDocument {
+    Ok(VersionsDocument {
         a: report.a.name.to_owned(),
         b: report.b.name.to_owned(),
         statements: found.len(),
@@ -303,8 +302,7 @@ pub fn versions_json(
         suspects,
         more_suspects,
         questions: questions.into_iter().map(|it| it.command).collect(),
-    };
-    begin(out, &document)
+    })
 }
 
 /// Two versions of a program compared.
@@ -325,6 +323,15 @@ impl VersionsView<'_> {
     pub fn questions(&self) -> Result<Vec<NextQuestion>, PresentError> {
         versions_questions(&self.report, &self.suspects, &self.outputs.differences)
     }
+
+    /// It, for programs.
+    ///
+    /// # Errors
+    /// If a module cannot be read.
+    pub fn document(&self) -> Result<VersionsDocument, PresentError> {
+        let outputs = &self.outputs.differences;
+        versions_document(&self.report, &self.suspects, outputs)
+    }
 }
 
 impl Render for VersionsView<'_> {
@@ -335,7 +342,6 @@ impl Render for VersionsView<'_> {
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        let outputs = &self.outputs.differences;
-        versions_json(out, &self.report, &self.suspects, outputs)
+        begin(out, &self.document()?)
     }
 }

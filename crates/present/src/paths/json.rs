@@ -35,10 +35,34 @@ pub fn paths_json(
     names: PathNames<'_>,
 ) -> Result<(), PresentError> {
     match what {
-        PathsJson::Counts(counts) => counts_json(out, counts, names),
-        PathsJson::Traces(traces, top) => traces_json(out, traces, top, names),
-        PathsJson::Hot(hot) => hot_json(out, hot, names),
-        PathsJson::Found(found) => found_json(out, found, names),
+        PathsJson::Counts(counts) => begin(out, &of_counts(counts, names)),
+        PathsJson::Traces(traces, top) => begin(out, &of_traces(traces, top, names)),
+        PathsJson::Hot(hot) => begin(out, &of_hot(hot, names)),
+        PathsJson::Found(found) => begin(out, &of_found(found, names)),
+    }
+}
+
+/// The document, with all of its rows in memory.
+pub fn paths_document(what: PathsJson<'_>, names: PathNames<'_>) -> PathsDocument {
+    match what {
+        PathsJson::Counts(counts) => of_counts(counts, names).listed(|row| row),
+        PathsJson::Traces(traces, top) => of_traces(traces, top, names).listed(|row| match row {
+            PathsRow::Trace(trace) => PathsRow::Trace(TraceOfPath {
+                trace: trace.trace,
+                calls: trace.calls,
+                open: trace.open,
+                length: trace.length,
+                steps: trace.steps,
+                blocks: trace.blocks.numbers().collect(),
+                dictionary: trace.dictionary,
+                timestamps: trace.timestamps,
+            }),
+            PathsRow::Counts(row) => PathsRow::Counts(row),
+            PathsRow::Hot(row) => PathsRow::Hot(row),
+            PathsRow::Found(row) => PathsRow::Found(row),
+        }),
+        PathsJson::Hot(hot) => of_hot(hot, names).listed(|row| row),
+        PathsJson::Found(found) => of_found(found, names).listed(|row| row),
     }
 }
 
@@ -92,23 +116,34 @@ pub enum PathsRow<B = Vec<u32>> {
     Found(FoundRow),
 }
 
-fn document<B: Serialize>(
-    out: &mut dyn Write,
-    names: PathNames<'_>,
-    of: &'static str,
-    totals: PathsTotals,
-    (available, shown): (u64, usize),
-    rows: impl Iterator<Item = PathsRow<B>> + Clone,
-) -> Result<(), PresentError> {
-    let document = PathsDocument {
-        of,
-        left_out: names.left_out.to_owned(),
-        totals,
-        available,
-        complete: shown as u64 == available,
-        rows: Lazy(rows),
-    };
-    begin(out, &document)
+impl<I: Iterator + Clone> PathsDocument<Lazy<I>> {
+    fn new(
+        names: PathNames<'_>,
+        of: &'static str,
+        totals: PathsTotals,
+        (available, shown): (u64, usize),
+        rows: I,
+    ) -> Self {
+        Self {
+            of,
+            left_out: names.left_out.to_owned(),
+            totals,
+            available,
+            complete: shown as u64 == available,
+            rows: Lazy(rows),
+        }
+    }
+
+    fn listed(self, row: impl FnMut(I::Item) -> PathsRow) -> PathsDocument {
+        PathsDocument {
+            of: self.of,
+            left_out: self.left_out,
+            totals: self.totals,
+            available: self.available,
+            complete: self.complete,
+            rows: self.rows.0.map(row).collect(),
+        }
+    }
 }
 
 fn function(names: PathNames<'_>, function: FuncId) -> Function {
@@ -144,11 +179,10 @@ pub struct PathsCounts {
     pub dictionaries: Option<usize>,
 }
 
-fn counts_json(
-    out: &mut dyn Write,
-    counts: &TraceCounts,
-    names: PathNames<'_>,
-) -> Result<(), PresentError> {
+fn of_counts<'a>(
+    counts: &'a TraceCounts,
+    names: PathNames<'a>,
+) -> PathsDocument<Lazy<impl Iterator<Item = PathsRow> + Clone + use<'a>>> {
     let totals = PathsCounts {
         function: None,
         functions: Some(counts.functions),
@@ -159,7 +193,7 @@ fn counts_json(
         sequences: None,
         dictionaries: None,
     };
-    let rows = counts.rows.iter().map(|row| PathsCounts {
+    let rows = counts.rows.iter().map(move |row| PathsCounts {
         function: Some(function(names, row.function)),
         functions: None,
         calls: row.calls,
@@ -170,9 +204,8 @@ fn counts_json(
         dictionaries: None,
     });
     let available = (counts.functions, counts.rows.len());
-    let rows = rows.map(PathsRow::<()>::Counts);
-    document(
-        out,
+    let rows = rows.map(PathsRow::<Vec<u32>>::Counts);
+    PathsDocument::new(
         names,
         "functions",
         PathsTotals::Counts(totals),
@@ -207,8 +240,13 @@ struct BlockList<'a>(&'a Traces, usize);
 
 impl Serialize for BlockList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let blocks = self.0.blocks(self.1);
-        serializer.collect_seq(blocks.map(|block| block.as_u32()))
+        serializer.collect_seq(self.numbers())
+    }
+}
+
+impl BlockList<'_> {
+    fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.0.blocks(self.1).map(|block| block.as_u32())
     }
 }
 
@@ -229,12 +267,11 @@ pub(crate) fn entries(series: &Series) -> Vec<Vec<u64>> {
         .collect()
 }
 
-fn traces_json(
-    out: &mut dyn Write,
-    traces: &Traces,
+fn of_traces<'a>(
+    traces: &'a Traces,
     top: Option<usize>,
-    names: PathNames<'_>,
-) -> Result<(), PresentError> {
+    names: PathNames<'a>,
+) -> PathsDocument<Lazy<impl Iterator<Item = PathsRow<BlockList<'a>>> + Clone + use<'a>>> {
     let compacted = &traces.compacted;
     let totals = PathsCounts {
         function: Some(function(names, compacted.function)),
@@ -247,7 +284,7 @@ fn traces_json(
         dictionaries: Some(compacted.dictionaries.len()),
     };
     let shown = top.unwrap_or(usize::MAX).min(traces.len());
-    let rows = (0..shown).map(|number| {
+    let rows = (0..shown).map(move |number| {
         let path = compacted.paths[number];
         let (steps, dictionary) = compacted.parts(number);
         PathsRow::Trace(TraceOfPath {
@@ -268,8 +305,7 @@ fn traces_json(
         })
     });
     let available = (traces.len() as u64, shown);
-    document(
-        out,
+    PathsDocument::new(
         names,
         "traces",
         PathsTotals::Counts(totals),
@@ -314,19 +350,22 @@ pub struct HotRow {
     pub lines: Vec<Position>,
 }
 
-fn hot_json(out: &mut dyn Write, hot: &HotPaths, names: PathNames<'_>) -> Result<(), PresentError> {
+fn of_hot<'a>(
+    hot: &'a HotPaths,
+    names: PathNames<'a>,
+) -> PathsDocument<Lazy<impl Iterator<Item = PathsRow> + Clone + use<'a>>> {
     let totals = HotTotals {
         paths: hot.paths,
         executions: hot.executions,
         blocks: hot.blocks,
         instructions: hot.instructions,
     };
-    let rows = hot.rows.iter().map(|row| {
+    let rows = hot.rows.iter().map(move |row| {
         let lines = row.lines.iter().filter_map(|line| {
             let file = names.source.files().get(line.file.0 as usize)?;
             Some(Position::line(file, line.number))
         });
-        PathsRow::<()>::Hot(HotRow {
+        PathsRow::<Vec<u32>>::Hot(HotRow {
             node: row.node.as_u32(),
             function: function(names, row.function),
             blocks: numbers(&row.blocks),
@@ -339,7 +378,7 @@ fn hot_json(out: &mut dyn Write, hot: &HotPaths, names: PathNames<'_>) -> Result
         })
     });
     let available = (hot.paths, hot.rows.len());
-    document(out, names, "hot", PathsTotals::Hot(totals), available, rows)
+    PathsDocument::new(names, "hot", PathsTotals::Hot(totals), available, rows)
 }
 
 /// What was looked for.
@@ -378,11 +417,10 @@ pub struct FoundRow {
     pub entered_t: u64,
 }
 
-fn found_json(
-    out: &mut dyn Write,
-    found: &Occurrences,
-    names: PathNames<'_>,
-) -> Result<(), PresentError> {
+fn of_found<'a>(
+    found: &'a Occurrences,
+    names: PathNames<'a>,
+) -> PathsDocument<Lazy<impl Iterator<Item = PathsRow> + Clone + use<'a>>> {
     let parts = found.pattern.parts().iter();
     let totals = FoundTotals {
         pattern: parts
@@ -396,7 +434,7 @@ fn found_json(
         calls: found.calls,
     };
     let rows = found.first.iter().map(|occurrence| {
-        PathsRow::<()>::Found(FoundRow {
+        PathsRow::<Vec<u32>>::Found(FoundRow {
             t: occurrence.at.first,
             end_t: occurrence.at.last,
             call: occurrence.call,
@@ -404,8 +442,7 @@ fn found_json(
         })
     });
     let available = (found.count, found.first.len());
-    document(
-        out,
+    PathsDocument::new(
         names,
         "occurrences",
         PathsTotals::Found(totals),

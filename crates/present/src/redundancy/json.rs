@@ -1,7 +1,5 @@
 //! For programs.
 
-use std::io::Write;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,7 +8,7 @@ use super::{RedundancyOf, RedundancyReport, RedundancyScene};
 use crate::PresentError;
 use crate::addresses::Shown;
 use crate::document::objects::Instruction;
-use crate::document::{Document, NoRows, begin};
+use crate::document::{Document, NoRows};
 
 /// Loads that read again what was available, or with `--expressions` operators that computed again what had been computed.
 ///
@@ -101,15 +99,14 @@ pub struct RedundancySource {
     pub times: u64,
 }
 
-/// Writes redundant operators as JSON.
+/// The document.
 ///
 /// # Errors
-/// If `out` fails or the module is not that of the program.
-pub fn redundancy_json(
-    out: &mut dyn Write,
+/// If the module is not that of the program.
+pub(crate) fn redundancy_document(
     scene: &RedundancyScene<'_>,
     report: &RedundancyReport,
-) -> Result<(), PresentError> {
+) -> Result<RedundancyDocument, PresentError> {
     let steps = &scene.steps;
     let of_loads = report.of == RedundancyOf::Loads;
     let mut entries = Vec::new();
@@ -144,7 +141,7 @@ pub fn redundancy_json(
             ways: ways.transpose()?,
         });
     }
-    let document = RedundancyDocument {
+    Ok(RedundancyDocument {
         loads: of_loads.then_some(report.all),
         expressions: (!of_loads).then_some(report.all),
         executions: report.executions,
@@ -152,6 +149,5 @@ pub fn redundancy_json(
         same_call: of_loads.then_some(report.within),
         instructions: report.instructions,
         entries,
-    };
-    begin(out, &document)
+    })
 }

@@ -1,7 +1,5 @@
 //! As lines of JSON, after a head.
 
-use std::io::Write;
-
 use afterimage_analyses::simulate::{MissesPlace, SiteKind, Spec, Summary, Tally};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +7,7 @@ use serde::Serialize;
 use super::MissReport;
 use crate::PresentError;
 use crate::document::objects::{Function, Position};
-use crate::document::{self, Document, begin};
+use crate::document::{Document, TakeRows};
 use crate::steps::StepScene;
 
 /// What a branch predictor or a cache missed; for each thing simulated a head and rows.
@@ -102,16 +100,16 @@ pub struct SimulatedInstruction {
     pub offset: u32,
 }
 
-/// Writes a simulation as lines of JSON: a head, then the rows.
+/// Gives a simulation.
 ///
 /// # Errors
-/// If `out` fails.
-pub fn misses_json(
-    out: &mut dyn Write,
+/// If `to` fails.
+pub fn misses_rows(
+    to: &mut dyn TakeRows<SimulateHead>,
     scene: &StepScene<'_>,
     report: &MissReport<'_>,
 ) -> Result<(), PresentError> {
-    begin(out, &head(report.summary))?;
+    to.head(head(report.summary))?;
     let in_function = |function| Some(Function::new(scene.names, function));
     for row in report.shown() {
         let (function, instruction, source) = match &row.place {
@@ -145,7 +143,7 @@ pub fn misses_json(
             source,
             missed: Missed::new(&report.summary.spec, row.tally),
         };
-        document::row::<SimulateHead>(out, &entry)?;
+        to.row(entry)?;
     }
     Ok(())
 }

@@ -1,7 +1,5 @@
 //! Steps as lines of JSON.
 
-use std::io::Write;
-
 use afterimage_profile::SourceLine;
 use afterimage_replay::steps::{Level, Step, Tried, Value, What};
 use schemars::JsonSchema;
@@ -9,8 +7,8 @@ use serde::Serialize;
 
 use super::{NextStep, StepScene, level_name};
 use crate::PresentError;
+use crate::document::TakeRows;
 use crate::document::objects::{Function, MemoryRange, Position, TypedValue, digits, position};
-use crate::document::{begin, row};
 use crate::trace::{Stretch, TraceHead, TraceRow};
 
 /// A statement that was executed, or what the host did to memory.
@@ -208,12 +206,12 @@ fn as_digits<S: serde::Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::
     bytes.as_ref().map(|bytes| digits(bytes)).serialize(to)
 }
 
-/// Writes steps as lines of JSON, after a head. `length` is how many blocks the run executed.
+/// Gives steps. `length` is how many blocks the run executed.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
-pub fn steps_json(
-    out: &mut dyn Write,
+/// If `to` fails or the run cannot be followed.
+pub fn step_rows(
+    to: &mut dyn TakeRows<TraceHead>,
     scene: &StepScene<'_>,
     next: &mut NextStep<'_>,
     level: Level,
@@ -231,12 +229,12 @@ pub fn steps_json(
         reverse: stretch.reverse,
         function: function.map(|function| Function::new(scene.names, function)),
     };
-    begin(out, &head)?;
+    to.head(head)?;
     let mut room = limit.unwrap_or(u64::MAX);
     while room > 0
         && let Some(step) = next()?
     {
-        row::<TraceHead>(out, &TraceRow::Step(StepRow::new(scene, &step)?))?;
+        to.row(TraceRow::Step(StepRow::new(scene, &step)?))?;
         room -= 1;
     }
     Ok(())

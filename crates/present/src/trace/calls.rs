@@ -12,8 +12,8 @@ use super::json::{TraceHead, TraceRow, head, source};
 use super::text::{Functions, Indent, shown_line};
 use super::{CallSource, Scene, Stretch};
 use crate::PresentError;
+use crate::document::TakeRows;
 use crate::document::objects::{Function, Position};
-use crate::document::row;
 use crate::number::{counted, grouped};
 use crate::table::Paint;
 
@@ -87,12 +87,12 @@ impl CallSite {
     }
 }
 
-/// Writes activations as lines of JSON.
+/// Gives activations.
 ///
 /// # Errors
-/// If `out` fails or the path cannot be read.
-pub fn calls_in_json<S: Segments>(
-    out: &mut dyn Write,
+/// If `to` fails or the path cannot be read.
+pub fn call_rows<S: Segments>(
+    to: &mut dyn TakeRows<TraceHead>,
     scene: &Scene<'_, S>,
     calls: &mut CallSource<'_, S>,
     stretch: &Stretch,
@@ -101,13 +101,13 @@ pub fn calls_in_json<S: Segments>(
 where
     S::Error: Send + Sync,
 {
-    head(out, scene, stretch, "call")?;
+    head(to, scene, stretch, "call")?;
     let mut room = limit.unwrap_or(u64::MAX);
     while room > 0
         && let Some((number, call)) = calls.next_call()?
     {
         let entry = CallRow::new(scene, &call, number)?;
-        row::<TraceHead>(out, &TraceRow::Call(entry))?;
+        to.row(TraceRow::Call(entry))?;
         room -= 1;
     }
     Ok(())

@@ -1,7 +1,5 @@
 //! Traces as lines of JSON.
 
-use std::io::Write;
-
 use afterimage_program::Location;
 use afterimage_replay::paths::Visits;
 use afterimage_wpp::Segments;
@@ -11,7 +9,7 @@ use serde::Serialize;
 use super::calls::CallRow;
 use super::{Scene, Stretch, TraceLevel, unreadable};
 use crate::document::objects::{Function, Position};
-use crate::document::{Document, begin, row};
+use crate::document::{Document, TakeRows};
 use crate::{PresentError, StepRow};
 
 /// A stretch of a run: its blocks, paths, calls, statements or accesses, a line each, in the order of time. Times count executed blocks, from 1.
@@ -99,12 +97,12 @@ pub struct LeftOutRow {
     pub left_out: u64,
 }
 
-/// Writes a stretch of a run, block by block or path by path.
+/// Gives a stretch of a run, block by block or path by path.
 ///
 /// # Errors
-/// If `out` fails or the path cannot be read.
-pub fn trace_json<S: Segments>(
-    out: &mut dyn Write,
+/// If `to` fails or the path cannot be read.
+pub fn trace_rows<S: Segments>(
+    to: &mut dyn TakeRows<TraceHead>,
     scene: &Scene<'_, S>,
     visits: &mut Visits<'_, S>,
     level: TraceLevel,
@@ -118,7 +116,7 @@ where
         TraceLevel::Block => "block",
         TraceLevel::Path => "path",
     };
-    head(out, scene, stretch, name)?;
+    head(to, scene, stretch, name)?;
     let mut room = limit.unwrap_or(u64::MAX);
     while room > 0
         && let Some(visit) = visits.next_visit().map_err(unreadable)?
@@ -132,7 +130,7 @@ where
                 function,
                 left_out: part.end - part.start,
             };
-            row::<TraceHead>(out, &TraceRow::LeftOut(entry))?;
+            to.row(TraceRow::LeftOut(entry))?;
             room -= 1;
             continue;
         }
@@ -145,7 +143,7 @@ where
                 path: node.blocks.iter().map(|block| block.as_u32()).collect(),
                 source: first.position.map(|position| source(scene, position)),
             };
-            row::<TraceHead>(out, &TraceRow::Path(entry))?;
+            to.row(TraceRow::Path(entry))?;
             room -= 1;
             continue;
         }
@@ -164,7 +162,7 @@ where
                 offset: place.offset.0,
                 source: place.position.map(|position| source(scene, position)),
             };
-            row::<TraceHead>(out, &TraceRow::Block(entry))
+            to.row(TraceRow::Block(entry))
         };
         if stretch.reverse {
             part.rev().try_for_each(&mut one)?;
@@ -175,9 +173,9 @@ where
     Ok(())
 }
 
-/// Writes the first line.
+/// Gives the head.
 pub(super) fn head<S: Segments>(
-    out: &mut dyn Write,
+    to: &mut dyn TakeRows<TraceHead>,
     scene: &Scene<'_, S>,
     stretch: &Stretch,
     level: &'static str,
@@ -192,7 +190,7 @@ pub(super) fn head<S: Segments>(
         reverse: stretch.reverse,
         function: function.map(|function| Function::new(scene.names, function)),
     };
-    begin(out, &head)
+    to.head(head)
 }
 
 pub(super) fn source<S>(scene: &Scene<'_, S>, position: Location) -> Position {

@@ -6,11 +6,14 @@ use afterimage_wpp::twpp::{
     TimestampedTrace, UniquePath, count_paths, function_paths,
 };
 use afterimage_wpp::{Segments, TargetError, WholePath};
+use serde::{Deserialize, Serialize};
 
 /// In which order functions are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CountOrder {
     /// Most calls first, as in the paper's files.
+    #[default]
     Calls,
     /// Most executed blocks first.
     Blocks,

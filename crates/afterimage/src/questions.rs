@@ -1,0 +1,274 @@
+//! What a session can be asked.
+
+use std::sync::atomic::AtomicBool;
+
+use afterimage_analyses::slices::SliceQuery;
+use afterimage_present::document::WithRows;
+use afterimage_present::values::{ValuesReport, VariableReport};
+use afterimage_present::{
+    AddressStatsHead, AddressesHead, CurrencyDocument, DataflowDocument, DepsReport, MatchDocument,
+    MemoryReport, PathsDocument, RedundancyDocument, SimulateHead, SliceReport, StateView, Style,
+    WhyNotReport, paths_document,
+};
+
+use crate::addresses::{self, AddressesQuery};
+use crate::currency::question::{CurrencyQuery, refuse_unlike};
+use crate::dataflow::DataflowQuery;
+use crate::deps::DepsQuery;
+use crate::diff::versions::{MatchQuery, matched};
+use crate::diff::{DiffQuery, Differences};
+use crate::error::QuestionError;
+use crate::explain::{Scene, explain};
+use crate::memory::MemoryQuery;
+use crate::named::{NamedProgram, with_names};
+use crate::paths::PathsQuery;
+use crate::redundancy::RedundancyQuery;
+use crate::session::Session;
+use crate::simulate::SimulateQuery;
+use crate::slice::{self, Wanted};
+use crate::state::StateQuery;
+use crate::trace::{TraceQuery, TraceReport};
+use crate::values::{ValuesQuery, VariableQuery};
+use crate::why::{WhyQuery, WhyReport};
+use crate::why_not::WhyNotQuery;
+
+/// Each question builds what it needs of the path and the values if that is not there yet. Each fails if the program has no such place, the run no such
+/// execution, the run cannot be executed or followed again, or the recording is damaged.
+impl Session {
+    /// Where did a value come from? Builds the path and the values if they are not there yet. O(steps gone back) after that, each O(log n).
+    ///
+    /// # Errors
+    /// If the program has no such place, the run no such execution, or the recording is damaged.
+    pub fn why(&self, query: &WhyQuery) -> Result<WhyReport, QuestionError> {
+        self.prepared(|scene| query.answer(scene))
+    }
+
+    /// Which values did the statements at a place give? Builds the path and the values if they are not there yet. After that O(log n) for each
+    /// value, or as long as it takes to follow the run where that is less.
+    ///
+    /// # Errors
+    /// If the program has no such place, the run no such executions, or the recording is damaged.
+    pub fn statement_values(&self, query: &ValuesQuery) -> Result<ValuesReport, QuestionError> {
+        self.ensured(|| query.answer(self))
+    }
+
+    /// Which values did a variable of the source have, each time that the run was at a place? Builds the path and the values if they are not there yet.
+    ///
+    /// # Errors
+    /// If there is no such place or variable, the run was never there, or the recording is damaged.
+    pub fn variable_values(&self, query: &VariableQuery) -> Result<VariableReport, QuestionError> {
+        self.ensured(|| query.answer(self))
+    }
+
+    /// What did memory hold at a moment, who wrote it last, and who reads and writes it next? Builds the path if it is not there yet, and the values
+    /// for a variable at a moment. Takes as long as following the run to there; with values O(log n) for each part of the bytes.
+    ///
+    /// # Errors
+    /// If the program has no such memory, place or variable, the variable is not in memory then, or the recording is damaged.
+    pub fn memory(&self, query: &MemoryQuery) -> Result<MemoryReport, QuestionError> {
+        let ensure = || Ok(self.ensure_values(&AtomicBool::new(false))?);
+        let found = self.ensure_whole_path().map_err(anyhow::Error::from);
+        let found = found.and_then(|_| query.answer(self, &ensure));
+        found.map_err(|error| error.context(self.at().display().to_string()).into())
+    }
+
+    /// Why was a place not executed? Builds the path and the values if they are not there yet.
+    ///
+    /// # Errors
+    /// If the program has no such place, it was executed, or the recording is damaged.
+    pub fn why_not(&self, query: &WhyNotQuery) -> Result<WhyNotReport, QuestionError> {
+        self.prepared(|scene| query.answer(scene))
+    }
+
+    /// What does an execution of a statement depend on, or what depends on it? Builds the path and the values if they are not there yet.
+    ///
+    /// # Errors
+    /// If the program has no such place, the run no such execution, or the recording is damaged.
+    pub fn deps(&self, query: &DepsQuery) -> Result<DepsReport, QuestionError> {
+        self.prepared(|scene| query.answer(scene))
+    }
+
+    /// What does an execution depend on, directly or not, or what depends on it? Builds the path and the values if they are not there yet, and follows the run.
+    ///
+    /// # Errors
+    /// If the program has no such place, the run no such execution, or the recording is damaged.
+    pub fn slice(&self, query: &SliceQuery) -> Result<SliceReport, QuestionError> {
+        let wanted = Wanted::Answer(query.clone());
+        self.ensured(|| slice::find(self, &wanted, None, |found| found.report()))
+    }
+
+    /// What was the state at a moment: the call stack, and what the variables held? Builds the path and the values if they are not there yet.
+    ///
+    /// # Errors
+    /// If the run has no such moment, or the recording is damaged.
+    pub fn state(&self, query: &StateQuery) -> Result<StateView, QuestionError> {
+        self.prepared(|scene| query.answer(scene))
+    }
+
+    /// What did the run execute, in order? Builds the path if it is not there yet. All entries are in memory at once: a run has billions, so say
+    /// which, or how many.
+    ///
+    /// # Errors
+    /// If the run has no such stretch, the program no such function, or the recording is damaged.
+    pub fn trace(&self, query: &TraceQuery) -> Result<TraceReport, QuestionError> {
+        self.about(|| {
+            query.check()?;
+            self.ensure_path()?;
+            query.answer(self)
+        })
+    }
+
+    /// Which paths did the run take? Builds the path if it is not there yet.
+    ///
+    /// # Errors
+    /// If there is no such function or block, or the recording is damaged.
+    pub fn paths(&self, query: &PathsQuery) -> Result<PathsDocument, QuestionError> {
+        self.about(|| query.answer(self, |found, names| Ok(paths_document(found, names))))
+    }
+
+    /// Which addresses did loads and stores access? Builds the path if it is not there yet, and follows the run. All executions are in memory at once.
+    ///
+    /// # Errors
+    /// If there are none at the place, or the recording is damaged.
+    pub fn addresses(
+        &self,
+        query: &AddressesQuery,
+    ) -> Result<WithRows<AddressesHead>, QuestionError> {
+        self.followed(|program| query.answer(program))
+    }
+
+    /// The same, summed up: of the loads and stores at a place, or of the whole program.
+    ///
+    /// # Errors
+    /// As [`addresses`](Self::addresses).
+    pub fn address_stats(
+        &self,
+        at: Option<&str>,
+    ) -> Result<WithRows<AddressStatsHead>, QuestionError> {
+        self.followed(|program| addresses::summed(program, at))
+    }
+
+    /// Did a fact hold at the executions of a place, and what decided? Builds the path if it is not there yet.
+    ///
+    /// # Errors
+    /// If the fact has no known form, it can be about nothing at its place, or the recording is damaged.
+    pub fn dataflow(&self, query: &DataflowQuery) -> Result<DataflowDocument, QuestionError> {
+        self.followed(|program| {
+            let found = query.answer(program)?;
+            found.shown(
+                query,
+                program,
+                Style::default(),
+                |view| Ok(view.document()?),
+            )
+        })
+    }
+
+    /// Which executions read, or computed, again what was there? Builds the path if it is not there yet, and follows the run.
+    ///
+    /// # Errors
+    /// If there is no such function, or the run cannot be followed.
+    pub fn redundancy(&self, query: &RedundancyQuery) -> Result<RedundancyDocument, QuestionError> {
+        self.followed(|program| Ok(query.shown(program, Style::default())?.document()?))
+    }
+
+    /// What would branch predictors and caches have missed? One answer for each that is simulated. Builds the path if it is not there yet, and follows the run.
+    ///
+    /// # Errors
+    /// If the run cannot be followed, what was kept is damaged, or nothing can be added to the file.
+    pub fn simulate(
+        &self,
+        query: &SimulateQuery,
+    ) -> Result<Vec<WithRows<SimulateHead>>, QuestionError> {
+        self.followed(|program| query.answer(program))
+    }
+
+    /// Where does another execution first differ from this one? Builds both paths if they are not there yet, and follows both runs.
+    ///
+    /// # Errors
+    /// If a run cannot be followed, or a recording is damaged.
+    pub fn diff(&self, other: &Self, query: DiffQuery) -> Result<Differences, QuestionError> {
+        self.about(|| {
+            self.ensure_path()?;
+            other.ensure_path()?;
+            query.answer([self, other])
+        })
+    }
+
+    /// Which statements of another version correspond to those of this one? Builds both paths if they are not there yet, and follows both runs several times.
+    ///
+    /// # Errors
+    /// If a run cannot be followed, line tables are to be compared and there are none, or a recording is damaged.
+    pub fn matching(
+        &self,
+        other: &Self,
+        query: MatchQuery,
+    ) -> Result<MatchDocument, QuestionError> {
+        self.about(|| {
+            self.ensure_whole_path()?;
+            other.ensure_whole_path()?;
+            matched(
+                [self, other],
+                query,
+                |_| {},
+                |report| Ok(report.document()?),
+            )
+        })
+    }
+
+    /// Is what a debugger shows of a variable in this run, of an optimised program, what the unoptimised one says? One answer for each variable. Builds the
+    /// paths and the values of both if they are not there yet.
+    ///
+    /// # Errors
+    /// If the runs cannot be compared, there is no such line or variable, or a recording is damaged.
+    pub fn currency(
+        &self,
+        unoptimised: &Self,
+        query: &CurrencyQuery,
+    ) -> Result<Vec<CurrencyDocument>, QuestionError> {
+        self.about(|| {
+            query.check()?;
+            for session in [unoptimised, self] {
+                session.ensure_whole_path()?;
+            }
+            refuse_unlike([unoptimised, self])?;
+            for session in [unoptimised, self] {
+                session.ensure_values(&AtomicBool::new(false))?;
+            }
+            let found = query.answer([unoptimised, self])?;
+            Ok(found.iter().map(|report| report.document()).collect())
+        })
+    }
+
+    fn prepared<R>(
+        &self,
+        ask: impl FnOnce(&Scene<'_, '_>) -> anyhow::Result<R>,
+    ) -> Result<R, QuestionError> {
+        self.ensured(|| explain(self, ask))
+    }
+
+    fn ensured<R>(&self, ask: impl FnOnce() -> anyhow::Result<R>) -> Result<R, QuestionError> {
+        let prepare = || -> anyhow::Result<R> {
+            self.ensure_whole_path()?;
+            self.ensure_values(&AtomicBool::new(false))?;
+            ask()
+        };
+        let found = prepare();
+        found.map_err(|error| error.context(self.at().display().to_string()).into())
+    }
+
+    fn followed<R>(
+        &self,
+        ask: impl FnOnce(NamedProgram<'_>) -> anyhow::Result<R>,
+    ) -> Result<R, QuestionError> {
+        self.about(|| {
+            self.ensure_whole_path()?;
+            with_names(self, ask)
+        })
+    }
+
+    /// What fails says which recording it is about.
+    fn about<R>(&self, ask: impl FnOnce() -> anyhow::Result<R>) -> Result<R, QuestionError> {
+        ask().map_err(|error| error.context(self.at().display().to_string()).into())
+    }
+}
