@@ -16,8 +16,8 @@ pub use entry_ids::EntryIds;
 pub use numbering::{Cuts, Numbering};
 pub use plan::{PathPlan, Spot};
 pub use regenerate::{
-    Counter, ExecutedPath, FinalFrame, Finish, NullSink, RegenerateError, Regenerator, Sink,
-    Waypoint,
+    Boundary, Counter, ExecutedPath, FinalFrame, Finish, NullSink, RegenerateError, Regenerator,
+    Sink, Waypoint,
 };
 pub use steps::Step;
 

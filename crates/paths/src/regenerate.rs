@@ -4,6 +4,7 @@
 //! kept on a stack, because a callee's paths stand between its caller's.
 
 mod bits;
+mod boundary;
 mod count;
 mod end;
 mod looks;
@@ -19,6 +20,7 @@ use afterimage_program::Program;
 
 use crate::PathPlan;
 use bits::Bits;
+pub use boundary::Boundary;
 pub use count::Counter;
 pub use end::{FinalFrame, Finish};
 use looks::UNKNOWN_PLACE;
@@ -219,6 +221,7 @@ impl<'a> Regenerator<'a> {
                 at.start = returns;
                 at.throws = throws;
                 at.block = block;
+                at.called = self.time;
                 at.place = UNKNOWN_PLACE;
                 if self.outer.len() >= DEEPEST {
                     return Err(RegenerateError::TooDeep(DEEPEST));
@@ -356,6 +359,8 @@ impl<'a> Regenerator<'a> {
             throws: NOWHERE,
             block: BlockId::new(0),
             place: UNKNOWN_PLACE,
+            entered: self.time + 1,
+            called: 0,
         });
         Ok(())
     }

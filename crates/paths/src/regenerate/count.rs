@@ -6,7 +6,7 @@ use afterimage_program::Program;
 use super::looks::{Kind, Look, LookupTables, UNKNOWN_PLACE};
 use super::stack::{Activation, LEAVES, NOWHERE};
 use super::unheard::NullSink;
-use super::{DEEPEST, Next, RegenerateError, Regenerator, Waypoint};
+use super::{Boundary, DEEPEST, Next, RegenerateError, Regenerator, Waypoint};
 use crate::PathPlan;
 
 /// Counts the blocks that a run's bits stand for, several paths at a time: tables say for the place where a path begins and the next
@@ -17,6 +17,8 @@ pub struct Counter<'a> {
     looks: LookupTables,
     /// Where the table of the next path begins; if it is the one that knows nothing, `run` says where the run is.
     place: u32,
+    /// When the innermost activation began.
+    entered: u64,
 }
 
 impl<'a> Counter<'a> {
@@ -26,6 +28,7 @@ impl<'a> Counter<'a> {
             run: Regenerator::new(program, plan),
             looks: LookupTables::new(),
             place: UNKNOWN_PLACE,
+            entered: 0,
         }
     }
 
@@ -55,6 +58,18 @@ impl<'a> Counter<'a> {
         Ok(waypoint)
     }
 
+    /// Goes on to a boundary at which the words end that were fed: the last one is complete. Returns how many blocks were executed. O(open activations),
+    /// and what follows from the word.
+    ///
+    /// # Errors
+    /// If the run does not get there.
+    pub fn close(&mut self, boundary: &Boundary) -> Result<u64, RegenerateError> {
+        self.tell_place();
+        self.run.go_to(boundary)?;
+        self.find_place();
+        Ok(self.run.time)
+    }
+
     /// Takes the next words. The last one is kept until more come, as by [`Regenerator::feed`].
     ///
     /// # Errors
@@ -78,6 +93,7 @@ impl<'a> Counter<'a> {
             let (entry, bits) = LookupTables::entry(place, rest, left);
             // By value it would be copied to the stack and read from there, which takes a third more time.
             let look = *self.looks.at(entry);
+            let before = time;
             left -= u32::from(look.bits);
             rest <<= look.bits;
             time += u64::from(look.blocks);
@@ -87,11 +103,11 @@ impl<'a> Counter<'a> {
                     if self.run.outer.len() >= DEEPEST {
                         return Err(RegenerateError::TooDeep(DEEPEST));
                     }
-                    self.run.outer.push(self.looks.site(&look));
+                    self.wait(self.looks.site(&look), before);
                     place = look.next;
                 }
                 Kind::Deeper => {
-                    self.enter(&look)?;
+                    self.enter(&look, before)?;
                     place = look.next;
                 }
                 Kind::Leave => {
@@ -100,6 +116,7 @@ impl<'a> Counter<'a> {
                         outer = self.run.outer.pop();
                     }
                     self.run.current = outer;
+                    self.entered = outer.map_or(0, |at| at.entered);
                     place = outer.map_or(UNKNOWN_PLACE, |at| at.place);
                     if place == UNKNOWN_PLACE {
                         self.find_place();
@@ -122,13 +139,31 @@ impl<'a> Counter<'a> {
 
     /// Several activations begin to wait.
     #[inline(never)]
-    fn enter(&mut self, look: &Look) -> Result<(), RegenerateError> {
-        let sites = self.looks.sites(look);
-        if self.run.outer.len() + sites.len() > DEEPEST {
+    fn enter(&mut self, look: &Look, before: u64) -> Result<(), RegenerateError> {
+        let sites = self.looks.sites(look).len();
+        if self.run.outer.len() + sites > DEEPEST {
             return Err(RegenerateError::TooDeep(DEEPEST));
         }
-        self.run.outer.extend_from_slice(sites);
+        for site in 0..sites {
+            self.wait(self.looks.sites(look)[site], before);
+        }
         Ok(())
+    }
+
+    /// The innermost activation begins to wait: `before` the look so many blocks were executed.
+    #[inline]
+    fn wait(&mut self, mut at: Activation, before: u64) {
+        at.entered = self.entered;
+        at.called += before;
+        self.entered = at.called + 1;
+        self.run.outer.push(at);
+    }
+
+    /// The first block of each open activation, and the block of the call that it waits for, the outermost first. Of one that does not wait, the second is the first.
+    pub fn opened(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let waiting = self.run.outer.iter().map(|at| (at.entered, at.called));
+        let active = self.run.current.is_some() || self.looks.start(self.place).is_some();
+        waiting.chain(active.then_some((self.entered, self.entered)))
     }
 
     /// One step without a table. Returns how many bits are left.
@@ -145,6 +180,7 @@ impl<'a> Counter<'a> {
 
     /// Learns from `run` where the innermost activation is.
     fn find_place(&mut self) {
+        self.entered = self.run.current.map_or(0, |at| at.entered);
         self.place = match self.run.current {
             Some(at) => self.looks.meet(&mut self.run.tables, at.function, at.start),
             None => UNKNOWN_PLACE,
@@ -160,6 +196,8 @@ impl<'a> Counter<'a> {
                 throws: NOWHERE,
                 block: BlockId::from_u32(0),
                 place: self.place,
+                entered: self.entered,
+                called: 0,
             });
         }
     }

@@ -99,13 +99,13 @@ impl LookupTables {
         &self.entries[entry]
     }
 
-    /// The activation that waits after a call.
+    /// The activation that waits after a call, which it makes so many blocks after the look.
     #[inline]
     pub(super) fn site(&self, look: &Look) -> Activation {
         self.sites[look.site as usize]
     }
 
-    /// The activations that wait after calls.
+    /// The activations that wait after calls, likewise.
     pub(super) fn sites(&self, look: &Look) -> &[Activation] {
         &self.sites[look.site as usize..][..usize::from(look.waiting)]
     }
@@ -305,6 +305,8 @@ impl Way {
                             throws,
                             block,
                             place,
+                            entered: 0,
+                            called: u64::from(self.blocks + path.length),
                         });
                         (self.function, self.start) = (callee, root);
                     }

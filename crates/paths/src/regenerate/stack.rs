@@ -21,4 +21,8 @@ pub(super) struct Activation {
     pub block: BlockId,
     /// Where the table of several paths of `start` is, if that is known.
     pub place: u32,
+    /// Its first block, if the run was seen then.
+    pub entered: u64,
+    /// The block of the call that it waits for, likewise.
+    pub called: u64,
 }

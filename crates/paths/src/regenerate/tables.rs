@@ -120,6 +120,12 @@ impl<'a> Tables<'a> {
         (table.root, table.entry)
     }
 
+    /// Which of a function's starts a block is, if it is one.
+    pub(super) fn start_of(&mut self, function: u32, block: BlockId) -> Option<u32> {
+        let known = self.function(function).of_block.get(block.index()).copied();
+        known.filter(|&start| start != NOWHERE)
+    }
+
     /// Whether there is a defined function at a position.
     pub(super) fn has(&self, function: u32) -> bool {
         (function as usize) < self.functions.len()

@@ -32,6 +32,11 @@ impl Waypoint {
     pub fn time(&self) -> u64 {
         self.0.first().copied().unwrap_or(0)
     }
+
+    /// All words before are known to be complete: none is kept.
+    pub fn is_between_words(&self) -> bool {
+        self.0.get(1) == Some(&0)
+    }
 }
 
 /// No run has more blocks: a century would not do.
@@ -47,6 +52,10 @@ impl<'a> Regenerator<'a> {
     /// activations).
     pub fn waypoint<S: Sink>(&mut self, sink: &mut S) -> Result<Waypoint, RegenerateError> {
         self.settle(sink)?;
+        Ok(self.told())
+    }
+
+    fn told(&self) -> Waypoint {
         let mut numbers = vec![self.time, self.bits.kept()];
         numbers.push(self.host_calls.len() as u64);
         numbers.extend(self.host_calls.iter().map(|f| f.index() as u64));
@@ -67,7 +76,35 @@ impl<'a> Regenerator<'a> {
             }
             (None, None) => numbers.push(0),
         }
-        Ok(Waypoint(numbers))
+        Waypoint(numbers)
+    }
+
+    /// Where the run is, behind the words that were fed, of which the last one is complete: at a moment that is told, if it comes there, or at another one.
+    ///
+    /// # Errors
+    /// If the words do not continue the run.
+    pub fn close<S: Sink>(
+        &mut self,
+        said: &Waypoint,
+        sink: &mut S,
+    ) -> Result<Waypoint, RegenerateError> {
+        if let Some(last) = self.bits.last() {
+            self.bits.open(last);
+        }
+        loop {
+            if !self.bits.left() && self.time >= said.time() {
+                let found = self.told();
+                if self.time > said.time() || found == *said {
+                    return Ok(found);
+                }
+            }
+            match self.step(sink, None) {
+                Ok(super::Next::Go) => {}
+                Err(RegenerateError::Bits) if !self.bits.left() => return Ok(self.told()),
+                Ok(_) => return Ok(self.told()),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Begins a call that waits for bits without need. More bits are known to follow, so it did begin.
@@ -158,6 +195,8 @@ impl<'a> Regenerator<'a> {
             throws: start_of(throws?),
             block: BlockId::from_u32(block?),
             place: UNKNOWN_PLACE,
+            entered: 0,
+            called: 0,
         };
         let mut is_start = |start| {
             matches!(start, LEAVES | NOWHERE) || self.tables.place(function, start).is_some()

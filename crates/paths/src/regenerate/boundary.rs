@@ -1,0 +1,65 @@
+//! A moment between two paths, at which the run has written all bits of the paths before.
+
+use afterimage_ids::{BlockId, FuncId};
+
+use super::stack::Activation;
+use super::tables::Target;
+use super::{FinalFrame, NullSink, RegenerateError, Regenerator};
+
+/// A moment at which an activation is about to execute a block where paths begin: a loop's header, or a function's first one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boundary {
+    /// The activations that wait for a call, the outermost first.
+    pub waiting: Vec<FinalFrame>,
+    /// The function that is active.
+    pub function: FuncId,
+    /// The header that it has come to; `None` if it was called and has executed nothing.
+    pub header: Option<BlockId>,
+}
+
+impl Regenerator<'_> {
+    /// Goes on to a boundary, before which the words end that were fed.
+    ///
+    /// As at the end of a run the first state that agrees is the one: after the last bits everything is determined, and no state comes back.
+    pub(super) fn go_to(&mut self, boundary: &Boundary) -> Result<(), RegenerateError> {
+        if let Some(last) = self.bits.last() {
+            self.bits.open(last);
+        }
+        while !self.is_at(boundary) {
+            match self.step(&mut NullSink, None) {
+                Ok(super::Next::Go) => {}
+                Ok(_) => return Err(RegenerateError::Elsewhere),
+                Err(RegenerateError::Bits) if !self.bits.left() => {
+                    return Err(RegenerateError::Elsewhere);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn is_at(&mut self, boundary: &Boundary) -> bool {
+        if self.bits.left() || self.outer.len() != boundary.waiting.len() {
+            return false;
+        }
+        let is_here = match (boundary.header, self.current, &self.pending) {
+            (
+                Some(header),
+                Some(Activation {
+                    function, start, ..
+                }),
+                _,
+            ) => {
+                self.tables.id(function) == boundary.function
+                    && self.tables.start_of(function, header) == Some(start)
+            }
+            (None, None, Some((target, _))) => match target {
+                Target::Defined(function) => self.tables.id(*function) == boundary.function,
+                Target::Table(_) => true,
+                Target::Import(_) => false,
+            },
+            _ => false,
+        };
+        is_here && self.waits_at(&boundary.waiting)
+    }
+}
