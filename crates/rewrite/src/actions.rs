@@ -24,6 +24,10 @@ pub(crate) enum Step {
     Armed(Place),
     /// Polls the stop clock every so many times.
     LoopPoll(BlockId),
+    /// Asks for a snapshot if it is time for one, where control has come to a block.
+    Snapshot(BlockId),
+    /// The same, whenever the loop is about to poll.
+    LoopSnapshot(BlockId),
     /// Writes a part of the path.
     Path(PathStep),
     /// Stores something that nobody reads: see [`Actions::keep_traps_apart`].
@@ -110,6 +114,13 @@ impl Actions {
     pub(crate) fn add_poll(&mut self, cfg: &Cfg, block: BlockId, step: Step) {
         if let Some(steps) = self.start(cfg, block) {
             steps.push(step);
+        }
+    }
+
+    /// Adds a snapshot where a block begins, before all else that happens there: an activation has come to the block, and written nothing of it.
+    pub(crate) fn add_snapshot(&mut self, cfg: &Cfg, block: BlockId, step: Step) {
+        if let Some(steps) = self.start(cfg, block) {
+            steps.insert(0, step);
         }
     }
 

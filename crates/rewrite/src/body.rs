@@ -30,7 +30,9 @@ use crate::RewriteError;
 use crate::actions::{Action, Actions, Step};
 use crate::carry::Carriers;
 use crate::hinges::Hinges;
-use crate::layout::{ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, LOOPS_AT, Layout, MARK_AT};
+use crate::layout::{
+    ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, LOOPS_AT, Layout, MARK_AT, SNAPSHOT_AT,
+};
 use crate::map::{BodyMap, Place, Run};
 use crate::paths::{PathPlaces, PathStep};
 use crate::types::{TypePool, val_type};
@@ -62,6 +64,8 @@ pub(crate) struct Context<'a> {
     pub hinges: Option<u32>,
     /// The locals that stand for what labels of the function being rewritten carry.
     pub carriers: Option<Carriers>,
+    /// If snapshots are made: the type of what makes them, and the table that it is in.
+    pub snapshots: Option<(u32, u32)>,
     /// Between which offsets the engine is not to make one instruction of a load and what takes its value.
     pub apart: Option<Range<OrigOffset>>,
 }
@@ -159,8 +163,9 @@ impl Needs {
                 match step {
                     Step::Poll(_) => needs.poll = true,
                     Step::LoopPoll(_) => (needs.poll, needs.loop_poll) = (true, true),
+                    Step::LoopSnapshot(_) => needs.loop_poll = true,
                     Step::Path(_) => needs.path = true,
-                    Step::Count(_) | Step::Armed(_) | Step::Mark => {}
+                    Step::Snapshot(_) | Step::Count(_) | Step::Armed(_) | Step::Mark => {}
                 }
             }
         };
@@ -363,6 +368,21 @@ impl Writer<'_, '_> {
                 Step::Poll(block) => self.poll(block),
                 Step::Armed(place) => self.armed(place),
                 Step::Mark => self.mark(0),
+                Step::Snapshot(block) => self.snapshot(block),
+                Step::LoopSnapshot(block) => {
+                    self.put(&Instruction::LocalGet(self.polls));
+                    self.put(&Instruction::I32Const(1));
+                    self.put(&Instruction::I32Add);
+                    self.put(&Instruction::I32Const(POLL_INTERVAL - 1));
+                    self.put(&Instruction::I32And);
+                    self.put(&Instruction::I32Eqz);
+                    self.map.unlikely.push(self.out.len() as u32);
+                    self.put(&Instruction::If(BlockType::Empty));
+                    self.path_step(PathStep::Save);
+                    self.snapshot(block);
+                    self.path_step(PathStep::Load);
+                    self.put(&Instruction::End);
+                }
                 Step::LoopPoll(block) => {
                     // Counts up and is never reset: resetting would cost every iteration a move.
                     let loops = MemArg {
@@ -487,6 +507,30 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I64Load(limit));
         self.put(&Instruction::I64GeU);
         self.stop(Place::Poll(block));
+    }
+
+    /// Calls whoever makes snapshots if the clock says so. What was written of the path is in its global.
+    fn snapshot(&mut self, block: BlockId) {
+        let Some((ty, table)) = self.context.snapshots else {
+            return;
+        };
+        let (clock, at) = (self.slot(CLOCK_AT), self.slot(SNAPSHOT_AT));
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I64Load(clock));
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I64Load(at));
+        self.put(&Instruction::I64GeU);
+        self.map.unlikely.push(self.out.len() as u32);
+        self.put(&Instruction::If(BlockType::Empty));
+        self.put(&Instruction::I32Const(0));
+        self.map
+            .stops
+            .push((self.out.len() as u32, Place::Poll(block)));
+        self.put(&Instruction::CallIndirect {
+            type_index: ty,
+            table_index: table,
+        });
+        self.put(&Instruction::End);
     }
 
     /// Traps if the condition on the stack holds. The engine may make one conditional trap of it, which stands

@@ -127,3 +127,15 @@ pub(crate) fn add_polls(function: &Function, at_entry: bool, actions: &mut Actio
         actions.add_poll(&function.cfg, header, Step::LoopPoll(header));
     }
 }
+
+/// Adds the places of a function where a snapshot may be made: where it polls.
+pub(crate) fn add_snapshots(function: &Function, at_entry: bool, actions: &mut Actions) {
+    let cfg = &function.cfg;
+    if at_entry {
+        let root = cfg.graph.root();
+        actions.add_snapshot(cfg, root, Step::Snapshot(root));
+    }
+    for header in headers(function) {
+        actions.add_snapshot(cfg, header, Step::LoopSnapshot(header));
+    }
+}

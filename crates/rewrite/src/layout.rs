@@ -15,6 +15,7 @@
 //! 0x40  limit: the poll that stops       u64
 //! 0x48  activations running              u32   (external modules only)
 //! 0x4c  inside a host call               u32   (external modules only)
+//! 0x48  clock of the next snapshot       u64   (modules with snapshots only)
 //! 0x50  number of entry counters         u64   (external modules only)
 //! 0x58  armed: the clock to stop at      u64
 //! 0x60  armed: entries to let pass        u64
@@ -48,6 +49,10 @@ pub const CLOCK_AT: u64 = 0x38;
 /// Address of the poll number at which the run stops.
 pub const LIMIT_AT: u64 = 0x40;
 pub(crate) const RUNNING_AT: u64 = 0x48;
+/// Address of the stop clock from which on the module asks for a snapshot.
+pub const SNAPSHOT_AT: u64 = 0x48;
+/// The name of the table whose only element is called to make a snapshot.
+pub const SNAPSHOT_EXPORT: &str = "afterimage.snapshot";
 pub(crate) const IN_HOST_AT: u64 = 0x4c;
 pub(crate) const ENTRIES_AT: u64 = 0x50;
 /// Address of the clock at which the armed function stops.

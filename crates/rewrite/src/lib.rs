@@ -18,7 +18,7 @@ mod types;
 pub use error::RewriteError;
 pub use layout::{
     ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, Dump, DumpError, LIMIT_AT, Layout, MEMORY_EXPORT,
-    START_EXPORT,
+    SNAPSHOT_AT, SNAPSHOT_EXPORT, START_EXPORT,
 };
 pub use map::{OffsetMap, Place};
 pub use module::{Armed, External, Large, Options, Probes, Rewritten, rewrite};

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use afterimage_ids::{EntityRef, FuncId, OpId, OrigOffset};
 use afterimage_placement::Plan;
-use afterimage_program::Program;
+use afterimage_program::{BlockEnd, Program};
 use wasm_encoder::{BranchHint, BranchHints, Encode, Instruction, MemArg, Section as _};
 use wasmparser::{ExternalKind, FunctionBody, Parser, Payload};
 
@@ -17,7 +17,7 @@ use crate::body::{Context, rewrite_body};
 use crate::carry::Carriers;
 use crate::layout::{
     CLOCK_AT, COUNT_AT, ENTRIES_AT, HEADER, LABEL, LAYOUT_VERSION, LIMIT_AT, Layout, MEMORY_EXPORT,
-    RUNNING_AT, START_EXPORT, VERSION_AT,
+    RUNNING_AT, SNAPSHOT_EXPORT, START_EXPORT, VERSION_AT,
 };
 use crate::map::{BodyMap, OffsetMap, Place, Run};
 use crate::paths::{self, PathPlaces, PathProbes};
@@ -38,6 +38,9 @@ pub enum Armed {
 pub struct Options {
     /// Add the stop clock: polls at loop headers and at entries, so that no run goes on without polls.
     pub clock: bool,
+    /// Add calls of whoever makes snapshots, where the clock polls, to a module that writes its path. The caller puts it into the table [`SNAPSHOT_EXPORT`] before it runs
+    /// the module, and says when in the memory's word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT).
+    pub snapshots: bool,
     /// Arm a place: it stops the run at a moment that the memory's words name.
     pub armed: Option<Armed>,
     /// Keep the engine from making one instruction of a load and what takes its value, and from leaving out a store to what another one overwrites, so
@@ -114,6 +117,8 @@ pub struct Rewritten {
     pub layout: Layout,
     /// How many probes count.
     pub probes: u64,
+    /// The functions whose frames hold something else than the program's: those with what the engine needs of large ones. Ascending.
+    pub reshaped: Vec<FuncId>,
 }
 
 /// Rewrites a module so that it measures something. O(module size).
@@ -138,11 +143,10 @@ pub fn rewrite<'a>(
         probes.check()?;
     }
     let facts = Facts::read(bytes)?;
-    if facts
-        .export_names
-        .iter()
-        .any(|n| n == MEMORY_EXPORT || n == START_EXPORT || paths::EXPORTS.contains(&n.as_str()))
-    {
+    if facts.export_names.iter().any(|n| {
+        [MEMORY_EXPORT, START_EXPORT, SNAPSHOT_EXPORT].contains(&n.as_str())
+            || paths::EXPORTS.contains(&n.as_str())
+    }) {
         return Err(RewriteError::NameTaken(MEMORY_EXPORT.to_owned()));
     }
     let layout = Layout {
@@ -171,7 +175,6 @@ pub fn rewrite<'a>(
     let mut context = Context {
         program,
         bytes,
-        types: &mut types,
         tags: &facts.tags,
         tables64: &facts.tables64,
         layout,
@@ -181,8 +184,15 @@ pub fn rewrite<'a>(
         path_in_memory: false,
         hinges: None,
         carriers: None,
+        snapshots: options
+            .snapshots
+            .then(|| (types.intern(&[], &[]), program.tables)),
+        types: &mut types,
         apart: options.apart.clone(),
     };
+    let mut blocks = program.functions.iter().flat_map(|f| f.cfg.blocks.values());
+    let tail_calls = blocks.any(|block| matches!(block.end, BlockEnd::TailCall(_)));
+    let mut reshaped = Vec::new();
     for (i, function) in program.functions.iter().enumerate() {
         let mut actions = Actions::default();
         match options.armed {
@@ -220,6 +230,12 @@ pub fn rewrite<'a>(
         if let Some(path_probes) = path_probes {
             context.path_in_memory = hinged || path_probes.in_memory == Some(function.id);
             probes += paths::add(path_probes.plan, i, function, &mut actions)?;
+        }
+        if hinged || context.carriers.is_some() {
+            reshaped.push(function.id);
+        } else if let Some(clocked) = clocked.as_ref().filter(|_| options.snapshots) {
+            // Who enters a function in place of another one is not told from who calls it.
+            clock::add_snapshots(function, clocked[i] && !tail_calls, &mut actions);
         }
         // Behind all else: whoever is stopped at a call has done what the block counts and writes.
         if let Some(Armed::Call(id, op, offset)) = options.armed
@@ -290,6 +306,7 @@ pub fn rewrite<'a>(
         map,
         layout,
         probes,
+        reshaped,
     })
 }
 
@@ -413,6 +430,7 @@ struct Assembler<'a> {
 struct Added {
     types: bool,
     functions: bool,
+    tables: bool,
     memory: bool,
     globals: bool,
     exports: bool,
@@ -423,6 +441,7 @@ struct Added {
 
 const TYPE: u8 = 1;
 const FUNCTION: u8 = 3;
+const TABLE: u8 = 4;
 const MEMORY: u8 = 5;
 const GLOBAL: u8 = 6;
 const EXPORT: u8 = 7;
@@ -435,7 +454,7 @@ const CUSTOM: u8 = 0;
 
 /// Sections in the order in which they stand in a module.
 const ORDER: [u8; 13] = [
-    TYPE, 2, FUNCTION, 4, MEMORY, 13, GLOBAL, EXPORT, START, ELEMENT, DATA_COUNT, CODE, DATA,
+    TYPE, 2, FUNCTION, TABLE, MEMORY, 13, GLOBAL, EXPORT, START, ELEMENT, DATA_COUNT, CODE, DATA,
 ];
 
 fn rank(id: u8) -> usize {
@@ -512,12 +531,15 @@ impl<'a> Assembler<'a> {
     /// Sections that the original lacks, but that something is added to, if they stand before `id`.
     fn add_missing_before(&mut self, id: u8) {
         let rank_of = rank(id);
-        for missing in [TYPE, FUNCTION, MEMORY, GLOBAL, EXPORT, ELEMENT, CODE, DATA] {
+        for missing in [
+            TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, ELEMENT, CODE, DATA,
+        ] {
             if rank(missing) < rank_of {
                 // An empty section of the original: nothing but a count of zero.
                 let wanted = match missing {
                     TYPE => !self.done.types && !self.types.added().is_empty(),
                     FUNCTION => !self.done.functions && self.options.external.is_some(),
+                    TABLE => !self.done.tables && self.options.snapshots,
                     GLOBAL => !self.done.globals && self.path_places.is_some(),
                     MEMORY => !self.done.memory,
                     EXPORT => !self.done.exports,
@@ -534,7 +556,7 @@ impl<'a> Assembler<'a> {
 
     fn add_or_copy(&mut self, id: u8, contents: &[u8], start: usize) -> Result<(), RewriteError> {
         match id {
-            TYPE | FUNCTION | MEMORY | GLOBAL | EXPORT | ELEMENT | CODE | DATA => {
+            TYPE | FUNCTION | TABLE | MEMORY | GLOBAL | EXPORT | ELEMENT | CODE | DATA => {
                 let mut reader = wasmparser::BinaryReader::new(contents, start);
                 let count = reader.read_var_u32()?;
                 let entries = &contents[reader.original_position() - start..];
@@ -581,6 +603,20 @@ impl<'a> Assembler<'a> {
                         more += 1;
                         self.type_of(*callee).encode(&mut added);
                     }
+                }
+            }
+            TABLE => {
+                self.done.tables = true;
+                if self.options.snapshots {
+                    more = 1;
+                    wasm_encoder::TableType {
+                        element_type: wasm_encoder::RefType::FUNCREF,
+                        table64: false,
+                        minimum: 1,
+                        maximum: Some(1),
+                        shared: false,
+                    }
+                    .encode(&mut added);
                 }
             }
             GLOBAL => {
@@ -673,7 +709,8 @@ impl<'a> Assembler<'a> {
         };
         let of_paths = self.path_places.map(|places| places.exports());
         let of_paths = of_paths.as_ref().map_or(&[][..], |exports| exports);
-        let added = 1 + u32::from(start.is_some()) + of_paths.len() as u32;
+        let snapshots = self.options.snapshots;
+        let added = 1 + u32::from(snapshots) + u32::from(start.is_some()) + of_paths.len() as u32;
         (count + added).encode(&mut contents);
         if self.options.external.is_some() {
             // Each exported function is exported through its wrapper.
@@ -701,6 +738,11 @@ impl<'a> Assembler<'a> {
         MEMORY_EXPORT.encode(&mut contents);
         contents.push(2);
         self.program.memories.encode(&mut contents);
+        if snapshots {
+            SNAPSHOT_EXPORT.encode(&mut contents);
+            contents.push(1);
+            self.program.tables.encode(&mut contents);
+        }
         for (name, index) in of_paths {
             name.encode(&mut contents);
             contents.push(3);

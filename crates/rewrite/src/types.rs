@@ -38,7 +38,8 @@ impl TypePool {
         (params, results)
     }
 
-    fn intern(&mut self, params: &[ValType], results: &[ValType]) -> u32 {
+    /// The index of the function type with these parameters and results.
+    pub(crate) fn intern(&mut self, params: &[ValType], results: &[ValType]) -> u32 {
         let key = (params.to_vec(), results.to_vec());
         if let Some(&i) = self.index.get(&key) {
             return i;
