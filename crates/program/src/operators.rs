@@ -1,7 +1,7 @@
 //! The operators of a function, with their ordinals and places.
 
-use std::cell::OnceCell;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, OrigOffset};
 use wasmparser::{BinaryReader, FunctionBody, Operator, OperatorsReader};
@@ -90,13 +90,13 @@ impl Function {
 pub struct OperatorIndex<'a> {
     program: &'a Program,
     bytes: &'a [u8],
-    offsets: Vec<OnceCell<Vec<OrigOffset>>>,
+    offsets: Vec<OnceLock<Vec<OrigOffset>>>,
 }
 
 impl<'a> OperatorIndex<'a> {
     /// An index of a program. `bytes` is the module that it was parsed from.
     pub fn new(program: &'a Program, bytes: &'a [u8]) -> Self {
-        let offsets = program.functions.iter().map(|_| OnceCell::new()).collect();
+        let offsets = program.functions.iter().map(|_| OnceLock::new()).collect();
         Self {
             program,
             bytes,

@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     pub epochs: bool,
     /// Off for modules with functions for which that takes too long: see `deep`.
     pub optimised: bool,
+    /// With the debugger, which shows locals and operands.
+    pub debugger: bool,
 }
 
 impl Settings {
@@ -44,6 +46,7 @@ impl Settings {
             deterministic: true,
             epochs: false,
             optimised: true,
+            debugger: false,
         }
     }
 }
@@ -60,6 +63,7 @@ pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
         .cranelift_nan_canonicalization(settings.deterministic)
         .relaxed_simd_deterministic(settings.deterministic)
         .epoch_interruption(settings.epochs)
+        .guest_debug(settings.debugger)
         .wasm_backtrace_max_frames(NonZeroUsize::new(settings.stack / SMALLEST_FRAME))
         .wasm_branch_hinting(true)
         .wasm_tail_call(true)

@@ -1,5 +1,6 @@
 //! What can go wrong while recording and re-executing.
 
+use afterimage_machine::MachineError;
 use afterimage_trace::TraceError;
 
 /// Why a program could not be recorded or re-executed.
@@ -173,6 +174,12 @@ pub enum RecordError {
         "the run was stopped from outside ({0}) and recorded without a stop clock, so the moment cannot be found again; record with the clock, or with --lens counts"
     )]
     NoClock(String),
+    /// No snapshots can be made of such a program.
+    #[error("no snapshots can be made of a program that {0}")]
+    NoSnapshots(&'static str),
+    /// A snapshot is not what the program can be like.
+    #[error("a snapshot of the re-execution does not fit the program: {0}")]
+    Snapshot(#[from] MachineError),
     /// The place where a run ended cannot be found in the program.
     #[error("the engine reports the guest at {0}, which is no place in the program")]
     UnknownPlace(String),

@@ -14,6 +14,7 @@ use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::live::word;
 use crate::paths::PathHost;
 use crate::replay::{Progress, Replayed, Source, Stop, replay};
+use crate::snapshots::Capturing;
 use crate::{Cache, RecordError};
 use wasmtime::Engine;
 
@@ -128,6 +129,26 @@ pub(crate) struct Job<'a> {
     progress: &'a Progress,
 }
 
+/// How a run is repeated.
+pub(crate) struct Repeat<'a> {
+    pub probes: Probes<'a>,
+    /// How many entries the armed function is let pass.
+    pub skip: u64,
+    /// With the engine's debugger, and calls of whoever makes snapshots.
+    pub snapshots: bool,
+}
+
+impl<'a> Repeat<'a> {
+    /// With probes, and nothing else.
+    pub(crate) fn of(probes: Probes<'a>) -> Self {
+        Self {
+            probes,
+            skip: 0,
+            snapshots: false,
+        }
+    }
+}
+
 /// Repeats a run once, by this module, up to where it is to stop.
 pub(crate) type Attempt<'x> =
     dyn FnMut(&Job<'_>, &Engine, &Rewritten, Stop) -> Result<Replayed, RecordError> + 'x;
@@ -160,6 +181,7 @@ impl<'a> Job<'a> {
         rewritten: &Rewritten,
         stop: Stop,
         paths: Option<PathHost>,
+        snapshots: Option<Capturing>,
     ) -> Result<Replayed, RecordError> {
         on_guest_thread(REPLAY_STACK, || {
             let source = Source {
@@ -169,7 +191,7 @@ impl<'a> Job<'a> {
                 progress: self.progress,
                 interrupt: None,
             };
-            replay(engine, &source, rewritten, stop, paths)
+            replay(engine, &source, rewritten, stop, paths, snapshots)
         })
     }
 
@@ -178,25 +200,33 @@ impl<'a> Job<'a> {
         &self,
         the_plan: Option<&Plan>,
     ) -> Result<(Repeated, Vec<Activation>), RecordError> {
-        self.repeat_with(the_plan.into(), 0, &mut |job, engine, rewritten, stop| {
-            job.replay(engine, rewritten, stop, None)
+        let repeat = Repeat::of(the_plan.into());
+        self.repeat_with(repeat, &mut |job, engine, rewritten, stop| {
+            job.replay(engine, rewritten, stop, None, None)
         })
     }
 
     /// The same with any probes. What an attempt found holds if it is the last one.
     pub(crate) fn repeat_with(
         &self,
-        probes: Probes<'_>,
-        skip: u64,
+        repeat: Repeat<'_>,
         attempt: &mut Attempt<'_>,
     ) -> Result<(Repeated, Vec<Activation>), RecordError> {
+        let Repeat {
+            probes,
+            skip,
+            snapshots,
+        } = repeat;
         let engine = engine(Settings {
             optimised: self.treatment.optimised,
+            debugger: snapshots,
             ..Settings::with_stack(REPLAY_STACK)
         })?;
         let mut options = Options {
             large: self.treatment.large.clone(),
             export_start: true,
+            snapshots,
+            clock: snapshots,
             ..Options::default()
         };
         let mut stop = self.stop(&mut options, skip)?;

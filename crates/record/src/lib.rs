@@ -20,6 +20,7 @@ mod paths;
 mod replay;
 mod room;
 mod sleep;
+mod snapshots;
 mod trapped;
 mod values;
 mod wasi;
@@ -37,3 +38,4 @@ pub use paths::{
     Nodes, PathFilter, RecordedRun, Stretch, Traced, build_paths, trace_paths, verify_words,
 };
 pub use replay::Progress;
+pub use snapshots::{ChangedPage, Spacing, Taken, build_snapshots};

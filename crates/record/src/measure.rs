@@ -110,6 +110,7 @@ impl Compiled {
                         Message::HostCall(_) => {}
                         Message::Words(half) => words(half.words()),
                         Message::Last(word) => words(&[word]),
+                        Message::Cut(cut, _) => words(&cut),
                     }
                 }
             });

@@ -9,7 +9,7 @@ use afterimage_program::Program;
 use afterimage_rewrite::{
     ARM_CLOCK_AT, ARM_SKIP_AT, LIMIT_AT, MEMORY_EXPORT, Rewritten, START_EXPORT,
 };
-use afterimage_trace::{Event, HostStop, LogReader, RawValue, TraceFile};
+use afterimage_trace::{Event, HostStop, LogPlace, LogReader, RawValue, TraceFile};
 use wasmtime::{AsContextMut, Engine, Func, Instance, Memory, Module, ResourceLimiter, Store, Val};
 use wasmtime_wasi::I32Exit;
 
@@ -18,6 +18,7 @@ use crate::engine::REPLAY_STACK;
 use crate::live::Stopped;
 use crate::paths::{HasPaths, PathHost, say_number};
 use crate::room::{Room, was_not_asked};
+use crate::snapshots::{Capturing, HasSnapshots};
 use crate::values::{argument, raw, same_type, val, zero};
 use crate::{Cache, Interrupt, RecordError};
 
@@ -58,6 +59,17 @@ struct Host {
     progress: Progress,
     room: Room,
     paths: Option<PathHost>,
+    snapshots: Option<Capturing>,
+}
+
+impl HasSnapshots for Host {
+    fn snapshots(&mut self) -> Option<&mut Capturing> {
+        self.snapshots.as_mut()
+    }
+
+    fn place(&self) -> LogPlace {
+        self.log.place()
+    }
 }
 
 impl HasPaths for Host {
@@ -174,6 +186,7 @@ pub(crate) fn replay(
     rewritten: &Rewritten,
     stop: Stop,
     paths: Option<PathHost>,
+    snapshots: Option<Capturing>,
 ) -> Result<Replayed, RecordError> {
     let Source {
         cache,
@@ -195,6 +208,7 @@ pub(crate) fn replay(
         progress: Arc::clone(progress),
         room: Room::of_module(&file.module()?)?,
         paths,
+        snapshots,
     };
     let mut store = Store::new(engine, host);
     let imports = imports(&mut store, &module);
@@ -222,6 +236,7 @@ pub(crate) fn replay(
     let _guard = interrupt.map(|interrupt| interrupt.guard(limit));
     // Dropped before the store: until then the consumer may be reading the store's memory.
     let _quiet = PathHost::connect(&mut store, &instance, &rewritten.layout)?;
+    Capturing::connect(&mut store, &instance)?;
     let outcome = run(&mut store, &instance, program)?;
     PathHost::finish(&mut store)?;
     let memory = probes.data(&store)[..rewritten.layout.buffer() as usize].to_vec();

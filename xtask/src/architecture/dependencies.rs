@@ -96,9 +96,11 @@ const RULES: &[Rule] = &[
     pure(MATCHING, &[PARALLEL]),
     with_engine(
         RECORD,
-        &[IDS, GRAPH, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE],
+        &[
+            IDS, GRAPH, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, MACHINE,
+        ],
     )
-    .tests(&[NUMERIC, MACHINE, WET, SLICE]),
+    .tests(&[NUMERIC, WET, SLICE]),
     pure(PROFILE, &[IDS, GRAPH, PROGRAM, TRACE]),
     pure(
         REPLAY,

@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use afterimage_ids::FuncId;
 
 use super::guard::Ring;
+use crate::snapshots::Captured;
 
 /// What the consumer is told, in the order in which it happened.
 pub(crate) enum Message {
@@ -20,6 +21,8 @@ pub(crate) enum Message {
     Words(FullHalf),
     /// The last word, which was not full.
     Last(u64),
+    /// The words since, of which the last one may not be full, up to a moment at which the machine stood like this.
+    Cut(Vec<u64>, Box<Captured>),
 }
 
 /// Which halves are being read.
@@ -92,6 +95,8 @@ struct State {
     ring: Option<Ring>,
     /// Which half the guest writes to.
     current: usize,
+    /// How many words of it were handed over already.
+    cut: usize,
     /// Why the halves could not be exchanged.
     failed: Option<HandOverError>,
 }
@@ -191,17 +196,46 @@ impl Producer {
         Ok(())
     }
 
+    /// Hands over what was written up to now, with this word to be written next and these bits in none, and how the machine stands here.
+    pub(crate) fn cut(
+        &self,
+        word: usize,
+        pending: u64,
+        captured: Box<Captured>,
+    ) -> Result<(), HandOverError> {
+        let mut state = self.state();
+        let end = self.end(&state, word);
+        let mut words = match &state.ring {
+            Some(ring) => ring.read(state.current, state.cut..end),
+            None => Vec::new(),
+        };
+        state.cut = end;
+        // Without bits it is 1.
+        if pending != 1 {
+            words.push(pending);
+        }
+        self.0
+            .messages
+            .send(Message::Cut(words, captured))
+            .map_err(|_| HandOverError::ConsumerGone)
+    }
+
+    /// How many words of the guest's half were written, with this word to be written next.
+    fn end(&self, state: &State, word: usize) -> usize {
+        if word / self.0.half_words == state.current {
+            word % self.0.half_words
+        } else {
+            self.0.half_words
+        }
+    }
+
     /// The run has ended with this word to be written next, and these bits in none.
     pub(crate) fn finish(&self, word: usize, last: u64) -> Result<(), HandOverError> {
         let mut state = self.state();
         if let Some(error) = state.failed.take() {
             return Err(error);
         }
-        let words = if word / self.0.half_words == state.current {
-            word % self.0.half_words
-        } else {
-            self.0.half_words
-        };
+        let words = self.end(&state, word);
         self.hand_over(&state, words)?;
         self.0
             .messages
@@ -217,7 +251,7 @@ impl Producer {
         if let Some(ring) = &state.ring {
             ring.exchange(state.current, other)?;
         }
-        state.current = other;
+        (state.current, state.cut) = (other, 0);
         Ok(())
     }
 
@@ -227,8 +261,8 @@ impl Producer {
         };
         self.0.reading.set(state.current, true);
         let half = FullHalf {
-            start: ring.half(state.current),
-            words,
+            start: ring.half(state.current).wrapping_add(state.cut),
+            words: words - state.cut,
             half: state.current,
             reading: self.0.reading.clone(),
         };

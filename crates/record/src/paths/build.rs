@@ -88,17 +88,16 @@ pub fn build_paths(
     })
 }
 
-/// What a live run wrote of its path, if it holds all that there is to know. Where the run ended in the middle of code, what that kept in a
+/// What a run, or a re-execution, wrote of its path, if it holds all that there is to know. Where the run ended in the middle of code, what that kept in a
 /// local is lost.
 pub(super) fn live_words(
     file: &TraceFile,
     program: &Program,
 ) -> Result<Option<(PathPlan, WordReader)>, RecordError> {
-    if file.end()?.is_some_and(|end| ends_inside(&end).is_some()) {
-        return Ok(None);
-    }
     let plan = PathPlan::new(program, None, Cuts::default())?;
     let words = WordReader::open(file, &plan)?;
+    let loses = file.end()?.is_some_and(|end| ends_inside(&end).is_some());
+    let words = words.filter(|words| words.repeated || !loses);
     Ok(words.map(|words| (plan, words)))
 }
 

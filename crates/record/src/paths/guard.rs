@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::io;
+use std::ops::Range;
 
 use rustix::mm::{MprotectFlags, mprotect};
 
@@ -46,6 +47,16 @@ impl Ring {
         #[allow(unsafe_code)]
         unsafe {
             at.write(value);
+        }
+    }
+
+    /// Some words of the half that is the guest's.
+    pub(super) fn read(&self, half: usize, words: Range<usize>) -> Vec<u64> {
+        let start = self.half(half).wrapping_add(words.start);
+        // SAFETY: the caller names words of the half, which begins at a page of memory, and the guest stands still in a call of the host.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(start, words.len()).to_vec()
         }
     }
 

@@ -9,7 +9,7 @@ use afterimage_trace::{End, Ending, Standing, TraceFile};
 
 use super::{Consumed, HALF_WORDS, PathHost, Producer, consume};
 use crate::ending::{Outcome, open_frames};
-use crate::lens::Job;
+use crate::lens::{Job, Repeat};
 use crate::replay::Progress;
 use crate::{Cache, RecordError};
 
@@ -64,15 +64,18 @@ pub fn trace_paths<S: Sink + Send>(
     let mut sink = Some(sink);
     let mut consumed: Option<Consumed<'_, S>> = None;
     let (repeated, standing) = job.repeat_with(
-        Probes::Paths(probes),
-        skip,
+        Repeat {
+            probes: Probes::Paths(probes),
+            skip,
+            snapshots: false,
+        },
         &mut |job, engine, rewritten, stop| {
             let (producer, messages) = Producer::new(HALF_WORDS);
             let sink = sink.take().ok_or(RecordError::OverflowNotFound)?;
             std::thread::scope(|scope| {
                 let consumer = scope.spawn(|| consume(program, &plan, messages, sink));
                 let host = PathHost::new(producer, plan.entry_ids().clone());
-                let replayed = job.replay(engine, rewritten, stop, Some(host));
+                let replayed = job.replay(engine, rewritten, stop, Some(host), None);
                 // Its reason is the better one: the guest only learns that it is gone.
                 let result = match consumer.join() {
                     Ok(result) => result?,
@@ -98,7 +101,7 @@ pub fn trace_paths<S: Sink + Send>(
 }
 
 /// The function in whose code the run ends, if it does: what it keeps in locals is lost.
-pub(super) fn ends_inside(end: &End) -> Option<FuncId> {
+pub(crate) fn ends_inside(end: &End) -> Option<FuncId> {
     let in_host = matches!(
         end.ending,
         Ending::Returned | Ending::Exited { .. } | Ending::HostError { .. }

@@ -16,11 +16,12 @@ pub(crate) use buffer::{Message, Producer};
 pub use build::{BuiltPaths, CUT, PathFilter, build_paths};
 pub use filter::{Filter, Mark, MarkedCode};
 pub use grammar::{GrammarSink, Nodes};
+pub(crate) use lens::ends_inside;
 pub use lens::{RecordedRun, Traced, trace_paths};
 pub use live::{CheckedWords, LivePath, Stretch, verify_words};
 pub(crate) use probes::{HasPaths, PathHost, say_number};
 pub(crate) use regenerate::{Consumed, consume};
-pub(crate) use words::{WordReader, WordWriter};
+pub(crate) use words::{SnapshotFn, WordReader, WordWriter};
 
 /// How many words each half of the ring has: 1 MiB, some ten million blocks.
 pub(crate) const HALF_WORDS: u32 = 1 << 17;

@@ -10,6 +10,7 @@ use super::Producer;
 use super::buffer::Quiet;
 use super::guard::Ring;
 use crate::RecordError;
+use crate::snapshots::Captured;
 
 /// What the host has of the path's probes.
 pub(crate) struct PathHost {
@@ -83,6 +84,26 @@ impl PathHost {
     /// The number of an import that a table may hold, and its width.
     pub(crate) fn number(&self, import: FuncId) -> Option<(u32, u8)> {
         self.entry_ids.of(import).filter(|(_, width)| *width > 0)
+    }
+
+    /// Hands over what the run has written, with how it stands.
+    pub(crate) fn cut<T: HasPaths>(
+        mut store: StoreContextMut<'_, T>,
+        captured: Captured,
+    ) -> Result<(), RecordError> {
+        let Some(places) = store.data_mut().paths().and_then(|p| p.places) else {
+            return Err(RecordError::NoCounters);
+        };
+        let word = i32_of(&places.cursor, &mut store) as usize / 8;
+        let Val::I64(pending) = places.pending.get(&mut store) else {
+            return Err(RecordError::NoCounters);
+        };
+        let emptied = places.pending.set(&mut store, Val::I64(1));
+        emptied.map_err(|_| RecordError::NoCounters)?;
+        let paths = store.data_mut().paths().ok_or(RecordError::NoCounters)?;
+        Ok(paths
+            .producer
+            .cut(word, pending as u64, Box::new(captured))?)
     }
 
     /// Hands over what the run wrote last.

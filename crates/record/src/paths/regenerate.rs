@@ -32,6 +32,10 @@ pub(crate) fn consume<'a, S: Sink>(
                 bits += 64 * half.words().len() as u64;
                 regenerator.feed(half.words(), &mut sink)?;
             }
+            Message::Cut(words, _) => {
+                bits += 64 * words.len() as u64;
+                regenerator.feed(&words, &mut sink)?;
+            }
             Message::Last(word) => {
                 bits += 64 - u64::from(word.leading_zeros());
                 regenerator.feed(&[word], &mut sink)?;

@@ -8,12 +8,14 @@
 use std::sync::mpsc::Receiver;
 
 use afterimage_ids::{EntityRef, FuncId};
+use afterimage_machine::Opened;
 use afterimage_paths::{Counter, PathPlan, Waypoint};
 use afterimage_program::Program;
 use afterimage_trace::{Kind, LogFlusher, SectionReader, SectionWriter, TraceFile, TraceWriter};
 
 use super::Message;
 use crate::RecordError;
+use crate::snapshots::{Captured, Reader, Taken};
 
 /// Most host calls that are kept for one chunk.
 const MOST_CALLS: usize = 1 << 16;
@@ -23,16 +25,26 @@ const CHUNK: usize = 1 << 14;
 /// that: a deep stack does not make the file much longer.
 const BYTES_PER_ACTIVATION: usize = 48;
 
-/// The name of the section of a plan's words.
+/// The name of the section of a plan's words, which the run wrote itself.
 fn name(plan: &PathPlan) -> String {
     format!("path words {:016x}", plan.fingerprint())
 }
+
+/// The name of those that a re-execution wrote, which lacks nothing.
+fn repeated_name(plan: &PathPlan) -> String {
+    format!("path words of a re-execution {:016x}", plan.fingerprint())
+}
+
+/// Who is told of snapshots, as they are made.
+pub(crate) type SnapshotFn<'a> = dyn FnMut(Taken) -> Result<(), RecordError> + Send + 'a;
 
 /// Writes the words of a live run, on a thread of its own, and follows them far enough to say where the run is at each chunk. The log is
 /// never behind them in the file, so that a run can be followed as far as its path goes, wherever it is cut off.
 pub(crate) struct WordWriter<'a> {
     section: SectionWriter,
-    log: LogFlusher,
+    log: Option<LogFlusher>,
+    /// What captured states mean, and who is told.
+    snapshots: Option<(Reader<'a>, &'a mut SnapshotFn<'a>)>,
     counter: Counter<'a>,
     calls: Vec<FuncId>,
     chunk: Vec<u8>,
@@ -49,8 +61,27 @@ impl<'a> WordWriter<'a> {
     ) -> Result<Self, RecordError> {
         Ok(Self {
             section: out.live_section(Kind::PATH_WORDS, Some(&name(plan)))?,
-            log,
+            log: Some(log),
+            snapshots: None,
             counter: Counter::new(program, plan),
+            calls: Vec::new(),
+            chunk: Vec::new(),
+            since: usize::MAX,
+        })
+    }
+
+    /// Writes what a re-execution says, and tells of the snapshots that it makes.
+    pub(crate) fn repeating(
+        out: &TraceWriter,
+        plan: &'a PathPlan,
+        reader: Reader<'a>,
+        tell: &'a mut SnapshotFn<'a>,
+    ) -> Result<Self, RecordError> {
+        Ok(Self {
+            section: out.section(Kind::PATH_WORDS, Some(&repeated_name(plan)))?,
+            log: None,
+            counter: Counter::new(reader.program(), plan),
+            snapshots: Some((reader, tell)),
             calls: Vec::new(),
             chunk: Vec::new(),
             since: usize::MAX,
@@ -69,18 +100,46 @@ impl<'a> WordWriter<'a> {
                 }
                 Message::Words(half) => {
                     // What led to them was appended before they were handed over.
-                    self.log.flush();
+                    self.flush();
                     for words in half.words().chunks(CHUNK) {
                         self.put(words)?;
                     }
                 }
+                Message::Cut(words, captured) => self.cut(&words, *captured)?,
                 Message::Last(word) => {
-                    self.log.flush();
+                    self.flush();
                     self.put(&[word])?;
                 }
             }
         }
         Ok(self.section.finish(self.counter.time(), &[])?)
+    }
+
+    fn flush(&self) {
+        if let Some(log) = &self.log {
+            log.flush();
+        }
+    }
+
+    /// Words up to a snapshot. Where the run is then is told with the next ones.
+    fn cut(&mut self, words: &[u64], captured: Captured) -> Result<(), RecordError> {
+        for words in words.chunks(CHUNK) {
+            self.put(words)?;
+        }
+        if !self.calls.is_empty() {
+            self.put(&[])?;
+        }
+        if let Some((reader, tell)) = &mut self.snapshots
+            && let Some((mut taken, boundary)) = reader.read(captured)?
+        {
+            taken.snapshot.time = self.counter.close(&boundary)?;
+            let opened = self.counter.opened();
+            let opened = opened.map(|(entered, called)| Opened { entered, called });
+            taken.opened = opened.collect();
+            self.since = usize::MAX;
+            tell(taken)?;
+        }
+        Ok(())
     }
 
     fn put(&mut self, words: &[u64]) -> Result<(), RecordError> {
@@ -130,18 +189,32 @@ pub(crate) struct WordReader {
     section: SectionReader,
     /// How many chunks were read.
     read: usize,
+    /// A re-execution wrote them, which lacks nothing.
+    pub(crate) repeated: bool,
 }
 
 impl WordReader {
-    /// The words that a file has, if they were written by this plan. Those of a run that was cut off are incomplete.
+    /// The words that a file has, if they were written by this plan: those of a re-execution, or else those of the run. If that was cut off, they are
+    /// incomplete.
     pub(crate) fn open(file: &TraceFile, plan: &PathPlan) -> Result<Option<Self>, RecordError> {
-        let name = name(plan);
+        let repeated = Self::named(file, &repeated_name(plan), true)?;
+        match repeated {
+            Some(_) => Ok(repeated),
+            None => Self::named(file, &name(plan), false),
+        }
+    }
+
+    fn named(file: &TraceFile, name: &str, repeated: bool) -> Result<Option<Self>, RecordError> {
         // Other sections may be damaged: that is why the path is built again.
         let sections = (0..).map_while(|position| file.section(position));
         let mut words = Vec::from_iter(sections.filter(|of| of.kind() == Kind::PATH_WORDS));
         while let Some(section) = words.pop() {
-            if section.name()? == Some(name.as_str()) {
-                return Ok(Some(Self { section, read: 0 }));
+            if section.name()? == Some(name) {
+                return Ok(Some(Self {
+                    section,
+                    read: 0,
+                    repeated,
+                }));
             }
         }
         Ok(None)

@@ -12,7 +12,7 @@ use afterimage_wpp::Directory;
 use wasmparser::{ExternalKind, Parser, Payload, ValType};
 
 use super::coverage::class;
-use super::{checkpoints, snapshots};
+use super::{captured, checkpoints, snapshots};
 use crate::harness::Recording;
 use crate::play::play;
 use crate::stored::Stored;
@@ -134,6 +134,7 @@ pub fn agree(recording: &Recording, stored: &Stored) -> BTreeSet<&'static str> {
     assert_eq!(followed.time, path.time());
     checkpoints::go_on(recording, &path);
     snapshots::go_on(recording, &path);
+    captured::agree(recording, &path);
     assert!(
         fits(recording.ending(), followed.trap),
         "{} is not {:?}",

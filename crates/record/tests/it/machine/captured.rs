@@ -1,0 +1,148 @@
+//! Snapshots of the engine are what the machine comes to, bit by bit.
+
+use afterimage_ids::FuncId;
+use afterimage_machine::{Caller, GlobalBits, Machine, Next, Observer, Opened, Snapshot};
+use afterimage_record::{Cache, RecordError, Spacing, Taken, build_snapshots};
+use afterimage_trace::{Event, TraceWriter};
+
+use super::follow::Path;
+use crate::harness::{Recording, exact, invoke, progress, quiet, wat};
+use crate::stored::Stored;
+
+/// So many snapshots of a run are compared at most.
+const MOST: usize = 200;
+
+/// The snapshots of a recording; none if its program is not one of which they can be made.
+fn taken(recording: &Recording, spacing: Spacing) -> Vec<Taken> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("a.aft");
+    std::fs::write(&at, &recording.whole).expect("a copy");
+    let out = TraceWriter::append(&at).expect("a writer");
+    let (cache, progress) = (Cache::none(), progress());
+    let mut all = Vec::new();
+    let made = build_snapshots(&recording.run(&cache, &progress), spacing, &out, |taken| {
+        all.push(taken);
+        Ok(())
+    });
+    match made {
+        Ok(()) | Err(RecordError::NoSnapshots(_)) => all,
+        Err(error) => panic!("snapshots: {error}, {}", recording.ending()),
+    }
+}
+
+/// When the open activations began, and called.
+#[derive(Default)]
+struct OpenTimes {
+    open: Vec<Opened>,
+    /// Blocks before the node that is executed, and its own.
+    time: u64,
+    length: u64,
+}
+
+impl Observer for OpenTimes {
+    const REGISTERS: bool = false;
+
+    fn called(&mut self, _: FuncId, _: &[GlobalBits]) {
+        if let Some(caller) = self.open.last_mut() {
+            caller.called = self.time + self.length;
+        }
+    }
+
+    fn enter(&mut self, _: FuncId, _: Caller) {
+        let entered = self.time + 1;
+        let called = entered;
+        self.open.push(Opened { entered, called });
+    }
+
+    fn leave(&mut self, _: Option<(u32, u32)>) {
+        self.open.pop();
+    }
+}
+
+/// Compares the snapshots of a recording with the machine. The answer is how many there are.
+pub fn agree(recording: &Recording, path: &Path) -> usize {
+    let log = recording.file.log().expect("a log");
+    let mut machine = Machine::new(&recording.program, &recording.bytes, log).expect("a machine");
+    path.define(&mut machine).expect("nodes");
+    let mut memories = Vec::from_iter(machine.state.memories.iter().map(|m| m.bytes.to_vec()));
+    let mut visits = path.visits.iter().copied();
+    let (mut last, mut count) = (0, 0);
+    let mut activations = OpenTimes::default();
+    for taken in taken(recording, Spacing::Polls(1)).into_iter().take(MOST) {
+        let Taken {
+            snapshot,
+            opened,
+            pages,
+        } = taken;
+        assert!(snapshot.time >= last);
+        count += 1;
+        last = snapshot.time;
+        while machine.time() < snapshot.time {
+            let node = visits.next().expect("a node");
+            activations.length = path.length(node);
+            let done = machine.step(node, activations.length, &mut activations);
+            done.expect("a step");
+            activations.time += activations.length;
+        }
+        let own = machine
+            .snapshot()
+            .expect("a program")
+            .expect("a moment of the run");
+        let mut expected = activations.open.clone();
+        if let (Next::Block(_), Some(active)) = (snapshot.next, expected.last_mut()) {
+            active.called = active.entered;
+        }
+        assert_eq!(opened, expected, "after {last} blocks");
+        // The engine may have asked for memory for its exceptions, which the machine passes over when it comes to the log's next event.
+        let (log, room) = (own.log, own.room);
+        assert!(log.events <= snapshot.log.events);
+        let skipped = recording.file.log().expect("a log");
+        let skipped = skipped.skip(log.events as usize);
+        for event in skipped.take((snapshot.log.events - log.events) as usize) {
+            let event = event.expect("an event");
+            assert!(matches!(event, Event::MemoryGrow { .. }), "{event:?}");
+        }
+        let snapshot = Snapshot {
+            log,
+            room,
+            ..snapshot
+        };
+        assert_eq!(snapshot, own, "after {last} blocks");
+        for (memory, size) in memories.iter_mut().zip(&own.pages) {
+            memory.resize(*size as usize * 65536, 0);
+        }
+        for ((memory, page), bytes) in pages {
+            let at = page as usize * 4096;
+            memories[memory as usize][at..at + bytes.len()].copy_from_slice(&bytes);
+        }
+        for (memory, known) in machine.state.memories.iter().zip(&memories) {
+            assert!(
+                memory.bytes[..] == known[..],
+                "a memory after {last} blocks"
+            );
+        }
+    }
+    count
+}
+
+#[test]
+fn snapshots_are_made_in_loops_and_recursion_with_all_that_waits() {
+    let text = r#"(module
+      (memory (export "memory") 1)
+      (global $g (mut i64) (i64.const 7))
+      (func $fac (param $n i32) (result i64) (local $v v128)
+        (local.set $v (i32x4.splat (local.get $n)))
+        (if (i32.eqz (local.get $n)) (then (return (i64.const 1))))
+        (i64.store (i32.mul (local.get $n) (i32.const 4096)) (i64.extend_i32_u (local.get $n)))
+        (i64.mul (i64.extend_i32_u (i32x4.extract_lane 1 (local.get $v)))
+          (call $fac (i32.sub (local.get $n) (i32.const 1)))))
+      (func (export "run") (result i64) (local $i i32) (local $sum f64)
+        (loop $l
+          (global.set $g (call $fac (i32.const 9)))
+          (local.set $sum (f64.add (local.get $sum) (f64.const 0.5)))
+          (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))
+        (global.get $g)))"#;
+    let recording = exact(&wat(text), &invoke("run", &[]), &quiet());
+    let path = Path::of(&Stored::of(&recording));
+    assert_eq!(agree(&recording, &path), MOST);
+}
