@@ -48,6 +48,7 @@ pub mod dataflow;
 mod deps;
 #[doc(hidden)]
 pub mod diff;
+mod early;
 #[doc(hidden)]
 pub mod ended;
 mod error;

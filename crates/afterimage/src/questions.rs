@@ -97,12 +97,18 @@ impl Session {
         self.ensured(|| slice::find(self, &wanted, None, |found| found.report()))
     }
 
-    /// What was the state at a moment: the call stack, and what the variables held? Builds the path and the values if they are not there yet.
+    /// What was the state at a moment: the call stack, and what the variables held? If the recording has snapshots and no values, the run is followed from the snapshot before. Otherwise
+    /// builds the path and the values if they are not there yet.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
     pub fn state(&self, query: &StateQuery) -> Result<StateView, QuestionError> {
-        self.prepared(|scene| query.answer(scene))
+        let early = query.answer_early(self);
+        let early = early.map_err(|error| error.context(self.at().display().to_string()))?;
+        match early {
+            Some(found) => Ok(found),
+            None => self.prepared(|scene| query.answer(scene)),
+        }
     }
 
     /// What did the run execute, in order? Builds the path if it is not there yet. All entries are in memory at once: a run has billions, so say

@@ -4,16 +4,18 @@ use std::collections::HashSet;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::Counts;
 use afterimage_profile::{Profile, Remarks, Resolver};
 use afterimage_program::{Names, SourceMap};
 use afterimage_record::PathFilter;
 use afterimage_replay::paths::{FileSegments, Positions, RecordedPath};
+use afterimage_replay::steps::{SnapshotError, Snapshots};
 use afterimage_replay::{Recording, RecordingError};
 
 use crate::counts::{self, Counting};
+use crate::early;
 use crate::error::{QuestionError, Reason, SessionError};
 use crate::monitor::{Monitor, Note, Silent};
 use crate::path::{self, Added, Empty};
@@ -30,6 +32,7 @@ pub struct Session {
     monitor: Box<dyn Monitor + Send>,
     /// What the monitor heard already.
     remarked: Mutex<HashSet<String>>,
+    snapshots: OnceLock<Snapshots>,
 }
 
 impl Remarks for Session {
@@ -65,6 +68,7 @@ impl Session {
             recording,
             monitor: Box::new(monitor),
             remarked: Mutex::default(),
+            snapshots: OnceLock::new(),
         }
     }
 
@@ -137,6 +141,34 @@ impl Session {
         let named = |why| E::from(SessionError::new(self.recording.at(), why));
         let found = path::stretch(&self.recording, wanted, named)?;
         Ok(found.map(|path| self.recording.use_path(path)).is_some())
+    }
+
+    /// The snapshots from which the run can be followed on stretches of its path, if there are any.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn snapshots(&self) -> Result<Option<&Snapshots>, SnapshotError> {
+        if let Some(known) = self.snapshots.get() {
+            return Ok(Some(known));
+        }
+        let found = Snapshots::open(&self.recording.newest())?;
+        Ok(found.map(|found| self.snapshots.get_or_init(|| found)))
+    }
+
+    /// Makes snapshots if there are none, about `every` blocks apart: by following the run, on the path that was written while it was executed. They are added to the file, or are in
+    /// memory only if it cannot be written. `false` if that path is not there.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    #[doc(hidden)]
+    pub fn ensure_snapshots(&self, every: u64) -> Result<bool, QuestionError> {
+        let made = early::ensure_snapshots(self, every);
+        let found = made.map_err(|error| error.context(self.at().display().to_string()))?;
+        let Some(found) = found else {
+            return Ok(self.snapshots.get().is_some());
+        };
+        self.snapshots.get_or_init(|| found);
+        Ok(true)
     }
 
     /// Builds the values if they are not there yet; the path must be. `cancel` stops that where what was built up to then is kept.

@@ -1,18 +1,24 @@
 //! The call stack at a moment, and what its variables hold.
 
-use afterimage_ids::FuncId;
+use std::cell::{Cell, OnceCell};
+
+use afterimage_ids::{FuncId, OpId};
 use afterimage_present::StateView;
 use afterimage_profile::{Source, SourceLine};
-use afterimage_program::demangle;
-use afterimage_replay::paths::At;
+use afterimage_program::{Location, Names, SourceMap, demangle};
+use afterimage_replay::paths::{At, PathFileError, time_of};
 use afterimage_replay::state::{
     Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Halt, Limits, Local,
-    Moment, Recorded, StateReport, Variables, calls, follow_to, globals, locals, variables,
-    wasm_globals,
+    Moment, OnMachine, Recorded, Standing, StateError, StateReport, Variables, Written, calls,
+    follow_standing, follow_to, globals, locals, variables, wasm_globals,
 };
+use afterimage_replay::steps::{Operators, Paused};
+use afterimage_replay::values::RecordedValues;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::Session;
+use crate::early::{Early, Failure, early};
 use crate::ended::{results, stood};
 use crate::explain::Scene;
 use crate::steps::follow;
@@ -58,78 +64,267 @@ impl StateQuery {
             }
         };
         let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-        let most = match self.frame {
-            Some(frame) => frame.saturating_add(1),
-            None => self.depth,
+        let (stack, open) = calls(values, time, self.most())?;
+        self.check_frame(open, time)?;
+        let innermost = Activation::at(values, &bodies, time, op)?;
+        let by_values = ByValues {
+            values,
+            bodies: &bodies,
         };
-        let (stack, open) = calls(values, time, most)?;
-        if let Some(frame) = self.frame
-            && frame >= open
-        {
-            bail!("--frame {frame}: {open} functions are open at t={time}, numbered from 0");
-        }
         let asked = Asked {
             query: self,
-            scene,
-            bodies: &bodies,
-            variables: Variables::open(&loaded.bytes),
-            innermost: Activation::at(values, &bodies, time, op)?,
+            session: traced,
+            names: scene.names,
+            source: scene.source(),
+            position: &|function, op| scene.position(function, op),
+            length: values.path().length(),
+            activations: &by_values,
+            variables: &Variables::open(&loaded.bytes),
+            innermost: &innermost,
             within: op.is_some(),
             stack,
             open,
         };
+        self.view(traced, by_values.report(scene, &asked)?)
+    }
+
+    /// The same by the snapshots of a recording, without its path and values. `None` if it has none, or they do not tell all that is asked.
+    pub(crate) fn answer_early(&self, session: &Session) -> Result<Option<StateView>> {
+        early(session, |early| {
+            let length = early.length();
+            let Some(time) = time_of::<PathFileError>(&self.at, length)? else {
+                return Ok(None);
+            };
+            let op = match self.at.trim() {
+                "end" => session.final_operator()?.map(|(_, op)| op),
+                _ => None,
+            };
+            let report = self.report_early(session, early, At { time, op })?;
+            report.map(|report| self.view(session, report)).transpose()
+        })
+    }
+
+    fn report_early(
+        &self,
+        session: &Session,
+        early: &Early<'_>,
+        At { time, op }: At,
+    ) -> Result<Option<StateReport>> {
+        let source = session.source_map();
+        let names = session.module().names(&source);
+        let (program, bytes) = (session.program(), session.bytes());
+        let bodies = Bodies::new(program, bytes);
+        let known = OnceCell::new();
+        let position = |function, op| {
+            let operators = known.get_or_init(|| Operators::new(program, bytes, &source));
+            let found = operators.get(function, op)?;
+            Ok(found.and_then(|found| found.position))
+        };
+        let (path, _) = early.stretch_to(time)?;
+        let innermost = Activation::on_path(&path, &bodies, time, op)?;
+        let halt = Halt {
+            start: innermost.instance.time,
+            instructions: innermost.instructions(),
+        };
+        let failure = Failure::default();
+        let arguments = |entered| failure.keep(early.arguments(&bodies, entered)).flatten();
+        let found = early.on(path, |run, log| {
+            let show = |standing: Standing, first_result, paused: &Paused<'_>| {
+                let open = standing.open.len();
+                self.check_frame(open, time)?;
+                let by_stretches = ByStretches {
+                    early,
+                    bodies: &bodies,
+                    standing: &standing,
+                    failure: &failure,
+                };
+                let contents = OnMachine {
+                    paused,
+                    first_result,
+                    standing: &standing,
+                    arguments: &arguments,
+                    lacks: Cell::new(false),
+                };
+                let asked = Asked {
+                    query: self,
+                    session,
+                    names: &names,
+                    source: &source,
+                    position: &position,
+                    length: early.length(),
+                    activations: &by_stretches,
+                    variables: &Variables::open(bytes),
+                    innermost: &innermost,
+                    within: op.is_some(),
+                    stack: standing.calls(&innermost, self.most()),
+                    open,
+                };
+                let outside = || (0, String::new());
+                asked.of_contents(&contents, &outside, &|| !contents.lacks.get())
+            };
+            Ok(follow_standing(run, log, halt, show)?)
+        })?;
+        failure.told()?;
+        found.transpose().map(Option::flatten)
+    }
+
+    /// How many activations are needed.
+    fn most(&self) -> usize {
+        match self.frame {
+            Some(frame) => frame.saturating_add(1),
+            None => self.depth,
+        }
+    }
+
+    fn check_frame(&self, open: usize, time: u64) -> Result<()> {
+        match self.frame {
+            Some(frame) if frame >= open => {
+                bail!("--frame {frame}: {open} functions are open at t={time}, numbered from 0")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn view(&self, session: &Session, report: StateReport) -> Result<StateView> {
         Ok(StateView {
-            report: asked.report()?,
+            report,
             // Where the run stood when it ended is shown, unless it returned.
             results: match self.at.trim() {
-                "end" => results(traced.file())?,
+                "end" => results(session.file())?,
                 _ => None,
             },
         })
     }
 }
 
-/// A moment that is asked about.
-struct Asked<'s, 'a> {
-    query: &'s StateQuery,
-    scene: &'s Scene<'s, 'a>,
-    bodies: &'s Bodies<'a>,
-    variables: Result<Variables<'a>, DebugError>,
-    /// The activation that executes at the moment.
-    innermost: Activation<'a>,
-    /// The moment is within a block.
-    within: bool,
-    stack: Vec<Call>,
-    open: usize,
+/// What is known of the activations that are open at a moment.
+trait Activations<'a> {
+    /// One that waits for a call, before the call: the number is its position, from 0 for the innermost.
+    fn outer(&self, number: usize, call: &Call) -> Result<Activation<'a>>;
+
+    /// One where it began.
+    fn entry(&self, call: &Call) -> Result<Activation<'a>>;
+
+    /// The last write to a local since it began.
+    fn written(
+        &self,
+        number: usize,
+        call: &Call,
+        activation: &Activation<'a>,
+        local: u32,
+    ) -> Result<Option<Written>, StateError>;
 }
 
-impl<'a> Asked<'_, 'a> {
+/// By the whole execution trace.
+struct ByValues<'s, 'a> {
+    values: &'s RecordedValues<'a>,
+    bodies: &'s Bodies<'a>,
+}
+
+impl<'a> Activations<'a> for ByValues<'_, 'a> {
+    fn outer(&self, _: usize, call: &Call) -> Result<Activation<'a>> {
+        Ok(Activation::at_call(self.values, self.bodies, call.time)?)
+    }
+
+    fn entry(&self, call: &Call) -> Result<Activation<'a>> {
+        Ok(Activation::at_block(
+            self.values,
+            self.bodies,
+            call.entered,
+        )?)
+    }
+
+    fn written(
+        &self,
+        _: usize,
+        call: &Call,
+        activation: &Activation<'a>,
+        local: u32,
+    ) -> Result<Option<Written>, StateError> {
+        activation.written(self.values, self.bodies, call.entered, local)
+    }
+}
+
+/// By stretches of the path that are followed from snapshots.
+struct ByStretches<'s, 'a> {
+    early: &'s Early<'s>,
+    bodies: &'s Bodies<'a>,
+    standing: &'s Standing,
+    failure: &'s Failure,
+}
+
+impl ByStretches<'_, '_> {
+    /// The position of an activation from the outermost one on.
+    fn depth(&self, number: usize) -> usize {
+        self.standing.open.len() - 1 - number
+    }
+}
+
+impl<'a> Activations<'a> for ByStretches<'_, 'a> {
+    fn outer(&self, number: usize, call: &Call) -> Result<Activation<'a>> {
+        let waits = self.standing.waiting.get(self.depth(number));
+        let waits = waits.context("an activation that does not wait")?;
+        let (function, block) = (waits.function, waits.block);
+        Ok(Activation::waiting(
+            self.bodies,
+            function,
+            block,
+            call.time,
+        )?)
+    }
+
+    fn entry(&self, call: &Call) -> Result<Activation<'a>> {
+        Ok(Activation::beginning(
+            self.bodies,
+            call.function,
+            call.entered,
+        )?)
+    }
+
+    fn written(
+        &self,
+        number: usize,
+        call: &Call,
+        activation: &Activation<'a>,
+        local: u32,
+    ) -> Result<Option<Written>, StateError> {
+        let of = (self.depth(number), call.entered);
+        let stretch = |last| self.early.stretch_to(last);
+        let found = activation.written_before(self.bodies, of, local, stretch);
+        let found = self.failure.keep(found);
+        // What failed is told instead.
+        found.ok_or(StateError::NoMoment(activation.time))
+    }
+}
+
+impl<'a> ByValues<'_, 'a> {
     /// The report: by the trace alone if that is enough, otherwise by following the run to the moment.
-    fn report(&self) -> Result<StateReport> {
-        let recorded = Recorded::new(self.scene.values);
-        if let Some(report) = self.of_contents(&recorded, &recorded, &|| recorded.is_enough())? {
+    fn report(&self, scene: &Scene<'_, 'a>, asked: &Asked<'_, 'a>) -> Result<StateReport> {
+        let recorded = Recorded::new(self.values);
+        let outside = || recorded.outside();
+        if let Some(report) = asked.of_contents(&recorded, &outside, &|| recorded.is_enough())? {
             return Ok(report);
         }
         // What the trace does not have of one that waits for a call is nowhere else.
         if let Some(error) = recorded.failure()
-            && self.stack.len() > 1
+            && asked.stack.len() > 1
         {
             return Err(error.into());
         }
         let halt = Halt {
-            start: self.innermost.instance.time,
-            instructions: self.innermost.instructions(),
+            start: asked.innermost.instance.time,
+            instructions: asked.innermost.instructions(),
         };
         let mut found = None;
-        follow(self.scene.traced, |run, log| {
+        follow(scene.traced, |run, log| {
             Ok(follow_to(run, log, &[halt], |_, first_result, paused| {
                 let contents = Followed {
                     paused,
                     first_result,
-                    instance: self.innermost.instance,
+                    instance: asked.innermost.instance,
                     recorded: &recorded,
                 };
-                let report = self.of_contents(&contents, &recorded, &|| true);
+                let report = asked.of_contents(&contents, &outside, &|| true);
                 found = Some(match recorded.failure() {
                     Some(error) => Err(error.into()),
                     None => report,
@@ -139,19 +334,41 @@ impl<'a> Asked<'_, 'a> {
         let found = found.context("the run ended before this moment")?;
         found?.context("the run ended before this moment")
     }
+}
 
+/// A moment that is asked about.
+pub(crate) struct Asked<'s, 'a> {
+    query: &'s StateQuery,
+    session: &'a Session,
+    names: &'s Names,
+    source: &'s SourceMap<'a>,
+    /// Where an operator comes from.
+    position: &'s dyn Fn(FuncId, OpId) -> Result<Option<Location>>,
+    /// How many blocks the run executed.
+    length: u64,
+    activations: &'s dyn Activations<'a>,
+    variables: &'s Result<Variables<'a>, DebugError>,
+    /// The activation that executes at the moment.
+    innermost: &'s Activation<'a>,
+    /// The moment is within a block.
+    within: bool,
+    stack: Vec<Call>,
+    open: usize,
+}
+
+impl<'a> Asked<'_, 'a> {
     /// `None` as soon as it is seen that what is known is not enough.
     fn of_contents(
         &self,
         contents: &dyn Contents,
-        recorded: &Recorded<'_, 'a>,
+        outside: &dyn Fn() -> (u64, String),
         is_enough: &dyn Fn() -> bool,
     ) -> Result<Option<StateReport>> {
         let query = self.query;
         let mut report = StateReport {
             time: self.innermost.time,
             before: self.within.then_some(self.innermost.offset),
-            length: self.scene.values.path().length(),
+            length: self.length,
             frames: Vec::new(),
             open: self.open,
             globals: None,
@@ -164,9 +381,9 @@ impl<'a> Asked<'_, 'a> {
                 return Ok(None);
             }
             if query.frame.is_none_or(|frame| frame == number) {
-                let (before, _) = recorded.outside();
+                let (before, _) = outside();
                 let mut frame = self.frame(number, call, contents)?;
-                let (after, why) = recorded.outside();
+                let (after, why) = outside();
                 frame.outside = (after > before).then_some(why);
                 report.frames.push(frame);
             }
@@ -177,24 +394,24 @@ impl<'a> Asked<'_, 'a> {
     fn frame(&self, number: usize, call: &Call, contents: &dyn Contents) -> Result<Frame> {
         let outer;
         let activation = match number {
-            0 => &self.innermost,
+            0 => self.innermost,
             _ => {
-                outer = Activation::at_call(self.scene.values, self.bodies, call.time)?;
+                outer = self.activations.outer(number, call)?;
                 &outer
             }
         };
-        let entry = Activation::at_block(self.scene.values, self.bodies, call.entered)?;
-        let name = |function: FuncId| self.scene.names.function(function).to_owned();
+        let entry = self.activations.entry(call)?;
+        let name = |function: FuncId| self.names.function(function).to_owned();
         let moment = Moment {
             activation,
             contents,
             entry: Some(&entry),
-            program: self.scene.traced.program(),
+            program: self.session.program(),
             name: &name,
         };
-        let written =
-            |local| activation.written(self.scene.values, self.bodies, call.entered, local);
-        let found = match &self.variables {
+        let activations = self.activations;
+        let written = |local| activations.written(number, call, activation, local);
+        let found = match self.variables {
             Ok(known) => variables(known, &moment, &Limits::default(), written)?,
             Err(error) => Err(error.clone()),
         };
@@ -203,7 +420,7 @@ impl<'a> Asked<'_, 'a> {
             Ok(_) => Vec::new(),
             Err(_) => self.locals(activation, contents),
         };
-        let mut inlined = self.scene.source().inlined_frames(activation.offset);
+        let mut inlined = self.source.inlined_frames(activation.offset);
         inlined.pop();
         let inlined = inlined.into_iter().filter_map(|frame| frame.function);
         let inlined = inlined.map(|raw| demangle(&raw).unwrap_or(raw));
@@ -223,13 +440,13 @@ impl<'a> Asked<'_, 'a> {
     }
 
     fn line(&self, activation: &Activation<'_>) -> Result<Option<SourceLine>> {
-        let position = self.scene.position(activation.function, activation.op)?;
-        Ok(position.map(|position| self.scene.source().line(position)))
+        let position = (self.position)(activation.function, activation.op)?;
+        Ok(position.map(|position| self.source.line(position)))
     }
 
     fn locals(&self, activation: &Activation<'_>, contents: &dyn Contents) -> Vec<Local> {
-        let all = locals(self.scene.traced.program(), activation, contents);
-        let named = |index| self.scene.names.local(activation.function, index);
+        let all = locals(self.session.program(), activation, contents);
+        let named = |index| self.names.local(activation.function, index);
         (0..)
             .zip(all)
             .map(|(index, (ty, parameter, value))| Local {
@@ -244,7 +461,7 @@ impl<'a> Asked<'_, 'a> {
 
     fn globals(&self, contents: &dyn Contents) -> Result<Globals> {
         let mut found = Globals::default();
-        let module = wasm_globals(self.scene.traced.program(), contents).into_iter();
+        let module = wasm_globals(self.session.program(), contents).into_iter();
         let module = (0..).zip(module).map(|(index, (ty, value))| Local {
             index,
             name: None,
@@ -253,15 +470,15 @@ impl<'a> Asked<'_, 'a> {
             value,
         });
         found.module = module.collect();
-        let name = |function: FuncId| self.scene.names.function(function).to_owned();
+        let name = |function: FuncId| self.names.function(function).to_owned();
         let moment = Moment {
-            activation: &self.innermost,
+            activation: self.innermost,
             contents,
             entry: None,
-            program: self.scene.traced.program(),
+            program: self.session.program(),
             name: &name,
         };
-        if let Ok(known) = &self.variables {
+        if let Ok(known) = self.variables {
             let (shown, all) = globals(known, &moment, &Limits::default(), GLOBALS)?;
             found.more = all - shown.len();
             found.source = shown;

@@ -16,20 +16,20 @@ use crate::image::Memory;
 pub struct SnapshotBuilder {
     room: usize,
     stored: usize,
-    entries: Vec<Entry>,
+    entries: Vec<Collected>,
     newest: HashMap<Page, Arc<[u8]>>,
     spacing: u64,
 }
 
 /// A snapshot, and the pages that changed since the one before.
 #[derive(Debug)]
-struct Entry {
-    time: u64,
-    state: Vec<u8>,
-    pages: BTreeMap<Page, Arc<[u8]>>,
+pub(super) struct Collected {
+    pub time: u64,
+    pub state: Vec<u8>,
+    pub pages: BTreeMap<Page, Arc<[u8]>>,
 }
 
-impl Entry {
+impl Collected {
     fn bytes(&self) -> usize {
         self.state.len() + self.pages.len() * SNAPSHOT_PAGE as usize
     }
@@ -91,7 +91,7 @@ impl SnapshotBuilder {
         let mut state = Vec::new();
         put_opened(&mut state, opened);
         state.extend(snapshot.encode());
-        let mut entry = Entry {
+        let mut entry = Collected {
             time: snapshot.time,
             state,
             pages: BTreeMap::new(),
@@ -114,7 +114,7 @@ impl SnapshotBuilder {
     /// Drops every second snapshot, but never the last one. Their pages become those of the next one.
     fn thin(&mut self) {
         let count = self.entries.len();
-        let mut before = None::<Entry>;
+        let mut before = None::<Collected>;
         let mut kept = Vec::with_capacity(count.div_ceil(2));
         for (number, mut entry) in self.entries.drain(..).enumerate() {
             for (page, bytes) in before.take().into_iter().flat_map(|before| before.pages) {
@@ -127,8 +127,12 @@ impl SnapshotBuilder {
             }
         }
         self.entries = kept;
-        self.stored = self.entries.iter().map(Entry::bytes).sum();
+        self.stored = self.entries.iter().map(Collected::bytes).sum();
         self.spacing = self.spacing.saturating_mul(2);
+    }
+
+    pub(super) fn into_entries(self) -> Vec<Collected> {
+        self.entries
     }
 
     /// Adds them to a trace file; the caller commits.

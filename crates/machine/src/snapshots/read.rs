@@ -2,6 +2,7 @@
 
 use afterimage_trace::{Kind, SectionReader, TraceError, TraceFile};
 
+use super::build::{Collected, SnapshotBuilder};
 use super::wire::{Run, take, take_opened, take_pages};
 use super::{Opened, PAGES, SNAPSHOT_PAGE, VERSION};
 use crate::MachineError;
@@ -12,13 +13,20 @@ use crate::machine::Machine;
 /// Most bytes that a snapshot without its pages, or the list of these, may have.
 const LARGEST: u64 = 1 << 30;
 
-/// The snapshots of a file.
+/// The snapshots of a run, in a file or in memory.
 #[derive(Debug)]
 pub struct Snapshots {
-    file: TraceFile,
-    /// Which section has them.
-    section: usize,
-    entries: Vec<Entry>,
+    /// Their times, ascending.
+    times: Vec<u64>,
+    place: Place,
+}
+
+/// Where snapshots are.
+#[derive(Debug)]
+enum Place {
+    /// In a file: which section has them, and where.
+    File(TraceFile, usize, Vec<Entry>),
+    Memory(Vec<Collected>),
 }
 
 /// Where a snapshot is.
@@ -73,22 +81,32 @@ impl Snapshots {
         section.go(last.ok_or(SnapshotError::Damaged("no index"))?);
         section.advance()?;
         let entries = index(section.bytes(), chunks - 1);
+        let entries = entries.ok_or(SnapshotError::Damaged("their index"))?;
         Ok(Some(Self {
-            file: file.clone(),
-            section: position,
-            entries: entries.ok_or(SnapshotError::Damaged("their index"))?,
+            times: entries.iter().map(|entry| entry.time).collect(),
+            place: Place::File(file.clone(), position, entries),
         }))
     }
 
+    /// Snapshots that are in no file.
+    pub fn in_memory(collected: SnapshotBuilder) -> Self {
+        let entries = collected.into_entries();
+        Self {
+            times: entries.iter().map(|entry| entry.time).collect(),
+            place: Place::Memory(entries),
+        }
+    }
+
     /// The times of the snapshots, ascending: how many blocks are executed before each.
-    pub fn times(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
-        self.entries.iter().map(|entry| entry.time)
+    pub fn times(&self) -> &[u64] {
+        &self.times
     }
 
     /// The last snapshot with so many blocks executed, or fewer. `None` if there is none.
     pub fn at(&self, time: u64) -> Option<usize> {
-        let after = self.entries.partition_point(|entry| entry.time <= time);
-        after.checked_sub(1)
+        self.times
+            .partition_point(|known| *known <= time)
+            .checked_sub(1)
     }
 
     /// A snapshot, without its pages, and when its activations began, the outermost first; nothing if that is not known.
@@ -96,17 +114,19 @@ impl Snapshots {
     /// # Errors
     /// If it is damaged, or not there.
     pub fn snapshot(&self, number: usize) -> Result<(Snapshot, Vec<Opened>), SnapshotError> {
-        let damaged = || SnapshotError::Damaged("a snapshot");
-        let entry = self.entry(number)?;
-        let first = entry.chunk + entry.lists;
-        let bytes = self.bytes(first, entry.states)?;
-        let input = &mut &bytes[..];
-        let opened = take_opened(input).ok_or_else(damaged)?;
-        let snapshot = Snapshot::decode(input).filter(|found| {
-            let known = opened.is_empty() || opened.len() == found.frames.len();
-            found.time == entry.time && known
-        });
-        Ok((snapshot.ok_or_else(damaged)?, opened))
+        let missing = || SnapshotError::Damaged("one is missing");
+        match &self.place {
+            Place::File(file, section, entries) => {
+                let entry = entries.get(number).ok_or_else(missing)?;
+                let section = section_of(file, *section)?;
+                let first = entry.chunk + entry.lists;
+                state(&bytes(&section, first, entry.states)?, entry.time)
+            }
+            Place::Memory(entries) => {
+                let entry = entries.get(number).ok_or_else(missing)?;
+                state(&entry.state, entry.time)
+            }
+        }
     }
 
     /// Takes a machine of the run to a snapshot. The nodes of the path that it follows must be expected or defined. O(pages that were ever written).
@@ -141,63 +161,89 @@ impl Snapshots {
         filled.map(|()| restored)
     }
 
-    fn entry(&self, number: usize) -> Result<Entry, SnapshotError> {
-        let entry = self.entries.get(number).copied();
-        entry.ok_or(SnapshotError::Damaged("one is missing"))
-    }
-
-    fn section(&self) -> Result<SectionReader, SnapshotError> {
-        let section = self.file.section(self.section);
-        section.ok_or(SnapshotError::Damaged("their section is gone"))
-    }
-
-    fn bytes(&self, first: usize, count: usize) -> Result<Vec<u8>, SnapshotError> {
-        let section = self.section()?;
-        if section.length(first..first + count)? > LARGEST {
-            return Err(SnapshotError::Damaged(
-                "more bytes than a snapshot may have",
-            ));
-        }
-        Ok(section.decoded(first..first + count)?)
-    }
-
     /// Fills pages with the newest version of each.
     fn fill(&self, number: usize, filling: &mut Filling<'_>) -> Result<(), SnapshotError> {
-        let damaged = || SnapshotError::Damaged("the pages of memory");
-        let mut section = self.section()?;
-        for number in (0..=number).rev() {
-            let entry = self.entry(number)?;
-            let list = self.bytes(entry.chunk, entry.lists)?;
-            let (runs, count) = take_pages(&list).ok_or_else(damaged)?;
-            let first = entry.chunk + entry.lists + entry.states;
-            let end = self.entries.get(number + 1).map(|next| next.chunk);
-            let end = end.unwrap_or(section.chunks() - 1);
-            if count.div_ceil(PAGES as u64) != (end - first) as u64 {
-                return Err(damaged());
+        match &self.place {
+            Place::File(file, section, entries) => {
+                fill(section_of(file, *section)?, entries, number, filling)
             }
-            let mut at = 0;
-            let mut chunk = usize::MAX;
-            for run in runs {
-                filling.check(run).ok_or_else(damaged)?;
-                for page in run.first..run.first + run.count {
-                    if let Some(place) = filling.missing(run.memory, page) {
-                        let wanted = first + at / PAGES;
-                        if chunk != wanted {
-                            chunk = wanted;
-                            section.go(chunk);
-                            section.advance()?;
+            Place::Memory(entries) => {
+                for entry in entries[..=number].iter().rev() {
+                    for (&(memory, page), bytes) in &entry.pages {
+                        if let Some(place) = filling.missing(memory, page) {
+                            place.copy_from_slice(bytes);
                         }
-                        let size = SNAPSHOT_PAGE as usize;
-                        let from = section.bytes().get(at % PAGES * size..);
-                        let from = from.and_then(|from| from.get(..size));
-                        place.copy_from_slice(from.ok_or_else(damaged)?);
                     }
-                    at += 1;
                 }
+                Ok(())
             }
         }
-        Ok(())
     }
+}
+
+fn section_of(file: &TraceFile, section: usize) -> Result<SectionReader, SnapshotError> {
+    let section = file.section(section);
+    section.ok_or(SnapshotError::Damaged("their section is gone"))
+}
+
+fn bytes(section: &SectionReader, first: usize, count: usize) -> Result<Vec<u8>, SnapshotError> {
+    if section.length(first..first + count)? > LARGEST {
+        return Err(SnapshotError::Damaged(
+            "more bytes than a snapshot may have",
+        ));
+    }
+    Ok(section.decoded(first..first + count)?)
+}
+
+/// What the bytes of a snapshot say, which is to be of this time.
+fn state(mut bytes: &[u8], time: u64) -> Result<(Snapshot, Vec<Opened>), SnapshotError> {
+    let damaged = || SnapshotError::Damaged("a snapshot");
+    let opened = take_opened(&mut bytes).ok_or_else(damaged)?;
+    let snapshot = Snapshot::decode(bytes).filter(|found| {
+        let known = opened.is_empty() || opened.len() == found.frames.len();
+        found.time == time && known
+    });
+    Ok((snapshot.ok_or_else(damaged)?, opened))
+}
+
+fn fill(
+    mut section: SectionReader,
+    entries: &[Entry],
+    number: usize,
+    filling: &mut Filling<'_>,
+) -> Result<(), SnapshotError> {
+    let damaged = || SnapshotError::Damaged("the pages of memory");
+    for (number, entry) in entries.iter().enumerate().take(number + 1).rev() {
+        let list = bytes(&section, entry.chunk, entry.lists)?;
+        let (runs, count) = take_pages(&list).ok_or_else(damaged)?;
+        let first = entry.chunk + entry.lists + entry.states;
+        let end = entries.get(number + 1).map(|next| next.chunk);
+        let end = end.unwrap_or(section.chunks() - 1);
+        if count.div_ceil(PAGES as u64) != (end - first) as u64 {
+            return Err(damaged());
+        }
+        let mut at = 0;
+        let mut chunk = usize::MAX;
+        for run in runs {
+            filling.check(run).ok_or_else(damaged)?;
+            for page in run.first..run.first + run.count {
+                if let Some(place) = filling.missing(run.memory, page) {
+                    let wanted = first + at / PAGES;
+                    if chunk != wanted {
+                        chunk = wanted;
+                        section.go(chunk);
+                        section.advance()?;
+                    }
+                    let size = SNAPSHOT_PAGE as usize;
+                    let from = section.bytes().get(at % PAGES * size..);
+                    let from = from.and_then(|from| from.get(..size));
+                    place.copy_from_slice(from.ok_or_else(damaged)?);
+                }
+                at += 1;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Memories whose pages are filled, each once.

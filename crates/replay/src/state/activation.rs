@@ -4,13 +4,14 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_ids::{BlockId, FuncId, NodeId, OpId, OrigOffset};
 use afterimage_machine::{Body, NodeCode, Operand, Register, Taker, compile_before};
 use afterimage_program::{Function, NO_HEIGHT, Program, Slots};
 use wasmparser::ValType;
 
 use super::StateError;
 use super::written::Sets;
+use crate::paths::RecordedPath;
 use crate::values::{Bits, Instance, RecordedValues};
 
 /// The bodies of functions that were asked about.
@@ -70,8 +71,10 @@ pub struct Activation<'a> {
     pub op: OpId,
     /// Where the operator is in the module.
     pub offset: OrigOffset,
-    /// The execution of the node that it is in.
+    /// The execution of the node that it is in. Only of a whole path it is numbered.
     pub instance: Instance,
+    /// What it does.
+    pub stands: Stands,
     body: Rc<Body<'a>>,
     /// The node up to there.
     code: NodeCode,
@@ -79,6 +82,17 @@ pub struct Activation<'a> {
     module: &'a [u8],
     /// The types of the slots of the operand stack that are in use.
     stack: OnceCell<Box<[ValType]>>,
+}
+
+/// What an activation does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stands {
+    /// It executes a node.
+    Executes,
+    /// It waits for a call, and not more than the block of that is known of its path.
+    Waits,
+    /// It begins, and not more than its first block is known of its path.
+    Begins,
 }
 
 /// Which of a block's operators a moment is before.
@@ -151,10 +165,66 @@ impl<'a> Activation<'a> {
     ) -> Result<Self, StateError> {
         let instance = values.at(time)?.ok_or(StateError::NoMoment(time))?;
         let node = &values.path().nodes()[instance.node];
+        let at = (instance, time, before);
+        Self::in_node(bodies, (node.function, &node.blocks), at, Stands::Executes)
+    }
+
+    /// The one that executes block T, before an operator of it, or before the block: by a path alone, which may lack what is not around the block.
+    ///
+    /// # Errors
+    /// As [`at_operator`](Self::at_operator).
+    pub fn on_path(
+        path: &RecordedPath,
+        bodies: &Bodies<'a>,
+        time: u64,
+        op: Option<OpId>,
+    ) -> Result<Self, StateError> {
+        let visit = path.cursor().seek(time)?;
+        let visit = visit.ok_or(StateError::NoMoment(time))?;
+        let node = &path.nodes()[visit.node];
+        let instance = Instance {
+            time: visit.start,
+            node: visit.node,
+            number: 0,
+        };
+        let at = (instance, time, op.map_or(Before::First, Before::Op));
+        Self::in_node(bodies, (node.function, &node.blocks), at, Stands::Executes)
+    }
+
+    /// One that waits for the call at the end of a block, which was executed at a time: before the call.
+    ///
+    /// # Errors
+    /// If the program has no such block.
+    pub fn waiting(
+        bodies: &Bodies<'a>,
+        function: FuncId,
+        block: BlockId,
+        time: u64,
+    ) -> Result<Self, StateError> {
+        let at = (nowhere(time), time, Before::Last);
+        Self::in_node(bodies, (function, &[block]), at, Stands::Waits)
+    }
+
+    /// One that begins at a time: before its first block.
+    ///
+    /// # Errors
+    /// If the program has no such function.
+    pub fn beginning(bodies: &Bodies<'a>, function: FuncId, time: u64) -> Result<Self, StateError> {
+        let root = bodies.get(function)?.function.cfg.graph.root();
+        let at = (nowhere(time), time, Before::First);
+        Self::in_node(bodies, (function, &[root]), at, Stands::Begins)
+    }
+
+    fn in_node(
+        bodies: &Bodies<'a>,
+        (function, blocks): (FuncId, &[BlockId]),
+        (instance, time, before): (Instance, u64, Before),
+        stands: Stands,
+    ) -> Result<Self, StateError> {
         let position = (time - instance.time) as usize;
         let foreign = || StateError::Program("a block that is not there");
-        let blocks = node.blocks.get(..=position).ok_or_else(foreign)?;
-        let body = bodies.get(node.function)?;
+        let blocks = blocks.get(..=position).ok_or_else(foreign)?;
+        let body = bodies.get(function)?;
         let known = body.function.cfg.blocks.get(blocks[position]);
         let known = known.ok_or_else(foreign)?;
         // Markers execute nothing, so the state before what follows them is the same.
@@ -171,11 +241,12 @@ impl<'a> Activation<'a> {
         let code = compile_before(bodies.program, &body, blocks, op)?;
         let offset = bodies.offset(body.function, op);
         Ok(Self {
-            function: node.function,
+            function,
             time,
             op,
             offset: offset.unwrap_or(known.offsets.start),
             instance,
+            stands,
             body,
             code,
             program: bodies.program,
@@ -192,6 +263,16 @@ impl<'a> Activation<'a> {
     /// The types of the function's locals, parameters first.
     pub fn locals(&self) -> &[ValType] {
         &self.body.slots.locals
+    }
+
+    /// Whether a variable is a vector.
+    pub(super) fn is_vector(&self, variable: u32) -> bool {
+        let locals = self.locals();
+        let ty = match (variable as usize).checked_sub(locals.len()) {
+            None => locals.get(variable as usize).copied(),
+            Some(slot) => self.slot(slot as u32).map(|(_, ty)| ty),
+        };
+        ty == Some(ValType::V128)
     }
 
     /// How many of the locals are parameters.
@@ -281,6 +362,15 @@ impl<'a> Activation<'a> {
         };
         let high = high.get(register as usize).copied().unwrap_or(0);
         Some((*low.get(register as usize)?, high))
+    }
+}
+
+/// What is in no node of a path.
+fn nowhere(time: u64) -> Instance {
+    Instance {
+        time,
+        node: NodeId::from_u32(0),
+        number: 0,
     }
 }
 

@@ -51,10 +51,11 @@ mod moment;
 mod occasions;
 mod report;
 mod shown;
+mod standing;
 mod watch;
 mod written;
 
-pub use activation::{Activation, Bodies};
+pub use activation::{Activation, Bodies, Stands};
 pub use afterimage_variables::{
     BitField, DebugError, FunctionScopes, Limits, Machine, Nothing, Number, Object, Path,
     PathError, Piece, Place, Rank, Rendered, Shape, Unavailable, VariableKind, Variables, Word,
@@ -67,5 +68,6 @@ pub use moment::{Contents, Ended, Followed, Moment, Recorded};
 pub use occasions::{Occasion, Occasions};
 pub use report::{Frame, Globals, Local, StateReport};
 pub use shown::{Shown, globals, locals, variables, wasm_globals};
+pub use standing::{OnMachine, Standing, follow_standing};
 pub use watch::{Evaluated, Watch, WatchError, Watched, Worth};
 pub use written::{Writer, Written};

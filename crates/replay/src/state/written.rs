@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use afterimage_ids::{FuncId, NodeId, OpId, OrigOffset};
+use afterimage_ids::{BlockId, FuncId, NodeId, OpId, OrigOffset};
 use afterimage_variables::{
     FunctionScopes, Machine, Piece, Place, Variable, VariableKind, Variables, Word,
 };
@@ -11,6 +11,7 @@ use afterimage_wpp::Visit;
 use wasmparser::Operator;
 
 use super::{Activation, Bodies, StateError};
+use crate::paths::RecordedPath;
 use crate::values::{RecordedValues, ValuesError};
 
 /// Where the code writes a local.
@@ -211,38 +212,13 @@ impl<'a> Activation<'a> {
         if sets.is_empty() {
             return Ok(None);
         }
-        let by = match sets.len() {
-            1 => Writer::Only,
-            _ => Writer::Several,
-        };
-        let last_in = |node: NodeId, count: usize, before: Option<OpId>| {
-            let function = self.program.function(self.function)?;
-            let blocks = values.path().nodes()[node].blocks.get(..count)?;
-            for (position, block) in blocks.iter().enumerate().rev() {
-                let ops = &function.cfg.blocks.get(*block)?.ops;
-                let end = match before {
-                    Some(before) if position + 1 == count => before,
-                    _ => ops.end,
-                };
-                let writes = sets.partition_point(|set| set.0 < end);
-                let last = sets[..writes].last().filter(|set| set.0 >= ops.start);
-                if let Some(&(_, offset)) = last {
-                    return Some((position as u64, offset));
-                }
-            }
-            None
-        };
-        let whole = |node: NodeId| {
-            let count = values.path().nodes()[node].blocks.len();
-            last_in(node, count, None)
-        };
-        let instance = self.instance;
-        let here = (self.time - instance.time) as usize + 1;
-        if let Some((position, offset)) = last_in(instance.node, here, Some(self.op)) {
-            let time = instance.time + position;
-            return Ok(Some(Written { time, offset, by }));
-        }
         let path = values.path();
+        let writes = Writes::new(self, path, sets);
+        let whole = |node: NodeId| writes.whole(node);
+        let instance = self.instance;
+        if let Some(found) = writes.here() {
+            return Ok(Some(found));
+        }
         let own = path.nodes().iter();
         let own = own.filter(|(_, node)| node.function == self.function);
         let writers = own.filter_map(|(id, _)| Some((id, whole(id)?.0)));
@@ -251,11 +227,7 @@ impl<'a> Activation<'a> {
         if before == writers.rank(entered.saturating_sub(1))? {
             return Ok(None);
         }
-        let written = |visit: Visit| {
-            let (position, offset) = whole(visit.node)?;
-            let time = visit.start + position;
-            Some(Written { time, offset, by })
-        };
+        let written = |visit: Visit| writes.of(visit);
         let mut cursor = path.cursor();
         if let Some(found) = writers.select(before)? {
             // It may be another activation's, called since.
@@ -272,5 +244,121 @@ impl<'a> Activation<'a> {
             }
         }
         Ok(None)
+    }
+}
+
+/// The writes of an activation to a local, by nodes of a path.
+struct Writes<'w, 'a> {
+    activation: &'w Activation<'a>,
+    path: &'w RecordedPath,
+    sets: Sets,
+}
+
+impl<'w, 'a> Writes<'w, 'a> {
+    fn new(activation: &'w Activation<'a>, path: &'w RecordedPath, sets: Sets) -> Self {
+        Self {
+            activation,
+            path,
+            sets,
+        }
+    }
+
+    /// The last one in some blocks: its position, and where the operator is. Those of the last block count before an operator.
+    fn last_in(&self, blocks: &[BlockId], before: Option<OpId>) -> Option<(u64, OrigOffset)> {
+        let function = self.activation.program.function(self.activation.function)?;
+        for (position, block) in blocks.iter().enumerate().rev() {
+            let ops = &function.cfg.blocks.get(*block)?.ops;
+            let end = match before {
+                Some(before) if position + 1 == blocks.len() => before,
+                _ => ops.end,
+            };
+            let writes = self.sets.partition_point(|set| set.0 < end);
+            let last = self.sets[..writes].last();
+            if let Some(&(_, offset)) = last.filter(|set| set.0 >= ops.start) {
+                return Some((position as u64, offset));
+            }
+        }
+        None
+    }
+
+    fn whole(&self, node: NodeId) -> Option<(u64, OrigOffset)> {
+        self.last_in(&self.path.nodes()[node].blocks, None)
+    }
+
+    /// The last one in the node at hand, before the moment.
+    fn here(&self) -> Option<Written> {
+        let Activation {
+            instance, time, op, ..
+        } = self.activation;
+        let here = (time - instance.time) as usize + 1;
+        let blocks = self.path.nodes()[instance.node].blocks.get(..here)?;
+        let (position, offset) = self.last_in(blocks, Some(*op))?;
+        Some(self.written(instance.time + position, offset))
+    }
+
+    fn of(&self, visit: Visit) -> Option<Written> {
+        let (position, offset) = self.whole(visit.node)?;
+        Some(self.written(visit.start + position, offset))
+    }
+
+    fn written(&self, time: u64, offset: OrigOffset) -> Written {
+        let by = match self.sets.len() {
+            1 => Writer::Only,
+            _ => Writer::Several,
+        };
+        Written { time, offset, by }
+    }
+}
+
+impl<'a> Activation<'a> {
+    /// As [`written`](Self::written), by stretches of the path alone: `stretch` gives the one that ends with a block, and the first block that it has. The activation is at this position of the
+    /// stack, from 0 for the outermost. O(blocks of the stretches back to the write, or to the beginning of the activation).
+    ///
+    /// # Errors
+    /// As `stretch`, and if the path cannot be read.
+    pub fn written_before<E: From<StateError>>(
+        &self,
+        bodies: &Bodies<'a>,
+        (depth, entered): (usize, u64),
+        local: u32,
+        mut stretch: impl FnMut(u64) -> Result<(RecordedPath, u64), E>,
+    ) -> Result<Option<Written>, E> {
+        let sets = bodies.sets(self.function, local);
+        if sets.is_empty() {
+            return Ok(None);
+        }
+        let mut last = self.time;
+        loop {
+            let (path, first) = stretch(last)?;
+            let failed = |error| E::from(StateError::Path(error));
+            let writes = Writes::new(self, &path, Rc::clone(&sets));
+            let mut cursor = path.cursor();
+            let mut next = cursor.seek(last).map_err(failed)?;
+            while let Some(visit) = next {
+                if visit.start < entered || path.nodes()[visit.node].left_out > 0 {
+                    break;
+                }
+                // Open activations further in are above it, and it is open throughout.
+                if cursor.depth() == depth + 1 {
+                    let found = match last.checked_sub(visit.start) {
+                        Some(within) if visit.last() >= self.time => {
+                            let count = within as usize + 1;
+                            let blocks = path.nodes()[visit.node].blocks.get(..count);
+                            let found = writes.last_in(blocks.unwrap_or(&[]), Some(self.op));
+                            found.map(|(at, offset)| writes.written(visit.start + at, offset))
+                        }
+                        _ => writes.of(visit),
+                    };
+                    if found.is_some() {
+                        return Ok(found);
+                    }
+                }
+                next = cursor.previous().map_err(failed)?;
+            }
+            match first.checked_sub(1) {
+                Some(before) if before >= entered.max(1) && before < last => last = before,
+                _ => return Ok(None),
+            }
+        }
     }
 }

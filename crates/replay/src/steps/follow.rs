@@ -193,7 +193,7 @@ where
     pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
         if let Some(snapshots) = self.run.snapshots
             && let Some(number) = time.checked_sub(1).and_then(|before| snapshots.at(before))
-            && snapshots.times().nth(number) > Some(self.machine.time())
+            && snapshots.times()[number] > self.machine.time()
         {
             self.go_to_snapshot(snapshots, number)?;
         }

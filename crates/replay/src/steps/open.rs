@@ -44,6 +44,17 @@ impl OpenActivations {
         (self.first, self.last) = (visit.start, visit.last());
     }
 
+    /// An activation begins with the node.
+    pub fn begin(&mut self) {
+        self.open.push(Open {
+            times: Opened {
+                entered: self.first,
+                called: self.first,
+            },
+            arguments: Some(self.given.as_slice().into()),
+        });
+    }
+
     /// The times of all of them, the outermost first.
     pub fn times(&self) -> Vec<Opened> {
         self.open.iter().map(|open| open.times).collect()
@@ -62,13 +73,7 @@ impl Observer for OpenActivations {
     }
 
     fn enter(&mut self, _: FuncId, _: Caller) {
-        self.open.push(Open {
-            times: Opened {
-                entered: self.first,
-                called: self.first,
-            },
-            arguments: Some(self.given.as_slice().into()),
-        });
+        self.begin();
     }
 
     fn leave(&mut self, _: Option<(u32, u32)>) {

@@ -1,0 +1,185 @@
+//! Following stretches of a run from its snapshots: without its path, and without values.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use afterimage_record::LivePath;
+use afterimage_replay::Recording;
+use afterimage_replay::paths::{FileSegments, RecordedPath, path_in_memory};
+use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing};
+use afterimage_replay::steps::{Run, SnapshotBuilder, Snapshots, take_snapshots};
+use afterimage_replay::values::Bits;
+use afterimage_trace::{Kind, LogReader, TraceFile};
+use anyhow::{Context, Result};
+
+use crate::Session;
+use crate::append::append_to;
+
+/// A run whose path was written while it was executed, and its snapshots.
+pub(crate) struct Early<'a> {
+    session: &'a Session,
+    file: &'a TraceFile,
+    live: LivePath<'a>,
+    snapshots: &'a Snapshots,
+}
+
+/// Asks about a recording that has snapshots and the words of its path, but no values. `None` if it has not.
+///
+/// # Errors
+/// If it is damaged, or `ask` fails.
+pub(crate) fn early<T>(
+    session: &Session,
+    ask: impl FnOnce(&Early<'_>) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    let file = session.newest();
+    if file.last(Kind::VALUES_INDEX).is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
+        return Ok(None);
+    }
+    let Some(snapshots) = session.snapshots()? else {
+        return Ok(None);
+    };
+    let live = LivePath::open(&file, session.bytes(), session.program())?;
+    let Some(live) = live.filter(|live| live.length() > 0) else {
+        return Ok(None);
+    };
+    ask(&Early {
+        session,
+        file: &file,
+        live,
+        snapshots,
+    })
+}
+
+impl Early<'_> {
+    /// How many blocks were executed.
+    pub fn length(&self) -> u64 {
+        self.live.length()
+    }
+
+    /// The path from the last snapshot before a block to the block, and the first block that it has. Of everything else only how many blocks it has.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn stretch_to(&self, last: u64) -> Result<(RecordedPath, u64)> {
+        let number = self.snapshots.at(last.saturating_sub(1));
+        let first = number.map_or(0, |number| self.snapshots.times()[number]) + 1;
+        let stretch = self.live.stretch(first, last)?;
+        let path = path_in_memory(self.file, stretch.directory, stretch.segments)?;
+        Ok((path, first))
+    }
+
+    /// Gives `ask` the run with this path, to be followed from its snapshots.
+    ///
+    /// # Errors
+    /// If the file is damaged, or `ask` fails.
+    pub fn on<T>(
+        &self,
+        path: RecordedPath,
+        ask: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
+    ) -> Result<T> {
+        on_path(self.session, self.file, path, |run, log| {
+            let run = Run {
+                snapshots: Some(self.snapshots),
+                ..run
+            };
+            ask(run, log)
+        })
+    }
+
+    /// What the activation was called with that began with a block.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn arguments(&self, bodies: &Bodies<'_>, entered: u64) -> Result<Option<Box<[Bits]>>> {
+        let (path, _) = self.stretch_to(entered)?;
+        let start = Activation::on_path(&path, bodies, entered, None)?
+            .instance
+            .time;
+        let halt = Halt {
+            start,
+            instructions: 0,
+        };
+        self.on(path, |run, log| {
+            let found = follow_standing(run, log, halt, |standing, _, _| {
+                let innermost = standing.open.into_iter().next_back();
+                innermost.and_then(|open| open.arguments.filter(|_| open.times.entered == entered))
+            });
+            Ok(found?.flatten())
+        })
+    }
+}
+
+fn on_path<T>(
+    session: &Session,
+    file: &TraceFile,
+    path: RecordedPath,
+    ask: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
+) -> Result<T> {
+    let module = Arc::clone(session.module());
+    let recording = Recording::of(session.at(), file.clone(), module);
+    recording.use_path(path);
+    ask(recording.run()?, file.log()?)
+}
+
+/// Snapshots, made if there are none: in the file, or in memory if that cannot be written. `None` if they are there already, or the words of the path are not.
+///
+/// # Errors
+/// If the recording is damaged.
+pub(crate) fn ensure_snapshots(session: &Session, every: u64) -> Result<Option<Snapshots>> {
+    let file = session.newest();
+    if session.snapshots()?.is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
+        return Ok(None);
+    }
+    let lost = "the snapshots cannot be added to the recording";
+    match append_to(session.at(), &file, lost, session.monitor()) {
+        Ok(Some(out)) => {
+            followed(session, &file, every)?.write(&out)?;
+            out.commit()?;
+            Ok(Snapshots::open(&TraceFile::open(session.at())?)?)
+        }
+        // Another process has added something, or the file is read-only.
+        Ok(None) | Err(_) => Ok(Some(Snapshots::in_memory(followed(session, &file, every)?))),
+    }
+}
+
+/// Snapshots about `every` blocks apart, by following the run. The words of the path must be there.
+fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<SnapshotBuilder> {
+    let live = LivePath::open(file, session.bytes(), session.program())?;
+    let live = live.context("the recording has no words of its path")?;
+    let whole = live.whole(|_| {})?;
+    let path = path_in_memory(file, whole.directory, whole.segments)?;
+    let mut found = SnapshotBuilder::new(ROOM);
+    on_path(session, file, path, |run, log| {
+        Ok(take_snapshots(run, log, every, &mut found)?)
+    })?;
+    Ok(found)
+}
+
+/// Bytes that all snapshots may have before they are compressed.
+const ROOM: usize = 1 << 28;
+
+/// The first thing that failed where no error can be handed on.
+#[derive(Default)]
+pub(crate) struct Failure(RefCell<Option<anyhow::Error>>);
+
+impl Failure {
+    /// What was found, or nothing.
+    pub fn keep<T>(&self, found: Result<T>) -> Option<T> {
+        match found {
+            Ok(found) => Some(found),
+            Err(error) => {
+                self.0.borrow_mut().get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    /// # Errors
+    /// If something failed.
+    pub fn told(&self) -> Result<()> {
+        match self.0.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What all open activations hold at a moment, by following the run from a snapshot: without values, and on a stretch of the path.
+
+use std::cell::Cell;
+use std::error::Error;
+
+use afterimage_machine::{Inside, MachineError, Waits};
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+
+use super::activation::Stands;
+use super::{Activation, Call, Contents, Halt};
+use crate::steps::{Follower, Open, OpenActivations, Paused, Run, StepsError};
+use crate::values::Bits;
+
+/// The open activations at a moment.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// When they began and what they were called with, the outermost first.
+    pub open: Vec<Open>,
+    /// What those hold that wait for a call, the outermost first: all but the last one.
+    pub waiting: Vec<Waits>,
+}
+
+impl Standing {
+    /// The innermost `most` activations, the innermost first, when block T of this one is executed.
+    pub fn calls(&self, innermost: &Activation<'_>, most: usize) -> Vec<Call> {
+        let waiting = self.waiting.iter().map(|waits| waits.function);
+        let functions = waiting.chain([innermost.function]);
+        let last = self.open.len().saturating_sub(1);
+        let all = self.open.iter().zip(functions).enumerate();
+        let calls = all.map(|(depth, (open, function))| Call {
+            function,
+            entered: open.times.entered,
+            time: match depth == last {
+                true => innermost.time,
+                false => open.times.called,
+            },
+        });
+        let mut calls = Vec::from_iter(calls);
+        calls.reverse();
+        calls.truncate(most);
+        calls
+    }
+}
+
+/// Follows a run to a moment, from the last snapshot before it or from the beginning, and shows who is open there, the first register of a result in the node, and what there is.
+/// `None` if the snapshot does not tell when its activations began, or the run ended before the moment.
+///
+/// # Errors
+/// If the path, the log and the program disagree, the path lacks something, or the snapshots are damaged.
+pub fn follow_standing<S: Segments, T>(
+    run: Run<'_, S>,
+    log: LogReader,
+    halt: Halt,
+    show: impl FnOnce(Standing, u32, &Paused<'_>) -> T,
+) -> Result<Option<T>, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let mut follower = Follower::new(run, log)?;
+    let before = halt.start.saturating_sub(1);
+    let snapshot = run
+        .snapshots
+        .and_then(|known| Some((known, known.at(before)?)));
+    let mut open = match snapshot {
+        Some((snapshots, number)) => {
+            let restored = follower.go_to_snapshot(snapshots, number)?;
+            let Some(open) = OpenActivations::at(restored) else {
+                return Ok(None);
+            };
+            open
+        }
+        None => OpenActivations::default(),
+    };
+    while let Some(visit) = follower.advance()? {
+        open.next(visit);
+        if visit.start < halt.start {
+            follower.execute(visit, &mut open)?;
+            continue;
+        }
+        let waiting = follower.machine.waiting();
+        let waiting = waiting.ok_or(MachineError::Checkpoint)?;
+        let first_result = follower.machine.codes()[visit.node].first_result();
+        let begins = follower.machine.begins_activation();
+        if begins {
+            open.begin();
+        }
+        let open = open.open;
+        let (mut shown, mut show) = (None, Some((show, Standing { open, waiting })));
+        follower.execute_pausing(visit, &mut (), &[halt.instructions], |_, paused| {
+            if let Some((show, mut standing)) = show.take() {
+                if let Some(open) = standing.open.last_mut().filter(|_| begins) {
+                    // The host may have called, of which only the log knows before.
+                    open.arguments = Some(variables(paused.inside));
+                }
+                shown = Some(show(standing, first_result, paused));
+            }
+        })?;
+        return Ok(shown);
+    }
+    Ok(None)
+}
+
+/// What the variables of a node hold when it begins.
+fn variables(inside: &Inside<'_>) -> Box<[Bits]> {
+    let high = inside.high.iter().copied().chain(std::iter::repeat(0));
+    inside.low.iter().copied().zip(high).collect()
+}
+
+/// By the machine that has followed the run up to a moment, for all open activations.
+pub struct OnMachine<'m> {
+    /// What there is.
+    pub paused: &'m Paused<'m>,
+    /// The first register of a result in the node.
+    pub first_result: u32,
+    /// The open activations.
+    pub standing: &'m Standing,
+    /// What an activation was called with that began before the run was followed.
+    pub arguments: &'m dyn Fn(u64) -> Option<Box<[Bits]>>,
+    /// Something was asked for that is not known so.
+    pub lacks: Cell<bool>,
+}
+
+impl OnMachine<'_> {
+    fn of(&self, activation: &Activation<'_>, variable: u32) -> Option<Bits> {
+        match activation.stands {
+            Stands::Executes => {
+                let inside = self.paused.inside;
+                activation.followed(inside.low, inside.high, self.first_result, variable)
+            }
+            Stands::Waits => {
+                let mut open = self.standing.open.iter();
+                let depth = open.position(|open| open.times.called == activation.time)?;
+                let waits = self.standing.waiting.get(depth)?;
+                waits.variables.get(variable as usize).copied()
+            }
+            Stands::Begins => {
+                let mut open = self.standing.open.iter();
+                let open = open.find(|open| open.times.entered == activation.time)?;
+                let given = match &open.arguments {
+                    Some(given) => given.clone(),
+                    None => (self.arguments)(activation.time)?,
+                };
+                // Other locals are zeros, and no slot is in use.
+                let is_local = (variable as usize) < activation.locals().len();
+                let given = given.get(variable as usize).copied();
+                is_local.then(|| given.unwrap_or((0, 0)))
+            }
+        }
+    }
+}
+
+impl Contents for OnMachine<'_> {
+    fn variable(&self, activation: &Activation<'_>, variable: u32) -> Option<Bits> {
+        let found = self.of(activation, variable);
+        if found.is_none() {
+            self.lacks.set(true);
+        }
+        found.map(|(low, high)| match activation.is_vector(variable) {
+            true => (low, high),
+            false => (low, 0),
+        })
+    }
+
+    fn global(&self, index: u32) -> Option<Bits> {
+        let globals = &self.paused.inside.state.globals;
+        globals.get(index as usize).copied()
+    }
+
+    fn element(&self, index: u64) -> Option<u64> {
+        let table = self.paused.inside.state.tables.first()?;
+        table.elements.get(usize::try_from(index).ok()?).copied()
+    }
+
+    fn memory(&self, address: u64, into: &mut [u8]) -> bool {
+        // It is all there: no checkpoint has it.
+        let read = self.paused.memory(0, address, into);
+        read.unwrap_or_else(|_| {
+            self.lacks.set(true);
+            false
+        })
+    }
+}
