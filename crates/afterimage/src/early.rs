@@ -10,7 +10,7 @@ use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing};
 use afterimage_replay::steps::{Run, SnapshotBuilder, Snapshots, take_snapshots};
 use afterimage_replay::values::Bits;
 use afterimage_trace::{Kind, LogReader, TraceFile};
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::Session;
 use crate::append::append_to;
@@ -130,29 +130,34 @@ pub(crate) fn ensure_snapshots(session: &Session, every: u64) -> Result<Option<S
     if session.snapshots()?.is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
         return Ok(None);
     }
+    let Some(made) = followed(session, &file, every)? else {
+        return Ok(None);
+    };
     let lost = "the snapshots cannot be added to the recording";
     match append_to(session.at(), &file, lost, session.monitor()) {
         Ok(Some(out)) => {
-            followed(session, &file, every)?.write(&out)?;
+            made.write(&out)?;
             out.commit()?;
             Ok(Snapshots::open(&TraceFile::open(session.at())?)?)
         }
         // Another process has added something, or the file is read-only.
-        Ok(None) | Err(_) => Ok(Some(Snapshots::in_memory(followed(session, &file, every)?))),
+        Ok(None) | Err(_) => Ok(Some(Snapshots::in_memory(made))),
     }
 }
 
-/// Snapshots about `every` blocks apart, by following the run. The words of the path must be there.
-fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<SnapshotBuilder> {
+/// Snapshots about `every` blocks apart, by following the run. `None` if the words of the path are not there.
+fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<Option<SnapshotBuilder>> {
     let live = LivePath::open(file, session.bytes(), session.program())?;
-    let live = live.context("the recording has no words of its path")?;
+    let Some(live) = live else {
+        return Ok(None);
+    };
     let whole = live.whole(|_| {})?;
     let path = path_in_memory(file, whole.directory, whole.segments)?;
     let mut found = SnapshotBuilder::new(ROOM);
     on_path(session, file, path, |run, log| {
         Ok(take_snapshots(run, log, every, &mut found)?)
     })?;
-    Ok(found)
+    Ok(Some(found))
 }
 
 /// Bytes that all snapshots may have before they are compressed.

@@ -1,6 +1,7 @@
 //! The library, on a recording that was stopped after 383 blocks.
 
 mod questions;
+mod snapshots;
 
 use std::fs;
 use std::path::{Path, PathBuf};

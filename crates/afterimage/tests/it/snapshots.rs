@@ -1,0 +1,173 @@
+//! What is answered from snapshots, on stretches of a path and without values, is what the whole execution trace answers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use afterimage::{Recording, Session, StateQuery};
+use afterimage_program::Program;
+use afterimage_record::{Cache, Command, Interrupt, RecordOptions, record};
+use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
+use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use wasmparser::ValType;
+
+/// Records a program, with the words of its path.
+fn recorded(at: &Path, module: &[u8], command: &Command) {
+    let program = Arc::new(Program::parse(module).unwrap());
+    let options = RecordOptions {
+        paths: true,
+        silent: true,
+        ..RecordOptions::default()
+    };
+    let (cache, interrupt) = (Cache::none(), Interrupt::new());
+    let out = TraceWriter::create(at, true).unwrap();
+    record(
+        module, &program, command, &options, &cache, &interrupt, &out,
+    )
+    .unwrap();
+}
+
+/// How to call an export whose parameters are all numbers.
+fn call(program: &Program, export: usize) -> Option<Command> {
+    let (name, function) = program.exports.get(export)?;
+    let params = &program.types[program.function(*function)?.ty].params;
+    let is_number = |ty: &ValType| !matches!(ty, ValType::V128 | ValType::Ref(_));
+    params.iter().all(is_number).then(|| Command {
+        name: "guest".to_owned(),
+        invoke: Some(name.clone()),
+        args: params
+            .iter()
+            .map(|_| (1 + export % 3).to_string())
+            .collect(),
+        ..Command::default()
+    })
+}
+
+fn has(at: &Path, kind: Kind) -> bool {
+    TraceFile::open(at).unwrap().last(kind).is_some()
+}
+
+/// The same recording under another name.
+fn copied(at: &Path, name: &str) -> PathBuf {
+    let copy = at.with_file_name(name);
+    fs::copy(at, &copy).unwrap();
+    copy
+}
+
+fn query(at: &str) -> StateQuery {
+    StateQuery {
+        at: at.to_owned(),
+        depth: 40,
+        frame: None,
+        globals: true,
+    }
+}
+
+/// Compares states at some moments, with snapshots so far apart. How many were compared.
+fn same_states(at: &Path, every: u64, moments: usize, random: &mut SplitMix64) -> usize {
+    let early = copied(at, "early.aft");
+    let session = Session::open(&early).unwrap();
+    if !session.ensure_snapshots(every).unwrap() {
+        return 0;
+    }
+    let full = Session::open(&copied(at, "full.aft")).unwrap();
+    let length = full.ensure_path().unwrap().length();
+    if length == 0 {
+        return 0;
+    }
+    let mut asked = Vec::from(["end", "start", "50%", "-1"].map(str::to_owned));
+    asked.extend((0..moments).map(|_| format!("t={}", 1 + random.below(length as usize))));
+    for at in &asked {
+        let found = session.state(&query(at)).unwrap();
+        let known = full.state(&query(at)).unwrap();
+        assert_eq!(
+            found.report, known.report,
+            "{at} of {length}, every {every}"
+        );
+        assert_eq!(
+            format!("{:?}", found.results.is_some()),
+            format!("{:?}", known.results.is_some())
+        );
+    }
+    for kind in [Kind::PATH_INDEX, Kind::VALUES_INDEX] {
+        assert!(!has(&early, kind), "nothing else was built");
+    }
+    asked.len()
+}
+
+/// Generated programs and those written by hand, each recorded for some of its exports.
+fn each_run(seeds: u64, mut show: impl FnMut(&Path)) {
+    let generated = (0..seeds).map(|seed| module_from_seed(seed, &ModuleConfig::default()));
+    let handwritten = HANDWRITTEN
+        .iter()
+        .map(|(_, text)| wat::parse_str(text).unwrap());
+    for (number, module) in generated.chain(handwritten).enumerate() {
+        let program = Program::parse(&module).unwrap();
+        for export in 0..3 {
+            if let Some(command) = call(&program, export) {
+                // Shown if a test fails.
+                println!("program {number}, export {export}");
+                let folder = tempfile::tempdir().unwrap();
+                let at = folder.path().join("run.aft");
+                recorded(&at, &module, &command);
+                show(&at);
+            }
+        }
+    }
+}
+
+#[test]
+fn states_are_those_of_the_whole_execution_trace() {
+    let mut random = SplitMix64(35);
+    let mut compared = 0;
+    each_run(20, |at| {
+        for every in [1, 7, 100] {
+            compared += same_states(at, every, 5, &mut random);
+        }
+    });
+    assert!(compared > 300, "{compared}");
+}
+
+#[test]
+fn snapshots_are_in_memory_where_the_file_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("run.aft");
+    let module = wat::parse_str(HANDWRITTEN[0].1).unwrap();
+    let program = Program::parse(&module).unwrap();
+    let command = (0..9).find_map(|export| call(&program, export)).unwrap();
+    recorded(&at, &module, &command);
+    let session = Session::open(&at).unwrap();
+    // Somebody else writes to it, so nobody can add anything.
+    let mut permissions = fs::metadata(&at).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&at, permissions).unwrap();
+    let before = fs::read(&at).unwrap();
+    assert!(session.ensure_snapshots(1).unwrap());
+    session.state(&query("end")).unwrap();
+    let is_root = fs::OpenOptions::new().append(true).open(&at).is_ok();
+    assert!(is_root || fs::read(&at).unwrap() == before);
+}
+
+#[test]
+fn damaged_snapshots_are_an_error_that_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("run.aft");
+    let module = wat::parse_str(HANDWRITTEN[0].1).unwrap();
+    let program = Program::parse(&module).unwrap();
+    let command = (0..9).find_map(|export| call(&program, export)).unwrap();
+    recorded(&at, &module, &command);
+    let out = TraceWriter::append(&at).unwrap();
+    out.whole(Kind::SNAPSHOTS, None, b"no snapshots").unwrap();
+    out.commit().unwrap();
+    drop(out);
+    let session = Session::of(Recording::open(&at).unwrap(), super::Heard::default());
+    let error = session
+        .state(&query("end"))
+        .err()
+        .expect("an error")
+        .to_string();
+    assert!(
+        error.contains("the snapshots in the recording are damaged"),
+        "{error}"
+    );
+}
