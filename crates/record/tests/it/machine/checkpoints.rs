@@ -341,7 +341,7 @@ fn everywhere(recording: &Recording, path: &Path) {
 fn damaged(recording: &Recording, path: &Path, place: &Place, random: &mut SplitMix64) {
     let bytes = &place.snapshot;
     assert!(Snapshot::decode(&bytes[..bytes.len() - 1]).is_none());
-    for round in 0..16 {
+    for round in 0..8 {
         let is_snapshot = round % 2 == 0;
         let mut bytes = match is_snapshot {
             true => place.snapshot.clone(),
