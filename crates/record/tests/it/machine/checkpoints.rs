@@ -20,9 +20,9 @@ const MOST: usize = 3_000;
 /// How many checkpoints of a run are tried.
 const TRIED: usize = 4;
 /// So many nodes are gone on from at most.
-const EVERYWHERE: usize = 100;
+const EVERYWHERE: usize = 40;
 /// Only if memories have no more bytes than this.
-const LARGE: usize = 1 << 20;
+const LARGE: usize = 1 << 17;
 
 /// Everything that is told, as a number.
 #[derive(Default)]
