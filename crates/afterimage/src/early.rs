@@ -7,13 +7,16 @@ use afterimage_record::LivePath;
 use afterimage_replay::Recording;
 use afterimage_replay::paths::{FileSegments, RecordedPath, path_in_memory};
 use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing};
-use afterimage_replay::steps::{Run, SnapshotBuilder, Snapshots, take_snapshots};
+use afterimage_replay::steps::{
+    Run, SnapshotBuilder, Snapshots, StepsError, Wanted, begin_of_last_steps, take_snapshots,
+};
 use afterimage_replay::values::Bits;
 use afterimage_trace::{Kind, LogReader, TraceFile};
 use anyhow::Result;
 
 use crate::Session;
 use crate::append::append_to;
+use crate::trace::MOST_UNBUILT;
 
 /// A run whose path was written while it was executed, and its snapshots.
 pub(crate) struct Early<'a> {
@@ -66,6 +69,36 @@ impl Early<'_> {
         let stretch = self.live.stretch(first, last)?;
         let path = path_in_memory(self.file, stretch.directory, stretch.segments)?;
         Ok((path, first))
+    }
+
+    /// From the last snapshot before the last so many steps up to block `wanted.window.last`, with which the window ends: where that stretch begins. `None` if it has too many blocks.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn begin_of_last(&self, wanted: Wanted, count: usize) -> Result<Option<u64>> {
+        let last = wanted.window.last;
+        let times = self.snapshots.times();
+        let mut number = self.snapshots.at(last.saturating_sub(1));
+        for further in 0.. {
+            let first = number.map_or(0, |number| times[number]) + 1;
+            if last - first > MOST_UNBUILT {
+                break;
+            }
+            let stretch = self.live.stretch(first, last)?;
+            let path = path_in_memory(self.file, stretch.directory, stretch.segments)?;
+            let found = self.on(path, |run, log| {
+                match begin_of_last_steps(run, log, wanted, count) {
+                    Err(StepsError::Partial) => Ok(None),
+                    found => Ok(Some(found?)),
+                }
+            })?;
+            if let Some(found) = found {
+                let before = self.snapshots.at(found.saturating_sub(1));
+                return Ok(Some(before.map_or(0, |number| times[number]) + 1));
+            }
+            number = number.and_then(|number| number.checked_sub(1 << further.min(30)));
+        }
+        Ok(None)
     }
 
     /// Gives `ask` the run with this path, to be followed from its snapshots.

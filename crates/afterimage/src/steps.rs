@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::Session;
 use crate::monitor::Work;
-use crate::path::refuse_gaps;
+use crate::path::{gaps, refuse_gaps};
 
 /// Lets a question follow the run, and tells the session's monitor how far it has come.
 ///
@@ -43,9 +43,18 @@ pub fn follow_telling<T>(
     progress: &dyn Fn(u64),
     question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
 ) -> Result<T> {
-    refuse_gaps(session.at(), session.path()?)?;
+    let path = session.path()?;
+    // A stretch of a path is followed from the snapshot before.
+    let snapshots = match gaps(path) {
+        Some(_) => session.snapshots()?,
+        None => None,
+    };
+    if snapshots.is_none() {
+        refuse_gaps(session.at(), path)?;
+    }
     let run = Run {
         progress,
+        snapshots,
         ..session.run_from_checkpoints()?
     };
     question(run, session.file().log()?)

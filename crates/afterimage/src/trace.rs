@@ -20,6 +20,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::Session;
+use crate::early::early;
 use crate::ended::results;
 use crate::named::with_names;
 use crate::path::numbering;
@@ -159,7 +160,7 @@ impl TraceQuery {
 /// Most statements or accesses that may be asked for from the end: they are kept.
 const MOST_LAST: u64 = 10_000_000;
 /// Most blocks that are read from a path that is not compacted: to compact all of it takes longer than to read these twice.
-const MOST_UNBUILT: u64 = 10_000_000;
+pub(crate) const MOST_UNBUILT: u64 = 10_000_000;
 
 impl TraceQuery {
     /// Refuses what is too much.
@@ -189,6 +190,12 @@ impl TraceQuery {
     /// If the file is damaged, or the stretch is empty.
     pub fn use_words(&self, session: &Session) -> Result<bool> {
         let Bounds { from, to } = &self.bounds;
+        if let (Some(level), Some(count), None, None) =
+            (self.level.of_steps(), self.last, from, &self.function)
+            && self.limit.is_none_or(|limit| limit >= count)
+        {
+            return self.use_last(session, level, count);
+        }
         let blocks = self.level == Level::Block;
         // When activations that are open began is not in the words.
         if !matches!(self.level, Level::Block | Level::Path) || self.function.is_some() {
@@ -227,6 +234,30 @@ impl TraceQuery {
             let found = wanted(length, longest);
             found.with_context(|| session.at().display().to_string())
         })
+    }
+
+    /// The same for the last steps, if the run has snapshots: what they are is found by following it from one of these.
+    fn use_last(&self, session: &Session, level: steps::Level, count: u64) -> Result<bool> {
+        let found = early(session, |early| {
+            let last = match &self.bounds.to {
+                Some(to) => time_of::<PathFileError>(to, early.length())?,
+                None => Some(early.length()),
+            };
+            let Some(last) = last else { return Ok(None) };
+            let window = Window { first: 1, last };
+            let wanted = Wanted {
+                level,
+                window,
+                ..Wanted::ALL
+            };
+            let first = early.begin_of_last(wanted, count as usize)?;
+            Ok(first.map(|first| (first, last)))
+        });
+        let found = found.with_context(|| session.at().display().to_string())?;
+        match found {
+            Some(stretch) => session.use_stretch(|_, _| Ok(Some(stretch))),
+            None => Ok(false),
+        }
     }
 
     /// Writes the entries. `is_stretch` says that only a stretch of the path is there: then no more is known of the rest than how many blocks it has. `writing` calls

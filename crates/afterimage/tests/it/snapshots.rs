@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use afterimage::present::{NoSources, Sources, Style};
+use afterimage::trace::{Bounds, Form, Level, TraceQuery};
 use afterimage::{Recording, Session, StateQuery};
 use afterimage_program::Program;
 use afterimage_record::{Cache, Command, Interrupt, RecordOptions, record};
@@ -171,4 +173,53 @@ fn damaged_snapshots_are_an_error_that_says_so() {
         error.contains("the snapshots in the recording are damaged"),
         "{error}"
     );
+}
+
+/// The last steps of a run, as JSON.
+fn last_steps(session: &Session, level: Level, last: u64, to: Option<String>) -> (bool, String) {
+    let query = TraceQuery {
+        last: Some(last),
+        bounds: Bounds { from: None, to },
+        ..TraceQuery::new(level)
+    };
+    let is_stretch = query.use_words(session).unwrap();
+    if !is_stretch {
+        session.ensure_path().unwrap();
+    }
+    let mut out = Vec::new();
+    let shown = (&NoSources as &dyn Sources, Style::default());
+    let written = query.write(session, is_stretch, Form::Json, shown, |tell| {
+        tell(&mut out)
+    });
+    written.unwrap();
+    (is_stretch, String::from_utf8(out).unwrap())
+}
+
+#[test]
+fn last_statements_are_those_of_the_whole_path() {
+    let mut stretches = 0;
+    each_run(8, |at| {
+        let full = Session::open(&copied(at, "full.aft")).unwrap();
+        let length = full.ensure_path().unwrap().length();
+        let early = copied(at, "early.aft");
+        if length == 0 || !Session::open(&early).unwrap().ensure_snapshots(9).unwrap() {
+            return;
+        }
+        for (level, last, to) in [
+            (Level::Statement, 5, None),
+            (Level::Statement, 50, Some(format!("t={}", 1 + length / 2))),
+            (Level::Memory, 7, None),
+        ] {
+            let session = Session::open(&early).unwrap();
+            let (is_stretch, found) = last_steps(&session, level, last, to.clone());
+            let (_, known) = last_steps(&full, level, last, to);
+            assert_eq!(found, known, "{level:?}, {last}");
+            assert!(
+                is_stretch && !has(&early, Kind::PATH_INDEX),
+                "a stretch is enough"
+            );
+            stretches += 1;
+        }
+    });
+    assert!(stretches > 30, "{stretches}");
 }

@@ -310,7 +310,11 @@ where
         }
         let next = self.cursor.next()?;
         if let Some(visit) = next {
-            self.compile(visit.node)?;
+            match self.compile(visit.node) {
+                // It may not be executed any more.
+                Err(StepsError::Partial) => {}
+                compiled => compiled?,
+            }
         }
         Ok(next)
     }
@@ -330,13 +334,22 @@ where
     ) -> Result<(), StepsError<S::Error>> {
         self.bring_in()?;
         let length = self.lengths[visit.node.index()];
-        match self.stopped(visit) {
-            None => self.machine.step(visit.node, length, observer)?,
+        let done = match self.stopped(visit) {
+            None => self.machine.step(visit.node, length, observer),
             Some(stopped) => self
                 .machine
-                .step_before(visit.node, length, stopped, observer)?,
+                .step_before(visit.node, length, stopped, observer),
+        };
+        done.map_err(|error| self.failed(visit, error))
+    }
+
+    /// Why a node could not be executed.
+    #[cold]
+    fn failed(&self, visit: Visit, error: MachineError) -> StepsError<S::Error> {
+        match self.run.path.nodes()[visit.node].left_out {
+            0 => error.into(),
+            _ => StepsError::Partial,
         }
-        Ok(())
     }
 
     /// Executes a node, and shows what there is when so many of its instructions were executed: `pauses`, ascending.
@@ -352,8 +365,8 @@ where
         let stopped = self.stopped(visit);
         let (machine, image) = (&mut self.machine, self.image.as_ref());
         let show = |at: usize, inside: &Inside<'_>| show(at, &Paused { inside, image });
-        machine.step_pausing(visit.node, length, stopped, observer, pauses, show)?;
-        Ok(())
+        let done = machine.step_pausing(visit.node, length, stopped, observer, pauses, show);
+        done.map_err(|error| self.failed(visit, error))
     }
 
     /// Brings in what the next node needs.

@@ -46,6 +46,6 @@ pub use plan::{Kind as PlanKind, Plan};
 pub use snapshots::take_snapshots;
 pub use step::{Step, Tried, Value, What};
 pub use stream::Plans;
-pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, last_steps};
+pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, begin_of_last_steps, last_steps};
 pub use tally::{BOUND, Distinct, Frequent};
 pub use values::{LoadedStretches, LoadedValues};

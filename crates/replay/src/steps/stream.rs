@@ -291,6 +291,23 @@ where
     Ok(kept)
 }
 
+/// A time from which on there are at least so many of the steps that are wanted, or the window's beginning. Nothing is followed.
+///
+/// # Errors
+/// If the path cannot be read, or lacks something before there are so many.
+pub fn begin_of_last_steps<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    wanted: Wanted,
+    count: usize,
+) -> Result<u64, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut steps = Steps::before(run, log, wanted)?;
+    begin_of_last(run, &mut steps, wanted, count)
+}
+
 /// The steps of a run, backwards: of those that happen at the same time, the last one first.
 ///
 /// Stretches of the run are followed from the last checkpoint before them, and their steps are kept and turned round: few at first, then up to 2¹⁸ statements at a time.
