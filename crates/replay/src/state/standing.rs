@@ -81,6 +81,10 @@ where
         let waiting = follower.machine.waiting();
         let waiting = waiting.ok_or(MachineError::Checkpoint)?;
         let first_result = follower.machine.codes()[visit.node].first_result();
+        let function = run.path.nodes()[visit.node].function;
+        let ty = run.program.function(function).map(|known| known.ty);
+        let ty = ty.and_then(|ty| run.program.types.get(ty));
+        let parameters = ty.map_or(0, |ty| ty.params.len());
         let begins = follower.machine.begins_activation();
         if begins {
             open.begin();
@@ -91,7 +95,7 @@ where
             if let Some((show, mut standing)) = show.take() {
                 if let Some(open) = standing.open.last_mut().filter(|_| begins) {
                     // The host may have called, of which only the log knows before.
-                    open.arguments = Some(variables(paused.inside));
+                    open.arguments = Some(variables(paused.inside, parameters));
                 }
                 shown = Some(show(standing, first_result, paused));
             }
@@ -101,10 +105,10 @@ where
     Ok(None)
 }
 
-/// What the variables of a node hold when it begins.
-fn variables(inside: &Inside<'_>) -> Box<[Bits]> {
+/// What the first variables of a node hold when it begins.
+fn variables(inside: &Inside<'_>, count: usize) -> Box<[Bits]> {
     let high = inside.high.iter().copied().chain(std::iter::repeat(0));
-    inside.low.iter().copied().zip(high).collect()
+    inside.low.iter().copied().zip(high).take(count).collect()
 }
 
 /// By the machine that has followed the run up to a moment, for all open activations.
@@ -122,6 +126,14 @@ pub struct OnMachine<'m> {
 }
 
 impl OnMachine<'_> {
+    /// What an activation was called with.
+    fn given(&self, open: &Open) -> Option<Box<[Bits]>> {
+        match &open.arguments {
+            Some(given) => Some(given.clone()),
+            None => (self.arguments)(open.times.entered),
+        }
+    }
+
     fn of(&self, activation: &Activation<'_>, variable: u32) -> Option<Bits> {
         match activation.stands {
             Stands::Executes => {
@@ -131,16 +143,20 @@ impl OnMachine<'_> {
             Stands::Waits => {
                 let mut open = self.standing.open.iter();
                 let depth = open.position(|open| open.times.called == activation.time)?;
-                let waits = self.standing.waiting.get(depth)?;
-                waits.variables.get(variable as usize).copied()
+                let waits = &self.standing.waiting.get(depth)?.variables;
+                let Some(above) = (variable as usize).checked_sub(waits.len()) else {
+                    return waits.get(variable as usize).copied();
+                };
+                // What the call took is what was called with it, unless that was replaced.
+                let callee = self.standing.open.get(depth + 1)?;
+                let is_it = callee.times.entered == activation.time + 1;
+                let given = is_it.then(|| self.given(callee)).flatten()?;
+                given.get(above).copied()
             }
             Stands::Begins => {
                 let mut open = self.standing.open.iter();
                 let open = open.find(|open| open.times.entered == activation.time)?;
-                let given = match &open.arguments {
-                    Some(given) => given.clone(),
-                    None => (self.arguments)(activation.time)?,
-                };
+                let given = self.given(open)?;
                 // Other locals are zeros, and no slot is in use.
                 let is_local = (variable as usize) < activation.locals().len();
                 let given = given.get(variable as usize).copied();
