@@ -88,10 +88,10 @@ impl Kind {
             | Kind::VALUES_INDEX
             | Kind::CHECKPOINTS
             | Kind::PATH_GRAMMARS
-            | Kind::PRINTED => {
+            | Kind::PRINTED
+            | Kind::SNAPSHOTS => {
                 "; build the values again with `afterimage build --lens full --again`"
             }
-            Kind::SNAPSHOTS => "; make them again with `afterimage build --lens snapshots --again`",
             Kind::SIMULATION => "; simulate it again with `afterimage simulate --again`",
             Kind::SLICE => "; make the slice again and keep it with --save",
             _ => "",
