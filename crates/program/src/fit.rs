@@ -2,8 +2,9 @@
 //!
 //! Tools that rewrite a module after it was linked mostly copy its `.debug_*` sections as they are. Every address in them then
 //! means other code. What a linker writes fits exactly: a function's entry begins where a body begins and ends where it ends. A sequence of the line
-//! table begins in a body, before or after the declarations of its locals, and ends where this one or a later one ends. So an extent that does not is a
-//! sign that code moved, and the functions that it lies in are told apart from the others.
+//! table begins with a body, before or after the declarations of its locals, and ends where this one or a later one ends. So an extent that does not is a
+//! sign that code moved, and the functions that it lies in are told apart from the others. A sequence that is part of one body says nothing by itself: the function's entry
+//! decides.
 //! Extents of code that the linker removed are not claims: they begin at 0, −1 or −2, outside all bodies.
 //!
 //! What cannot be seen: code that was replaced by code of the same length, function by function.
@@ -17,6 +18,8 @@ use afterimage_ids::OrigOffset;
 pub struct Fit {
     /// Ascending.
     bodies: Vec<Range<OrigOffset>>,
+    /// Where a claim of each body may begin at the latest.
+    begins: Vec<OrigOffset>,
     exact: Vec<bool>,
     across: Vec<bool>,
     of: Claimed,
@@ -28,37 +31,48 @@ enum Claimed {
     /// One function, as a whole.
     #[default]
     Function,
-    /// One function or several, the first one perhaps without its beginning: compilers do not agree whether the declarations of locals have a line.
+    /// One function or several.
     Sequence,
 }
 
 impl Fit {
-    /// LookupTables at what the debug information says is the code of one function. The bodies ascend. O((bodies + claims) · log bodies).
+    /// Looks at what the debug information says is the code of one function. The bodies ascend. O((bodies + claims) · log bodies).
     pub fn of_functions(
         bodies: &[Range<OrigOffset>],
         claims: impl Iterator<Item = Range<OrigOffset>>,
     ) -> Self {
-        Self::new(bodies, claims, Claimed::Function)
+        let begins = bodies.iter().map(|body| body.start).collect();
+        Self::new(bodies, begins, claims, Claimed::Function)
     }
 
-    /// The same of sequences in line tables, which may have several functions.
+    /// The same of sequences in line tables, which may have several functions. Such a claim begins with a body or with the first of its `operators`:
+    /// compilers do not agree whether the declarations of locals have a line.
     pub fn of_sequences(
         bodies: &[Range<OrigOffset>],
+        operators: &[OrigOffset],
         claims: impl Iterator<Item = Range<OrigOffset>>,
     ) -> Self {
-        Self::new(bodies, claims, Claimed::Sequence)
+        Self::new(bodies, operators.to_vec(), claims, Claimed::Sequence)
     }
 
     fn new(
         bodies: &[Range<OrigOffset>],
+        begins: Vec<OrigOffset>,
         claims: impl Iterator<Item = Range<OrigOffset>>,
         of: Claimed,
     ) -> Self {
+        let mut fit = Self {
+            bodies: bodies.to_vec(),
+            begins,
+            exact: Vec::new(),
+            across: Vec::new(),
+            of,
+        };
         // How many claims begin before a body less those that end there, exact ones first.
         let mut changes = [vec![0i64; bodies.len() + 1], vec![0i64; bodies.len() + 1]];
         for claim in claims {
-            let touched = touched(bodies, &claim);
-            let changes = &mut changes[usize::from(!fits(&bodies[touched.clone()], &claim, of))];
+            let touched = fit.touched(&claim);
+            let changes = &mut changes[usize::from(!fit.fits(&claim))];
             changes[touched.start] += 1;
             changes[touched.end] -= 1;
         }
@@ -69,23 +83,35 @@ impl Fit {
             });
             open.take(bodies.len()).collect()
         };
-        Self {
-            bodies: bodies.to_vec(),
-            exact: marks(&changes[0]),
-            across: marks(&changes[1]),
-            of,
-        }
+        fit.exact = marks(&changes[0]);
+        fit.across = marks(&changes[1]);
+        fit
     }
 
     /// Whether a stretch of code is one body, or several that one claim may be.
     pub fn fits(&self, claim: &Range<OrigOffset>) -> bool {
-        fits(&self.bodies[touched(&self.bodies, claim)], claim, self.of)
+        let touched = self.touched(claim);
+        let is_enough = match self.of {
+            Claimed::Function => touched.len() == 1,
+            Claimed::Sequence => !touched.is_empty(),
+        };
+        is_enough
+            && self.bodies[touched.start].start <= claim.start
+            && claim.start <= self.begins[touched.start]
+            && self.bodies[touched.end - 1].end == claim.end
     }
 
-    /// Whether a stretch of code begins with a body and ends before it does.
-    pub(crate) fn falls_short(&self, claim: &Range<OrigOffset>) -> bool {
-        let touched = &self.bodies[touched(&self.bodies, claim)];
-        touched.len() == 1 && self.of.begins(&touched[0], claim) && claim.end < touched[0].end
+    /// Whether a stretch of code lies in one body.
+    pub(crate) fn is_part(&self, claim: &Range<OrigOffset>) -> bool {
+        let touched = &self.bodies[self.touched(claim)];
+        touched.len() == 1 && touched[0].start <= claim.start && claim.end <= touched[0].end
+    }
+
+    /// The bodies that have some of a stretch of code.
+    fn touched(&self, claim: &Range<OrigOffset>) -> Range<usize> {
+        let first = self.bodies.partition_point(|body| body.end <= claim.start);
+        let past = self.bodies.partition_point(|body| body.start < claim.end);
+        first..past.max(first)
     }
 
     /// Whether something claims exactly the body at an offset.
@@ -119,31 +145,6 @@ impl Fit {
     }
 }
 
-/// The bodies that have some of a stretch of code.
-fn touched(bodies: &[Range<OrigOffset>], claim: &Range<OrigOffset>) -> Range<usize> {
-    let first = bodies.partition_point(|body| body.end <= claim.start);
-    let past = bodies.partition_point(|body| body.start < claim.end);
-    first..past.max(first)
-}
-
-/// Whether a claim begins as it should in the first of these bodies, and ends where the last one does.
-fn fits(bodies: &[Range<OrigOffset>], claim: &Range<OrigOffset>, of: Claimed) -> bool {
-    let (Some(first), Some(last)) = (bodies.first(), bodies.last()) else {
-        return false;
-    };
-    let is_enough = matches!(of, Claimed::Sequence) || bodies.len() == 1;
-    is_enough && of.begins(first, claim) && last.end == claim.end
-}
-
-impl Claimed {
-    fn begins(self, body: &Range<OrigOffset>, claim: &Range<OrigOffset>) -> bool {
-        match self {
-            Self::Function => body.start == claim.start,
-            Self::Sequence => body.start <= claim.start,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,12 +153,17 @@ mod tests {
     fn what_fits_outweighs_what_lies_across() {
         let range = |(from, to)| OrigOffset(from)..OrigOffset(to);
         let bodies = [(10, 20), (22, 30), (31, 40), (42, 50), (51, 60)].map(range);
-        // One that begins after the locals; one of two functions; a definition that the linker did not choose; and two that were moved.
-        let claims = [(11, 20), (22, 40), (10, 18), (12, 22), (41, 49)].map(range);
-        let fit = Fit::of_sequences(&bodies, claims.into_iter());
-        assert_eq!(Vec::from_iter(fit.foreign()), [&range((42, 50))]);
+        let operators = [11, 23, 31, 43, 51].map(OrigOffset);
+        // One that begins after the locals; one of two functions; a definition that the linker did not choose; two that were moved; and one that was
+        // moved to where a body ends.
+        let claims = [(11, 20), (22, 40), (10, 18), (12, 22), (41, 49), (53, 60)].map(range);
+        let fit = Fit::of_sequences(&bodies, &operators, claims.into_iter());
+        assert_eq!(
+            Vec::from_iter(fit.foreign()),
+            [&range((42, 50)), &range((51, 60))]
+        );
         assert!(fit.is_foreign(OrigOffset(45)) && !fit.is_foreign(OrigOffset(41)));
         assert!(fit.is_exact(OrigOffset(39)) && !fit.is_exact(OrigOffset(55)));
-        assert_eq!(fit.claimed(), 4);
+        assert_eq!(fit.claimed(), 5);
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Sections<'a> {
     pub(crate) code: Range<OrigOffset>,
     /// The function bodies, ascending.
     pub(crate) bodies: Vec<Range<OrigOffset>>,
+    /// Where the first operator of each body is.
+    pub(crate) operators: Vec<OrigOffset>,
     /// Custom sections: name, contents and where these begin.
     pub(crate) custom: Vec<(&'a str, &'a [u8], usize)>,
     /// What could not be read.
@@ -42,7 +44,13 @@ impl<'a> Sections<'a> {
         for payload in Parser::new(0).parse_all(bytes) {
             match payload {
                 Ok(Payload::CodeSectionStart { range: code, .. }) => sections.code = range(code),
-                Ok(Payload::CodeSectionEntry(body)) => sections.bodies.push(range(body.range())),
+                Ok(Payload::CodeSectionEntry(body)) => {
+                    let operators = body
+                        .get_operators_reader()
+                        .map_or(body.range().start, |all| all.original_position());
+                    sections.bodies.push(range(body.range()));
+                    sections.operators.push(offset(operators));
+                }
                 Ok(Payload::CustomSection(custom)) => {
                     sections
                         .custom

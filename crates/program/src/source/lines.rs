@@ -67,8 +67,8 @@ struct Sequence {
 enum InBodies {
     /// It is one body, or several.
     Exact,
-    /// It begins a body, and ends in it.
-    Short,
+    /// It lies in one body, and is not all of it.
+    Part,
     Across,
 }
 
@@ -77,8 +77,8 @@ pub(super) struct Lines<'a> {
     pub(super) files: FileTable,
     /// Ascending, without overlaps.
     pub(super) rows: Vec<Row>,
-    /// Rows of sequences that begin with a body and end before it does: theirs, if an entry says so.
-    pub(super) short: Vec<Vec<Row>>,
+    /// Rows of sequences that are parts of a body: theirs, if an entry says so.
+    pub(super) parts: Vec<Vec<Row>>,
     /// The rows of sequences that are no function's code.
     pub(super) refused: Vec<Row>,
     pub(super) fit: Fit,
@@ -193,11 +193,11 @@ impl<'s, 'a> LineReader<'s, 'a> {
             rows_without_file,
         } = self.run();
         let claims = sequences.iter().map(|sequence| sequence.range.clone());
-        let fit = Fit::of_sequences(&self.sections.bodies, claims);
+        let fit = Fit::of_sequences(&self.sections.bodies, &self.sections.operators, claims);
         for sequence in &mut sequences {
             sequence.place = match () {
                 () if fit.fits(&sequence.range) => InBodies::Exact,
-                () if fit.falls_short(&sequence.range) => InBodies::Short,
+                () if fit.is_part(&sequence.range) => InBodies::Part,
                 () => InBodies::Across,
             };
         }
@@ -216,18 +216,18 @@ impl<'s, 'a> LineReader<'s, 'a> {
         }
         let all = chosen.values().map(|sequence| sequence.rows.len()).sum();
         let mut rows = Vec::with_capacity(all);
-        let (mut short, mut refused) = (Vec::new(), Vec::new());
+        let (mut parts, mut refused) = (Vec::new(), Vec::new());
         for sequence in chosen.into_values() {
             match sequence.place {
                 InBodies::Exact => rows.extend(sequence.rows),
-                InBodies::Short => short.push(sequence.rows),
+                InBodies::Part => parts.push(sequence.rows),
                 InBodies::Across => refused.extend(sequence.rows),
             }
         }
         Lines {
             files: self.files,
             rows,
-            short,
+            parts,
             refused,
             fit,
             tables: self.tables,

@@ -67,7 +67,7 @@ pub struct SourceMap<'a> {
     /// Places whose rows belong to other code, ascending.
     refused: Vec<Location>,
     fit: Fit,
-    /// Bodies whose sequence is short, but whose entry fits.
+    /// Bodies with a sequence of a part of them, and an entry that fits.
     accepted: usize,
     tables: Vec<lines::Table<'a>>,
     warnings: Vec<String>,
@@ -116,7 +116,7 @@ impl<'a> SourceMap<'a> {
         let lines::Lines {
             files,
             rows,
-            short,
+            parts,
             refused,
             fit,
             tables,
@@ -139,7 +139,7 @@ impl<'a> SourceMap<'a> {
             by_line: OnceLock::new(),
             subprograms: OnceLock::new(),
         };
-        map.settle(short, refused);
+        map.settle(parts, refused);
         map
     }
 
@@ -190,10 +190,10 @@ impl<'a> SourceMap<'a> {
         lines
     }
 
-    /// Takes the rows of short sequences where an entry tells that they belong to the body, and refuses all others.
-    fn settle(&mut self, short: Vec<Vec<Row>>, mut refused: Vec<Row>) {
+    /// Takes the rows of sequences that are parts of bodies where an entry tells that they belong to the body, and refuses all others.
+    fn settle(&mut self, parts: Vec<Vec<Row>>, mut refused: Vec<Row>) {
         let mut taken = Vec::new();
-        for rows in short {
+        for rows in parts {
             let body = rows.first().map(|row| row.range.start);
             if body.is_some_and(|body| self.subprograms().fit.is_exact(body)) {
                 taken.push(rows)
