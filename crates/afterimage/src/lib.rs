@@ -124,7 +124,7 @@ pub use paths::{PathsAbout, PathsQuery};
 pub use redundancy::RedundancyQuery;
 pub use session::Session;
 pub use simulate::SimulateQuery;
-pub use source::{LARGEST_SOURCE, parse_module, source_map};
+pub use source::{LARGEST_SOURCE, parse_module, source_map, without_lines};
 pub use state::StateQuery;
 pub use trace::{Bounds, Level, TraceQuery, TraceReport};
 pub use values::{Adds, KeptValues, ValuesQuery, VariableQuery};

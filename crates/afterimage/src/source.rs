@@ -1,8 +1,10 @@
 //! Where the code of a program comes from.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use afterimage_present::grouped;
+use afterimage_profile::{Profile, Scope};
 use afterimage_program::{Module, SourceMap};
 use anyhow::{Result, anyhow};
 
@@ -46,10 +48,60 @@ pub fn source_map<'a>(name: &Path, module: &'a Module, monitor: &dyn Monitor) ->
     map
 }
 
+/// The most functions that a message names.
+const NAMED: usize = 3;
+
+/// The first of these names, and how many more there are.
+fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let mut named = Vec::from_iter(names.take(NAMED).map(harmless));
+    if more > 0 {
+        named.push(format!("{} more", grouped(more as u64)));
+    }
+    named.join(", ")
+}
+
+/// What a report by line leaves out: functions that ran and have no line. `None` if there are none, and if no line of the module is known, which such
+/// reports say themselves. What only the linker makes has no source.
+pub fn without_lines(
+    name: &Path,
+    profile: &Profile<'_>,
+    scope: &Scope,
+    map: &SourceMap<'_>,
+) -> Option<String> {
+    if map.rows().is_empty() {
+        return None;
+    }
+    let foreign = HashSet::<_>::from_iter(map.foreign().map(|body| body.start));
+    let names = profile.names();
+    let (mut silent, mut instructions) = (Vec::new(), 0);
+    for (function, _, counted) in profile.functions() {
+        let called = names.function(function.id);
+        let of_linker = called.starts_with("__wasm_") || called.ends_with(".command_export");
+        if counted.instructions > 0
+            && scope.contains(function.id)
+            && !of_linker
+            && !foreign.contains(&function.body.start)
+            && !map.has_lines(&function.body)
+        {
+            instructions += counted.instructions;
+            silent.push(called);
+        }
+    }
+    (!silent.is_empty()).then(|| {
+        format!(
+            "{}: no line is known of {} of {} executed instructions ({}){}",
+            name.display(),
+            grouped(instructions),
+            grouped(profile.totals().instructions),
+            some(silent.into_iter()),
+            map.missing().hint(),
+        )
+    })
+}
+
 /// What is said of debug information that does not belong to the code.
 fn foreign(name: &Path, module: &Module, map: &SourceMap<'_>) -> Option<String> {
-    /// The most functions that the message names.
-    const NAMED: usize = 3;
     let foreign = map
         .foreign()
         .filter_map(|body| module.program.function_at(body.start));
@@ -58,21 +110,12 @@ fn foreign(name: &Path, module: &Module, map: &SourceMap<'_>) -> Option<String> 
         return None;
     }
     let names = module.names(map);
-    let mut named = Vec::from_iter(
-        foreign
-            .iter()
-            .take(NAMED)
-            .map(|id| harmless(names.function(*id))),
-    );
-    if foreign.len() > NAMED {
-        named.push(format!("{} more", grouped((foreign.len() - NAMED) as u64)))
-    }
     Some(format!(
         "{}: the debug information of {} of {} functions does not belong to their code ({}): a tool rewrote the module and kept the old addresses; their lines and variables are left out; record the module as it was linked",
         name.display(),
         grouped(foreign.len() as u64),
         grouped(map.described() as u64),
-        named.join(", "),
+        some(foreign.iter().map(|id| names.function(*id))),
     ))
 }
 

@@ -20,6 +20,7 @@ use crate::lens;
 use crate::output::{Color, SourceFiles, pasted, say, write};
 use crate::record::{Live, execute, has_clock};
 use crate::signals::{Watch, leave_scratch};
+use afterimage::without_lines;
 
 /// Count exactly how often everything ran: functions, source lines, blocks, edges, instructions
 ///
@@ -359,6 +360,11 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
             bail!("{note}; this format cannot say so: choose --format text or json");
         }
         say(note);
+    }
+    if matches!(arguments.by, Some(ByArgument::Line)) || arguments.format == Format::Lcov {
+        without_lines(&arguments.file, &profile, &scope, &source)
+            .into_iter()
+            .for_each(say);
     }
     let binary = arguments.format == Format::Pprof;
     let render = |out: &mut dyn Write| -> Result<()> {

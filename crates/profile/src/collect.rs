@@ -21,6 +21,16 @@ pub enum Scope {
     Only(Vec<FuncId>),
 }
 
+impl Scope {
+    /// Whether a function has rows.
+    pub fn contains(&self, function: FuncId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(functions) => functions.contains(&function),
+        }
+    }
+}
+
 /// A function with its counts and what is derived from them.
 type Counted<'s> = (&'s Function, &'s FunctionCounts, &'s FunctionProfile);
 

@@ -182,9 +182,9 @@ fn look(
     scopes: &FunctionScopes,
 ) -> Result<Seen, PathError> {
     let at = moment.activation.offset;
-    let variable = variables.find(&path.variable, Some((scopes, at)))?;
+    let (variable, path) = variables.begin(path, Some((scopes, at)))?;
     let whole = variables.locate(&variable, Some(at), moment)?;
-    let object = variables.follow(path, whole.clone(), moment)?;
+    let object = variables.follow(&path, whole.clone(), moment)?;
     let rendered = variables.render(&object, &COMPARED, moment);
     if let Shape::Missing(why) = rendered.shape {
         return Err(*why);

@@ -256,7 +256,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
     } = watched;
     let at = moment.activation.offset;
     let place = scopes.map(|scopes| (scopes, at));
-    let variable = variables.find(&path.variable, place)?;
+    let (variable, _) = variables.begin(path, place)?;
     // What has an address without a moment lives as long as the run.
     let is_static = variables.locate(&variable, Some(at), &Nothing).is_ok();
     let whole = variables.locate(&variable, Some(at), *moment)?;

@@ -280,7 +280,8 @@ fn known(
                 let all = all.unwrap_or_default().into_iter();
                 let own = all.filter(|one| one.inlined == 0 && !one.scope.is_empty());
                 there = own.map(|one| one.name).collect();
-                variables.find(&path.variable, Some((&scopes, offset)))
+                let place = Some((&scopes, offset));
+                variables.begin(path, place).map(|(found, _)| found)
             }
             // Of code without debug information only global variables are known.
             Err(error) => match variables.find(&path.variable, None) {

@@ -230,6 +230,14 @@ impl<'a> SourceMap<'a> {
         &self.rows
     }
 
+    /// Whether any code of a function comes from a line. O(log rows).
+    pub fn has_lines(&self, body: &Range<OrigOffset>) -> bool {
+        let first = self.rows.partition_point(|row| row.range.end <= body.start);
+        self.rows
+            .get(first)
+            .is_some_and(|row| row.range.start < body.end)
+    }
+
     /// Where the code at an offset comes from. `None` if the tables do not cover it, or
     /// say that it comes from no line. O(log rows).
     pub fn locate(&self, offset: OrigOffset) -> Option<Location> {

@@ -158,7 +158,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         let Some(scopes) = watched.scopes else {
             return Ok(None);
         };
-        let Ok(variable) = self.variables.find(&self.path.variable, Some((scopes, at))) else {
+        let Ok((variable, _)) = self.variables.begin(&self.path, Some((scopes, at))) else {
             return Ok(None);
         };
         let arguments = activation.parameters(self.program);

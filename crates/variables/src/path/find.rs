@@ -1,5 +1,6 @@
 //! From a name to a variable.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use afterimage_ids::OrigOffset;
@@ -7,10 +8,65 @@ use afterimage_ids::OrigOffset;
 use crate::location::distance;
 use crate::nearest::nearest;
 use crate::scopes::FunctionScopes;
+use crate::types::TypeKind;
 use crate::variable::Variable;
-use crate::{DebugError, PathError, Variables};
+use crate::{DebugError, Path, PathError, Variables};
+
+use super::Step;
 
 impl Variables<'_> {
+    /// The variable that an expression begins with at an offset of a function, and the expression from there on. In a method
+    /// of C++ a name that is no variable of the method means a member of its object, as in the source: `x` is `this->x`.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn begin<'p>(
+        &self,
+        path: &'p Path,
+        place: Option<(&FunctionScopes, OrigOffset)>,
+    ) -> Result<(Variable, Cow<'p, Path>), PathError> {
+        match self.object_of(&path.variable, place)? {
+            Some(this) => {
+                let member = Step::Member {
+                    name: path.variable.clone(),
+                    arrow: true,
+                };
+                let steps = std::iter::once(member).chain(path.steps.iter().cloned());
+                let path = Path {
+                    variable: this.name.clone(),
+                    steps: steps.collect(),
+                };
+                Ok((this, Cow::Owned(path)))
+            }
+            None => Ok((self.find(&path.variable, place)?, Cow::Borrowed(path))),
+        }
+    }
+
+    /// The object `this` of the innermost function at an offset, if a name means a member of it.
+    fn object_of(
+        &self,
+        name: &str,
+        place: Option<(&FunctionScopes, OrigOffset)>,
+    ) -> Result<Option<Variable>, PathError> {
+        let Some((function, at)) = place else {
+            return Ok(None);
+        };
+        let innermost = function.around(at).first().map_or(0, |scope| scope.inlined);
+        let mut own = self.in_scope_of(function, at)?;
+        own.retain(|variable| variable.inlined == innermost);
+        if own.iter().any(|variable| variable.name == name) {
+            return Ok(None);
+        }
+        let Some(this) = own.into_iter().find(|variable| variable.name == "this") else {
+            return Ok(None);
+        };
+        let kind = &self.describe(self.plain(this.type_ref)?)?.kind;
+        let TypeKind::Pointer { to, .. } = *kind else {
+            return Ok(None);
+        };
+        Ok(self.has_member(to, name)?.then_some(this))
+    }
+
     /// The variable that a name means at an offset of a function: the innermost one in scope, or else a global one. Without a
     /// function, a global one.
     ///

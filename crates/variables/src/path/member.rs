@@ -5,13 +5,36 @@ use std::collections::VecDeque;
 use crate::nearest::nearest;
 use crate::object::Object;
 use crate::place::Machine;
-use crate::types::{Member, Record, TypeKind};
+use crate::types::{Member, Record, TypeKind, TypeRef};
 use crate::{DebugError, PathError, Variables};
 
 /// So many anonymous members and base classes are searched for a member.
 const SEARCHED: usize = 1 << 12;
 
 impl Variables<'_> {
+    /// Whether objects of a type have a member of this name, inherited or of an anonymous part.
+    pub(super) fn has_member(&self, of: TypeRef, name: &str) -> Result<bool, PathError> {
+        let mut waiting = vec![of];
+        for _ in 0..SEARCHED {
+            let Some(inside) = waiting.pop() else {
+                return Ok(false);
+            };
+            let Some(record) = self.record(inside)? else {
+                continue;
+            };
+            if record.members.iter().any(|member| is_called(member, name)) {
+                return Ok(true);
+            }
+            let parts = record.members.iter();
+            let parts = parts.filter(|member| member.base || member.name.is_none());
+            waiting.extend(parts.map(|member| member.type_ref));
+        }
+        Err(DebugError::TooMuch {
+            what: "base classes",
+        }
+        .into())
+    }
+
     pub(super) fn named_member(
         &self,
         object: Object,

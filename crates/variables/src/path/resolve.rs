@@ -22,9 +22,9 @@ impl Variables<'_> {
         place: Option<(&FunctionScopes, OrigOffset)>,
         machine: &dyn Machine,
     ) -> Result<Object, PathError> {
-        let variable = self.find(&path.variable, place)?;
+        let (variable, path) = self.begin(path, place)?;
         let object = self.locate(&variable, place.map(|(_, at)| at), machine)?;
-        self.follow(path, object, machine)
+        self.follow(&path, object, machine)
     }
 
     /// Takes the steps of a path from an object on.

@@ -20,6 +20,9 @@ pub(super) type Key = (Instance, Register);
 /// Most evaluations for one value: the builder keeps values so that far fewer are needed.
 const MOST: usize = 1 << 20;
 
+/// Most values that a trace keeps of those that it computed, for others that follow from them: some megabytes.
+const RECENT: usize = 1 << 17;
+
 /// What was computed on the way to values.
 #[derive(Debug, Default)]
 pub struct Known {
@@ -49,7 +52,13 @@ where
     /// # Errors
     /// If the trace is damaged or holds too little.
     pub fn value(&self, instance: Instance, register: Register) -> Result<Bits, Failure<S, E>> {
-        self.value_knowing(instance, register, &mut Known::default())
+        let mut known = self.recent.take();
+        if known.values.len() > RECENT {
+            known.values.clear();
+        }
+        let value = self.value_knowing(instance, register, &mut known);
+        self.recent.replace(known);
+        value
     }
 
     /// The same for one of several values that depend on the same ones, or on each other: what was computed of this trace on the way to others is not

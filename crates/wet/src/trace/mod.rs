@@ -184,6 +184,8 @@ pub struct WholeTrace<'a, S: Segments, E> {
     scanned: OnceCell<Scanned>,
     sites: RefCell<HashMap<Place, Rc<Sites<'a, S>>>>,
     blocks: Blocks,
+    /// What was computed for the values asked for so far.
+    recent: RefCell<Known>,
 }
 
 /// What goes wrong, for a path and epochs.
@@ -221,6 +223,7 @@ where
             scanned: OnceCell::new(),
             sites: RefCell::default(),
             blocks: Blocks::default(),
+            recent: RefCell::default(),
         })
     }
 
