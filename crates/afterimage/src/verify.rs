@@ -206,7 +206,8 @@ impl Checker<'_> {
                 error @ (RecordError::Engine(_)
                 | RecordError::Compile(_)
                 | RecordError::Instantiate(_)
-                | RecordError::Thread(_)),
+                | RecordError::Thread(_)
+                | RecordError::NoBacktrace),
             ) => return Err(anyhow::Error::new(error).context(self.name())),
             Err(error) => {
                 report.repeats = Some(false);

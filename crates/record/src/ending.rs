@@ -37,9 +37,18 @@ pub(crate) enum Early {
     Host(String),
 }
 
-/// LookupTables at the error that the engine returned.
-pub(crate) fn classify(error: wasmtime::Error) -> Result<Outcome, RecordError> {
-    let stack = error
+/// Looks at the error that the engine returned for a call into the guest. `called`: the function that the host called, which no
+/// frame shows if it is an import.
+///
+/// # Errors
+/// What stopped the run that is no end of it; [`RecordError::NoBacktrace`] if the engine does not say where the guest stood: it leaves the stack out if
+/// there is no memory for it.
+pub(crate) fn classify(
+    error: wasmtime::Error,
+    program: &Program,
+    called: FuncId,
+) -> Result<Outcome, RecordError> {
+    let stack: Vec<_> = error
         .downcast_ref::<WasmBacktrace>()
         .map(|trace| {
             trace
@@ -77,6 +86,9 @@ pub(crate) fn classify(error: wasmtime::Error) -> Result<Outcome, RecordError> {
             },
         }
     };
+    if stack.is_empty() && program.function(called).is_some() {
+        return Err(RecordError::NoBacktrace);
+    }
     Ok(Outcome::Early { how, stack })
 }
 
@@ -480,4 +492,32 @@ pub(crate) fn open_frames(
 pub(crate) fn not_entered(standing: &[Activation]) -> Vec<FuncId> {
     let prologues = standing.iter().filter(|s| s.place == Place::Prologue);
     prologues.map(|s| s.function).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use afterimage_ids::FuncId;
+    use afterimage_program::Program;
+    use wasmtime::Trap;
+
+    use super::{Early, Outcome, classify};
+    use crate::RecordError;
+
+    /// The engine leaves the stack out where it finds no memory for it. Then a poll of the stop clock looks like an `unreachable` of the guest.
+    #[test]
+    fn a_trap_without_a_stack_is_refused() {
+        let module = r#"(module (import "a" "f" (func)) (func unreachable))"#;
+        let module = wat::parse_str(module).unwrap();
+        let program = Program::parse(&module).unwrap();
+        let trapped = || wasmtime::Error::from(Trap::UnreachableCodeReached);
+        let [import, own] = [0, 1].map(FuncId::from_u32);
+        let refused = classify(trapped(), &program, own);
+        assert!(matches!(refused, Err(RecordError::NoBacktrace)));
+        // The host called itself: there is no stack.
+        let early = classify(trapped(), &program, import).unwrap();
+        let Outcome::Early { how, stack } = early else {
+            panic!("{early:?}")
+        };
+        assert!(matches!(how, Early::Trap(_)) && stack.is_empty());
+    }
 }

@@ -183,6 +183,11 @@ pub enum RecordError {
     /// The place where a run ended cannot be found in the program.
     #[error("the engine reports the guest at {0}, which is no place in the program")]
     UnknownPlace(String),
+    /// The engine has no stack where the guest ended: it found no room to write it down.
+    #[error(
+        "not enough memory to tell where the guest stood at its end; allow this process more of it"
+    )]
+    NoBacktrace,
     /// The same stack overflow cannot be found again.
     #[error("the stack overflow of the recording does not happen again at the same place")]
     OverflowNotFound,

@@ -635,7 +635,7 @@ impl Run<'_> {
             let params = Vec::from_iter(params.map(|(&a, ty)| argument(a, &ty)));
             let mut results: Vec<Val> = callee.ty(&*store).results().map(|ty| zero(&ty)).collect();
             if let Err(error) = callee.call(&mut *store, &params, &mut results) {
-                return Ok((classify(error)?, Vec::new()));
+                return Ok((classify(error, self.program, *function)?, Vec::new()));
             }
             last = results.iter().map(raw).collect();
             store.data_mut().flush_growth()?;

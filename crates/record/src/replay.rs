@@ -324,7 +324,7 @@ fn run(
         let params = Vec::from_iter(params.map(|(&a, ty)| argument(a, &ty)));
         let mut results: Vec<Val> = callee.ty(&*store).results().map(|ty| zero(&ty)).collect();
         if let Err(error) = callee.call(&mut *store, &params, &mut results) {
-            return classify(error);
+            return classify(error, program, function);
         }
         let results: Vec<RawValue> = results.iter().map(raw).collect();
         match store.data_mut().next()? {

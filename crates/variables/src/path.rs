@@ -32,7 +32,7 @@ pub(crate) enum Step {
 /// An expression that was read: a variable and what is done with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The name of the variable, with `::` if it has any.
+    /// The name of the variable, with `::` if it has any; at the beginning that means a global one.
     pub variable: String,
     /// In the order in which they are taken.
     pub(crate) steps: Vec<Step>,
@@ -160,7 +160,7 @@ impl<'t> Reader<'t> {
             }
             if !self.take("::") {
                 let name = self.text[start..self.at].split_whitespace();
-                return Ok(name.collect::<String>().trim_start_matches("::").into());
+                return Ok(name.collect());
             }
         }
     }
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(steps("((a))[-0x10]"), ("a".into(), vec![Index(-16)]));
         assert_eq!(
             steps("::geo::Other::count"),
-            ("geo::Other::count".into(), vec![])
+            ("::geo::Other::count".into(), vec![])
         );
         assert_eq!(
             steps("t.0.1"),

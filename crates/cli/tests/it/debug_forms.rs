@@ -171,6 +171,135 @@ fn bit_fields_hold_what_was_assigned_in_every_version_of_dwarf() {
     assert!(fields > 1000, "{fields}");
 }
 
+#[test]
+fn values_of_optimised_code_are_right_or_refused_in_every_version_of_dwarf() {
+    let Some(clang) = tools::clang() else {
+        return;
+    };
+    const SOURCE: &str = "
+#define OWN __attribute__((noinline)) static
+OWN int work(int a, int b) { __asm__ volatile(\"\"); return a * b; }
+OWN int step(int n) {
+  int twice = n * 2;
+  int sum = work(twice, n);
+  int more = sum + twice; // here
+  sum = work(more, sum);
+  return sum ^ more;
+}
+int run(void) {
+  int all = 0;
+  for (int k = 1; k < 5; k++)
+    all += step(k);
+  return all;
+}
+";
+    let at = line(SOURCE, "// here");
+    let sandbox = Sandbox::new();
+    for version in 2..=5 {
+        for level in ["-O1", "-O2"] {
+            let options = [&format!("-gdwarf-{version}"), level];
+            record(&sandbox, &clang, &options, SOURCE);
+            for (variable, expected) in [
+                ("n", [1, 2, 3, 4]),
+                ("twice", [2, 4, 6, 8]),
+                ("sum", [2, 8, 18, 32]),
+            ] {
+                let found = values(&sandbox, &at, variable);
+                assert_eq!(found.len(), 4, "{options:?} {variable}");
+                for ((value, _), expected) in found.into_iter().zip(expected) {
+                    let expected = Some(expected.to_string());
+                    // DWARF 2 and 3 do not tell a value from its address.
+                    let is_right = value == expected || value.is_none() && version < 4;
+                    assert!(is_right, "{options:?} {variable}: {value:?} {expected:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn in_a_method_a_name_may_be_a_member_of_its_object() {
+    const SOURCE: &str = "
+#define OWN __attribute__((noinline))
+int level = 100, other = 7;
+struct Base { int below; };
+struct Tank : Base {
+  int level;
+  union { int whole; char first; };
+  static int made;
+  OWN int add(int k) {
+    level += k; below = level * 2; whole = k;
+    return level; // method
+  }
+  __attribute__((always_inline)) int twice() {
+    int old = other;
+    other = level * 2;
+    return other + old; // inlined
+  }
+  OWN int hidden(int below) {
+    return below + level; // hidden
+  }
+};
+int Tank::made = 5;
+OWN int use(Tank *tank) {
+  int below = 41;
+  return tank->twice() + below + level; // caller
+}
+extern \"C\" int run() {
+  Tank tank;
+  tank.level = 1;
+  tank.add(3);
+  tank.add(4);
+  tank.hidden(9);
+  return use(&tank);
+}
+";
+    for options in [["-xc++", "-g", "-O0"], ["-xc++", "-gdwarf-4", "-O0"]] {
+        let Some(sandbox) = recorded(&options, SOURCE) else {
+            return;
+        };
+        for (remark, variable, expected) in [
+            ("// method", "level", &["4", "8"][..]),
+            ("// method", "below", &["8", "16"]),
+            ("// method", "whole", &["3", "4"]),
+            ("// method", "first", &["3 '\\003'", "4 '\\004'"]),
+            ("// method", "::level", &["100", "100"]),
+            ("// method", "other", &["7", "7"]),
+            ("// method", "this->level", &["4", "8"]),
+            ("// method", "Tank::made", &["5", "5"]),
+            ("// hidden", "below", &["9"]),
+            ("// hidden", "this->below", &["16"]),
+            ("// inlined", "old", &["7"]),
+            ("// inlined", "level", &["8"]),
+            // That of the caller is another one.
+            ("// inlined", "below", &["16"]),
+            ("// caller", "level", &["100"]),
+        ] {
+            let found = shown(&sandbox, &line(SOURCE, remark), variable);
+            let is_right = found.iter().all(|value| expected.contains(&&**value));
+            assert!(
+                is_right && !found.is_empty(),
+                "{options:?} {remark} {variable}: {found:?} {expected:?}"
+            );
+            assert!(found.len() >= expected.len(), "{variable}: {found:?}");
+        }
+        let method = line(SOURCE, "// method");
+        let words = format!("memory app.aft --at {method}#2 --var level --format json");
+        assert_eq!(json(&sandbox, &words)["variable"]["value"], "8");
+        let words = format!("slice app.aft --at {method}#2 --var level --format json");
+        let slice = json(&sandbox, &words).to_string();
+        assert!(slice.contains("level += k"), "{slice}");
+        for words in [
+            "why app.aft --at Tank::add#2 --var level",
+            "state app.aft --at Tank::add#2",
+        ] {
+            sandbox.ok(words);
+        }
+        let nowhere = format!("values app.aft --at {method} --var nothing");
+        sandbox.refused(&nowhere, 125, &["there is no variable nothing"]);
+    }
+}
+
 /// UBSan's checks come before the first statement, so the line table has no end of the prologue that every call comes to; of functions in one
 /// line that is at the same line as their beginning.
 #[test]
@@ -633,10 +762,27 @@ fn what_a_part_of_the_program_lacks_is_said_by_every_command() {
         ] {
             sandbox.refused(words, 125, &[variables]);
         }
+        let by_line = ["profile app.aft --by line", "profile app.aft --format lcov"];
+        let by_line = by_line.map(|words| sandbox.ok(words).stderr);
         let Some(lines) = lines else {
             sandbox.ok("values app.aft --at inner.c:3");
+            assert!(
+                by_line.iter().all(|said| !said.contains("no line")),
+                "{by_line:?}"
+            );
             continue;
         };
+        for said in by_line {
+            let parts = ["no line is known of ", " executed instructions (work); "];
+            let parts = parts.into_iter().chain(lines.rsplit(", ").next());
+            for part in parts {
+                assert_eq!(said.matches(part).count(), 1, "{part}: {said}");
+            }
+        }
+        let other = sandbox
+            .ok("profile app.aft --by line --function run")
+            .stderr;
+        assert!(!other.contains("no line"), "{other}");
         for words in [
             "values app.aft --at inner.c:3",
             "state app.aft --at inner.c:3",

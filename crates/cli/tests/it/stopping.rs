@@ -52,6 +52,30 @@ fn is_exact(sandbox: &Sandbox, file: &str, ending: &str) {
     sandbox.ok(&format!("verify {file}"));
 }
 
+/// However little memory a re-execution may have, it ends as the recording did, or is refused for that reason: where the engine finds no room for the
+/// stack, it leaves it out, and a stop looks like a trap.
+#[test]
+fn with_little_memory_a_stop_is_a_stop_or_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    sandbox.run("record --timeout 0.2 spin.wat");
+    let (mut sound, mut refused) = (0, 0);
+    // Two memories take 8.2 GiB of addresses, and the stack's room half of one. A small arena is no room for that.
+    for mebibytes in (8_500..9_500).step_by(50) {
+        let ran = sandbox.shell(&format!(
+            "ulimit -v {}; MIMALLOC_ARENA_RESERVE=65536 exec $AFTERIMAGE verify spin.aft",
+            mebibytes * 1024
+        ));
+        match ran.code {
+            Some(0) => sound += 1,
+            // Without memory for anything, the process may end as it likes.
+            Some(125) | None => refused += 1,
+            _ => panic!("{mebibytes} MiB: {ran:?}"),
+        }
+    }
+    assert!(sound > 0 && refused > 0, "{sound} {refused}");
+}
+
 #[test]
 fn interrupts_give_an_exact_profile_up_to_that_moment() {
     for (name, code, ending) in [

@@ -48,7 +48,7 @@ impl Variables<'_> {
         name: &str,
         place: Option<(&FunctionScopes, OrigOffset)>,
     ) -> Result<Option<Variable>, PathError> {
-        let Some((function, at)) = place else {
+        let Some((function, at)) = place.filter(|_| !name.contains("::")) else {
             return Ok(None);
         };
         let innermost = function.around(at).first().map_or(0, |scope| scope.inlined);
