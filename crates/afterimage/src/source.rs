@@ -5,7 +5,7 @@ use std::path::Path;
 
 use afterimage_present::grouped;
 use afterimage_profile::{Profile, Scope};
-use afterimage_program::{Module, SourceMap};
+use afterimage_program::{Module, NoDebug, SourceMap};
 use anyhow::{Result, anyhow};
 
 use crate::monitor::{Monitor, Note};
@@ -62,7 +62,7 @@ fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
 }
 
 /// What a report by line leaves out: functions that ran and have no line. `None` if there are none, and if no line of the module is known, which such
-/// reports say themselves. What only the linker makes has no source.
+/// reports say themselves. What only the linker makes has no source. Less than a hundredth of the run is worth no word, if nothing says that it is described elsewhere.
 pub fn without_lines(
     name: &Path,
     profile: &Profile<'_>,
@@ -88,12 +88,15 @@ pub fn without_lines(
             silent.push(called);
         }
     }
-    (!silent.is_empty()).then(|| {
+    let total = profile.totals().instructions;
+    // Libraries have functions that are hidden from debuggers.
+    let is_worth = map.missing() != NoDebug::Nowhere || instructions >= total / 100;
+    (!silent.is_empty() && is_worth).then(|| {
         format!(
             "{}: no line is known of {} of {} executed instructions ({}){}",
             name.display(),
             grouped(instructions),
-            grouped(profile.totals().instructions),
+            grouped(total),
             some(silent.into_iter()),
             map.missing().hint(),
         )

@@ -243,7 +243,7 @@ struct Tank : Base {
 int Tank::made = 5;
 OWN int use(Tank *tank) {
   int below = 41;
-  return tank->twice() + below + level; // caller
+  return tank->twice() + below + level + Tank::made; // caller
 }
 extern \"C\" int run() {
   Tank tank;
