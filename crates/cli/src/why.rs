@@ -81,6 +81,8 @@ enum Format {
     Text,
     /// One object a line: first what was asked about, then the entries
     Json,
+    /// A row for each step
+    Csv,
     /// A graph for Graphviz
     Dot,
 }
@@ -109,6 +111,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Format::Text if arguments.all => Form::Text(Rest::Shown),
         Format::Text => Form::Text(Rest::Hidden("--all shows them")),
         Format::Json => Form::Json,
+        Format::Csv => Form::Csv,
         Format::Dot => Form::Dot,
     };
     let found = lens::opened(&session, |scene| {

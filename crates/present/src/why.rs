@@ -1,5 +1,6 @@
-//! Where a value came from, as text, as JSON and as a graph.
+//! Where a value came from, as text, as JSON, as a table and as a graph.
 
+mod csv;
 mod dot;
 mod expression;
 mod json;
@@ -8,6 +9,7 @@ mod origin;
 use std::io::Write;
 
 use afterimage_profile::SourceLine;
+pub use csv::WhyCsv;
 pub use dot::WhyDot;
 pub use expression::expression;
 pub use json::{WhyHead, why_head};

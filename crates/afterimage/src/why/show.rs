@@ -5,7 +5,7 @@ use std::io::Write;
 
 use afterimage_present::document::row;
 use afterimage_present::{
-    WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head, why_origin,
+    WhyCsv, WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head, why_origin,
 };
 use anyhow::Result;
 
@@ -20,6 +20,8 @@ pub enum Form<'t> {
     Text(Rest<'t>),
     /// For programs: a document that docs/JSON.md describes.
     Json,
+    /// For tables.
+    Csv,
     /// For Graphviz.
     Dot,
 }
@@ -51,6 +53,11 @@ impl Start {
                 let mut graph = WhyDot::new(out, self.about())?;
                 self.each(scene, steps, |entry| Ok(graph.entry(&entry)?))?;
                 Ok(graph.finish()?)
+            }
+            Form::Csv => {
+                let mut table = WhyCsv::new(out)?;
+                self.each(scene, steps, |entry| Ok(table.entry(&entry)?))?;
+                Ok(table.finish()?)
             }
             Form::Json => {
                 why_head(out, &self.head(scene)?)?;

@@ -131,6 +131,8 @@
 ;; |   n5 [label="byte 4 of standard input, 'y'\lfd_read gave it, call 3 of the host, at t=6\l", shape=ellipse];
 ;; |   n4 -> n5 [label="read at @0xf8#1 in _start\lwritten at @0xf4#1 in _start\lloaded at @0xf0#1 in _start\lcopied at @0xd9#1 in _start\l"];
 ;; | }
+;; $ afterimage why run.aft --at @0xe3#30 --steps 10 --format csv
+;; $ afterimage why run.aft --at @0x10a --format csv
 ;; $ afterimage why run.aft --at @0xe3#41
 ;; ! afterimage: run.aft: the statement at @0xe3 was executed 40 times: there is no execution 41
 ;; = 125
