@@ -304,8 +304,8 @@ impl Chosen {
     }
 
     /// Follows the run from before the first.
-    fn find<'a>(&'a self, addresses: Addresses<'a, FileSegments>) -> Found<'a> {
-        Found {
+    fn find<'a>(&'a self, addresses: Addresses<'a, FileSegments>) -> AccessSearch<'a> {
+        AccessSearch {
             chosen: self,
             addresses,
             at: 0,
@@ -353,7 +353,7 @@ fn span(traced: &Session, site: &AccessSite, which: &Which) -> Result<Span> {
 }
 
 /// Finds the executions that are asked for.
-struct Found<'a> {
+struct AccessSearch<'a> {
     chosen: &'a Chosen,
     addresses: Addresses<'a, FileSegments>,
     /// How many of these were passed.
@@ -361,7 +361,7 @@ struct Found<'a> {
     begun: bool,
 }
 
-impl Found<'_> {
+impl AccessSearch<'_> {
     fn next(&mut self) -> Result<Option<Access>, PresentError> {
         let Chosen { kind, first, last } = self.chosen;
         if !self.begun {

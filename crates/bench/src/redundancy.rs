@@ -36,15 +36,15 @@ struct Row {
     name: String,
     blocks: u64,
     instructions: u64,
-    loads: Found,
-    expressions: Found,
+    loads: RedundancyFigures,
+    expressions: RedundancyFigures,
     /// Processor time of finding the path traces and the dynamic call graph.
     collecting_seconds: f64,
 }
 
 /// What was found of loads, or of expressions.
 #[derive(Debug, Serialize)]
-struct Found {
+struct RedundancyFigures {
     /// How many different ones were executed.
     operators: usize,
     executions: u64,
@@ -124,7 +124,7 @@ fn found(
     (redundancy, seconds): (Redundancy, f64),
     options: &Options,
     by_path: impl FnOnce(&[AccessSite]) -> Vec<PathRedundancy>,
-) -> Result<Found> {
+) -> Result<RedundancyFigures> {
     let mut operators = redundancy.operators;
     operators.sort_by_key(|operator| std::cmp::Reverse(operator.redundant));
     let hottest = &operators[..options.hottest.min(operators.len())];
@@ -132,7 +132,7 @@ fn found(
     sites.sort_unstable();
     let (answers, path_seconds) = timed(|| Ok(by_path(&sites)))?;
     let sum = |of: fn(&PathRedundancy) -> u64| answers.iter().map(of).sum();
-    Ok(Found {
+    Ok(RedundancyFigures {
         operators: operators.len(),
         executions: operators.iter().map(|operator| operator.executions).sum(),
         redundant: operators.iter().map(|operator| operator.redundant).sum(),
@@ -195,7 +195,10 @@ fn report(results: &Results) -> String {
         ],
     );
     for (what, of) in [
-        ("loads", (|row| &row.loads) as fn(&Row) -> &Found),
+        (
+            "loads",
+            (|row| &row.loads) as fn(&Row) -> &RedundancyFigures,
+        ),
         ("expressions", |row| &row.expressions),
     ] {
         let title = format!(

@@ -73,7 +73,7 @@ pub(crate) fn execute<O: Observer>(
     }
     let first = code.first_result() as usize;
     for (i, inst) in range.clone().zip(&code.insts[range]) {
-        let place = Place { code, i, first };
+        let place = InstructionAt { code, i, first };
         instruction(place, inst, &mut registers, state, source, observer)
             .map_err(|stop| (i, stop))?;
     }
@@ -89,7 +89,7 @@ pub(crate) fn one<O: Observer>(
     source: &mut Source,
     observer: &mut O,
 ) -> Result<(), Stop> {
-    let place = Place {
+    let place = InstructionAt {
         code,
         i: position,
         first: code.first_result() as usize,
@@ -115,7 +115,7 @@ impl NodeCode {
 
 /// Which instruction of a node it is.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct InstructionAt<'a> {
     code: &'a NodeCode,
     i: usize,
     /// The register of the first one's result.
@@ -124,7 +124,7 @@ struct Place<'a> {
 
 #[inline(always)]
 fn instruction<O: Observer>(
-    Place { code, i, first }: Place<'_>,
+    InstructionAt { code, i, first }: InstructionAt<'_>,
     inst: &Inst,
     registers: &mut Registers<'_>,
     state: &mut State,

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::features::Feature;
-use crate::sample::Found;
+use crate::sample::Overlap;
 use crate::{Class, Sketch, Statement};
 
 /// How the values of two statements compare, the strongest that holds.
@@ -209,7 +209,7 @@ pub(crate) fn tell_addresses(a: &Statement, b: &Statement, told: &mut impl FnMut
 }
 
 /// The part of the elements of which it is known that does occur in both.
-fn part(found: Found) -> f32 {
+fn part(found: Overlap) -> f32 {
     found.occurring as f32 / found.known.max(1) as f32
 }
 

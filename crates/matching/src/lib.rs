@@ -71,7 +71,7 @@ pub use evidence::{Evidence, Names, Values};
 pub use features::{Column, Feature, KINDS, Stage, Weights};
 pub use matching::{Match, Matcher, Matching, match_versions};
 pub use region::{Instance, Region, anchors};
-pub use sample::{Found, Sample};
+pub use sample::{Overlap, Sample};
 pub use sketch::{ADDRESSES, Sketch, mix};
 pub use standing::standing;
 pub use told::{Candidate, StageRecord};

@@ -99,9 +99,9 @@ impl Sample {
     }
 
     /// What the other multiset has of those elements of this one whose number there is known. O(elements that are kept).
-    pub fn found_in(&self, other: &Self) -> Found {
+    pub fn found_in(&self, other: &Self) -> Overlap {
         let theirs = &other.hashes[..other.len()];
-        let mut found = Found::default();
+        let mut found = Overlap::default();
         let mut next = 0;
         for (hash, here) in self.elements() {
             if hash > other.bound {
@@ -124,7 +124,7 @@ impl Sample {
 
 /// What one multiset has of the elements of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct Overlap {
     /// Of how many elements it is known how often they occur in both.
     pub known: u32,
     /// How many of them do.
@@ -174,7 +174,7 @@ mod tests {
             let known = a.elements().filter_map(|(hash, here)| Some((b.count(hash)?, here)));
             let known = Vec::from_iter(known);
             let count = |of: &dyn Fn(u64, u64) -> bool| known.iter().filter(|&&(there, here)| of(there, here)).count() as u32;
-            let expected = Found {
+            let expected = Overlap {
                 known: known.len() as u32,
                 occurring: count(&|there, _| there > 0),
                 as_often: count(&|there, here| there >= here),

@@ -4,7 +4,7 @@ use afterimage_ids::{BlockId, Counts, EntityRef, FuncId};
 use afterimage_program::{Function, Program};
 
 use crate::solve::check_shape;
-use crate::{Place, Plan, Site, SolveError};
+use crate::{Counted, Plan, Site, SolveError};
 
 /// Executions of every block of every function, from the counts of the edges. EXIT is executed
 /// once per activation, by the virtual edges too.
@@ -48,7 +48,7 @@ fn sum<'a>(
     entries: u64,
     edges: impl Iterator<Item = Option<&'a u64>>,
 ) -> Result<u64, SolveError> {
-    let place = Place::Block(v);
+    let place = Counted::Block(v);
     let mut total = i128::from(entries);
     for count in edges {
         total += i128::from(*count.ok_or(SolveError::ForeignPlan { function, place })?);
@@ -94,7 +94,7 @@ fn slot<'a>(
 ) -> Result<&'a mut Option<u64>, SolveError> {
     let foreign = SolveError::ForeignPlan {
         function: f.id,
-        place: Place::Block(v),
+        place: Counted::Block(v),
     };
     blocks.get_mut(v.index()).ok_or(foreign)
 }

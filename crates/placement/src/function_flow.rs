@@ -6,7 +6,7 @@ use afterimage_ids::{BlockId, CounterId, EdgeId, EntityRef, FunctionCounts};
 use afterimage_program::Function;
 
 use crate::flow::{self, FlowError};
-use crate::{FunctionPlan, Place, Site, SolveError};
+use crate::{Counted, FunctionPlan, Site, SolveError};
 
 /// The system of equations of one function.
 ///
@@ -54,7 +54,7 @@ impl<'a> FunctionFlow<'a> {
             match probe.site {
                 Site::Edge(e) => {
                     let slot = measured[..edges].get_mut(e.index());
-                    *slot.ok_or(misplaced(Place::Edge(e)))? = Some(read(probe.counter)?);
+                    *slot.ok_or(misplaced(Counted::Edge(e)))? = Some(read(probe.counter)?);
                 }
                 Site::Block(v) if v.index() < graph.vertex_count() => {
                     let half = *second_half.entry(v).or_insert_with(|| {
@@ -63,7 +63,7 @@ impl<'a> FunctionFlow<'a> {
                     });
                     between.push(((v.as_u32(), half), read(probe.counter)?));
                 }
-                Site::Block(v) => return Err(misplaced(Place::Block(v))),
+                Site::Block(v) => return Err(misplaced(Counted::Block(v))),
             }
         }
         let start = |v: BlockId| second_half.get(&v).copied().unwrap_or(v.as_u32());
@@ -116,7 +116,7 @@ impl<'a> FunctionFlow<'a> {
             if values[e.index()].replace(value).is_some() {
                 return Err(SolveError::ForeignPlan {
                     function,
-                    place: Place::Edge(e),
+                    place: Counted::Edge(e),
                 });
             }
         }
@@ -147,14 +147,14 @@ impl<'a> FunctionFlow<'a> {
         Ok(())
     }
 
-    fn place(&self, e: usize) -> Place {
+    fn place(&self, e: usize) -> Counted {
         let edges = self.function.cfg.graph.edge_count();
         match e {
-            e if e < edges => Place::Edge(EdgeId::new(e)),
-            e if e == edges => Place::Entry,
+            e if e < edges => Counted::Edge(EdgeId::new(e)),
+            e if e == edges => Counted::Entry,
             e => {
                 let exit = self.virtual_exits.iter().find(|x| x.1 == e);
-                exit.map_or(Place::Entry, |x| Place::Open(x.0))
+                exit.map_or(Counted::Entry, |x| Counted::Open(x.0))
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::elimination::{Elimination, Limits, Verdict};
 use crate::field::residue;
 use crate::function_flow::FunctionFlow;
 use crate::solve::derived_by_function;
-use crate::{Place, Plan, RunFacts, Site, SolveError};
+use crate::{Counted, Plan, RunFacts, Site, SolveError};
 
 /// The coupling equations of a run.
 ///
@@ -192,7 +192,7 @@ impl<'a> Interprocedural<'a> {
             if elimination.insert(column, Limits::NONE) != Verdict::Independent {
                 return Err(SolveError::Undetermined {
                     function,
-                    place: Place::Edge(edge),
+                    place: Counted::Edge(edge),
                 });
             }
         }

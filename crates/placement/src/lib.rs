@@ -31,7 +31,7 @@ pub use facts::{OpenFrame, RunFacts};
 pub use plan::{FunctionPlan, Mode, Plan, PlanError, PlanOptions, Probe, Site};
 pub use planner::{function_weights, plan};
 pub use solve::solve;
-pub use solve_error::{Place, SolveError};
+pub use solve_error::{Counted, SolveError};
 pub use split_cost::SplitCost;
 pub use vertex_placement::{determines_vertices, optimal_vertices};
 pub use weights::{Likelihood, Weights};

@@ -91,7 +91,7 @@ pub(crate) fn derived_by_function(
 ) -> Result<Vec<Vec<(usize, EdgeId)>>, SolveError> {
     let mut by_function = vec![Vec::new(); program.functions.len()];
     for (position, &(function, edge)) in derived.iter().enumerate() {
-        let place = crate::Place::Edge(edge);
+        let place = crate::Counted::Edge(edge);
         let foreign = SolveError::ForeignPlan { function, place };
         match program.function(function) {
             Some(f) if f.cfg.edges.is_valid(edge) => {

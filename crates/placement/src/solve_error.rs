@@ -6,7 +6,7 @@ use afterimage_ids::{BlockId, CounterId, EdgeId, FuncId};
 
 /// What a count is the count of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Counted {
     /// Activations of the function.
     Entry,
     /// Executions of an edge.
@@ -17,7 +17,7 @@ pub enum Place {
     Open(BlockId),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Entry => write!(f, "its entries"),
@@ -47,7 +47,7 @@ pub enum SolveError {
         /// The function.
         function: FuncId,
         /// What it has not.
-        place: Place,
+        place: Counted,
     },
     /// Not as many counters as the plan placed.
     #[error("the plan has {expected} counters, {found} are given")]
@@ -66,7 +66,7 @@ pub enum SolveError {
         /// The function.
         function: FuncId,
         /// What remains unknown.
-        place: Place,
+        place: Counted,
     },
     /// A flow equation does not hold.
     #[error(
@@ -86,7 +86,7 @@ pub enum SolveError {
         /// The function.
         function: FuncId,
         /// What was counted.
-        place: Place,
+        place: Counted,
         /// The derived count: negative, or beyond 64 bits.
         value: i128,
     },

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use afterimage_analyses::matching::{
-    Accuracy, Class, Divergence, Evidence, Match, Matching, Origin, Place, Sketched, Values,
+    Accuracy, Class, Divergence, Evidence, Match, Matching, Origin, Sketched, StatementSite, Values,
 };
 use afterimage_ids::OrigOffset;
 use afterimage_profile::Source;
@@ -71,7 +71,7 @@ pub(crate) struct StatementLabel {
 
 impl MatchSide<'_> {
     pub(crate) fn tell(&self, statement: u32) -> Result<StatementLabel, PresentError> {
-        let Place { function, op } = self.sketched.places[statement as usize];
+        let StatementSite { function, op } = self.sketched.places[statement as usize];
         let found = self.operators.get(function, op)?;
         let found = found.ok_or(PresentError::NoGraph(function.as_u32()))?;
         let position = found.position;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 use afterimage_placement::OpenFrame;
 use afterimage_program::{BlockEnd, Effect, Function, OperatorIndex, Program};
-use afterimage_rewrite::{OffsetMap, Place};
+use afterimage_rewrite::{OffsetMap, OriginalPlace};
 use afterimage_trace::{Ending, Frame, Interrupter, Standing, TraceError, TrapCode};
 use wasmtime::{ThrownException, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
@@ -104,7 +104,7 @@ fn root_message(error: &wasmtime::Error) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Activation {
     pub function: FuncId,
-    pub place: Place,
+    pub place: OriginalPlace,
 }
 
 /// What is not certain of where a run trapped.
@@ -153,7 +153,7 @@ impl Outcome {
                 {
                     Ok(Activation {
                         function,
-                        place: Place::Operator(trapped.offset),
+                        place: OriginalPlace::Operator(trapped.offset),
                     })
                 }
                 Some(offset) => {
@@ -166,7 +166,7 @@ impl Outcome {
                 None if depth == 0 && matches!(how, Early::Trap(Trap::StackOverflow)) => {
                     Ok(Activation {
                         function,
-                        place: Place::Prologue,
+                        place: OriginalPlace::Prologue,
                     })
                 }
                 None => Err(RecordError::UnknownPlace(function.to_string())),
@@ -191,7 +191,7 @@ impl Outcome {
         Some((
             function,
             match place {
-                Some((of, Place::Operator(offset))) if of == function => Some(offset),
+                Some((of, OriginalPlace::Operator(offset))) if of == function => Some(offset),
                 _ => None,
             },
         ))
@@ -325,9 +325,9 @@ impl Outcome {
             return Ending::Returned;
         };
         let at = standing.first().map(|first| first.place);
-        let at_poll = matches!(at, Some(Place::Poll(_)));
-        let at_prologue = at == Some(Place::Prologue);
-        let at_wait = matches!(at, Some(Place::Wait(_)));
+        let at_poll = matches!(at, Some(OriginalPlace::Poll(_)));
+        let at_prologue = at == Some(OriginalPlace::Prologue);
+        let at_wait = matches!(at, Some(OriginalPlace::Wait(_)));
         match how {
             Early::Exit(code) => Ending::Exited { code: *code },
             Early::Stopped => Ending::Interrupted {
@@ -426,9 +426,11 @@ pub(crate) fn frames(
                 .function(s.function)
                 .ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
             let (offset, standing) = match s.place {
-                Place::Operator(offset) | Place::Wait(offset) => (offset, Standing::At),
-                Place::Poll(block) => (block_start(function, block), Standing::Before),
-                Place::Prologue => (function.body.start, Standing::NotEntered),
+                OriginalPlace::Operator(offset) | OriginalPlace::Wait(offset) => {
+                    (offset, Standing::At)
+                }
+                OriginalPlace::Poll(block) => (block_start(function, block), Standing::Before),
+                OriginalPlace::Prologue => (function.body.start, Standing::NotEntered),
             };
             Ok(Frame {
                 function: s.function,
@@ -463,12 +465,12 @@ pub(crate) fn open_frames(
             .ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
         let block = match s.place {
             // Counted nowhere: see `not_entered`.
-            Place::Prologue => {
+            OriginalPlace::Prologue => {
                 callee_entered = true;
                 continue;
             }
-            Place::Poll(block) => block,
-            Place::Operator(offset) | Place::Wait(offset) => index
+            OriginalPlace::Poll(block) => block,
+            OriginalPlace::Operator(offset) | OriginalPlace::Wait(offset) => index
                 .find(offset)
                 .and_then(|(_, op)| function.block_of(op))
                 .ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?,
@@ -490,7 +492,9 @@ pub(crate) fn open_frames(
 /// The function that the stack had no room for. It need not be the one that the frame behind it called: that one may have
 /// been replaced by a tail call.
 pub(crate) fn not_entered(standing: &[Activation]) -> Vec<FuncId> {
-    let prologues = standing.iter().filter(|s| s.place == Place::Prologue);
+    let prologues = standing
+        .iter()
+        .filter(|s| s.place == OriginalPlace::Prologue);
     prologues.map(|s| s.function).collect()
 }
 

@@ -5,7 +5,7 @@ use afterimage_placement::{
     Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve,
 };
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
-use afterimage_rewrite::{Armed, CLOCK_AT, Options, Place, Probes, Rewritten, rewrite};
+use afterimage_rewrite::{Armed, CLOCK_AT, Options, OriginalPlace, Probes, Rewritten, rewrite};
 use afterimage_trace::{CountsLens, End, Ending, Event, Standing, TraceFile};
 
 use crate::deep::Treatment;
@@ -256,7 +256,7 @@ impl<'a> Job<'a> {
                 && standing.first()
                     == Some(&Activation {
                         function,
-                        place: Place::Operator(offset),
+                        place: OriginalPlace::Operator(offset),
                     })
             {
                 // Stopped right before the call whose callee found no room.
@@ -264,7 +264,7 @@ impl<'a> Job<'a> {
                     0,
                     Activation {
                         function: top.function,
-                        place: Place::Prologue,
+                        place: OriginalPlace::Prologue,
                     },
                 );
             }

@@ -16,8 +16,8 @@ use afterimage_machine::{
 use afterimage_paths::{Boundary, Cuts, FinalFrame, PathPlan};
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
 use afterimage_rewrite::{
-    CLOCK_AT, MEMORY_EXPORT, OffsetMap, PathProbes, Place, Probes, SNAPSHOT_AT, SNAPSHOT_EXPORT,
-    TracePlan,
+    CLOCK_AT, MEMORY_EXPORT, OffsetMap, OriginalPlace, PathProbes, Probes, SNAPSHOT_AT,
+    SNAPSHOT_EXPORT, TracePlan,
 };
 use afterimage_trace::{Ending, LogPlace, TraceWriter};
 use wasmparser::{Catch, Operator};
@@ -268,8 +268,8 @@ impl<'a> Reader<'a> {
         let unknown = || RecordError::UnknownPlace(offset.to_string());
         let (id, place) = self.map.lookup(offset).ok_or_else(unknown)?;
         let block = match place {
-            Place::Poll(block) => Some(block),
-            Place::Operator(offset) => self.index.find(offset).and_then(|(_, op)| {
+            OriginalPlace::Poll(block) => Some(block),
+            OriginalPlace::Operator(offset) => self.index.find(offset).and_then(|(_, op)| {
                 let function = self.program.function(id)?;
                 function.block_of(op)
             }),

@@ -10,7 +10,7 @@ use afterimage_ids::{BlockId, CounterId, EdgeId, EntityRef, OpId};
 use afterimage_placement::Site;
 use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind, Function};
 
-use crate::map::Place;
+use crate::map::OriginalPlace;
 use crate::paths::PathStep;
 
 /// One thing that a probe does.
@@ -21,7 +21,7 @@ pub(crate) enum Step {
     /// Polls the stop clock on behalf of a block, every time.
     Poll(BlockId),
     /// Stops here, which is this place of the original, if the clock shows the armed moment.
-    Armed(Place),
+    Armed(OriginalPlace),
     /// Polls the stop clock every so many times.
     LoopPoll(BlockId),
     /// Asks for a snapshot if it is time for one, where control has come to a block.

@@ -33,7 +33,7 @@ use crate::hinges::Hinges;
 use crate::layout::{
     ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, LOOPS_AT, Layout, MARK_AT, SNAPSHOT_AT,
 };
-use crate::map::{BodyMap, Place, Run};
+use crate::map::{BodyMap, OriginalPlace, Run};
 use crate::paths::{PathPlaces, PathStep};
 use crate::types::{TypePool, val_type};
 
@@ -506,7 +506,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I32Const(0));
         self.put(&Instruction::I64Load(limit));
         self.put(&Instruction::I64GeU);
-        self.stop(Place::Poll(block));
+        self.stop(OriginalPlace::Poll(block));
     }
 
     /// Calls whoever makes snapshots if the clock says so. What was written of the path is in its global.
@@ -525,7 +525,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I32Const(0));
         self.map
             .stops
-            .push((self.out.len() as u32, Place::Poll(block)));
+            .push((self.out.len() as u32, OriginalPlace::Poll(block)));
         self.put(&Instruction::CallIndirect {
             type_index: ty,
             table_index: table,
@@ -535,7 +535,7 @@ impl Writer<'_, '_> {
 
     /// Traps if the condition on the stack holds. The engine may make one conditional trap of it, which stands
     /// at the `if` and not at the `unreachable`.
-    fn stop(&mut self, place: Place) {
+    fn stop(&mut self, place: OriginalPlace) {
         self.map.stops.push((self.out.len() as u32, place));
         self.map.unlikely.push(self.out.len() as u32);
         self.put(&Instruction::If(BlockType::Empty));
@@ -545,7 +545,7 @@ impl Writer<'_, '_> {
     }
 
     /// Traps at the armed moment; otherwise lets control pass.
-    fn armed(&mut self, place: Place) {
+    fn armed(&mut self, place: OriginalPlace) {
         let (clock, at, skip) = (
             self.slot(CLOCK_AT),
             self.slot(ARM_CLOCK_AT),
@@ -664,7 +664,7 @@ impl Writer<'_, '_> {
                     self.copy(&range);
                 } else {
                     // The engine may make one instruction of an `if` and the load of its condition.
-                    let place = Place::Operator(OrigOffset(range.start as u32));
+                    let place = OriginalPlace::Operator(OrigOffset(range.start as u32));
                     self.map.stops.push((self.out.len() as u32, place));
                     let empty = BlockType::Empty;
                     self.put(&match operator {
@@ -785,7 +785,7 @@ impl Writer<'_, '_> {
         }
         self.map
             .stops
-            .push((self.out.len() as u32, Place::Operator(at)));
+            .push((self.out.len() as u32, OriginalPlace::Operator(at)));
         self.put(&match memarg.max_align {
             2 => Instruction::I32AtomicLoad(memory),
             _ => Instruction::I64AtomicLoad(memory),
@@ -796,7 +796,7 @@ impl Writer<'_, '_> {
         } else {
             self.map
                 .stops
-                .push((self.out.len() as u32, Place::Wait(at)));
+                .push((self.out.len() as u32, OriginalPlace::Wait(at)));
             self.put(&Instruction::Unreachable);
         }
     }
@@ -873,7 +873,7 @@ impl Writer<'_, '_> {
         };
         let ty = self.context.types.block(&carried, &carried)?;
         // The engine may make one instruction of it and the load of its condition.
-        let place = Place::Operator(OrigOffset(range.start as u32));
+        let place = OriginalPlace::Operator(OrigOffset(range.start as u32));
         self.map.stops.push((self.out.len() as u32, place));
         self.put(&Instruction::If(ty));
         self.steps(&action.taken);

@@ -20,6 +20,6 @@ pub use layout::{
     ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, Dump, DumpError, LIMIT_AT, Layout, MEMORY_EXPORT,
     SNAPSHOT_AT, SNAPSHOT_EXPORT, START_EXPORT,
 };
-pub use map::{OffsetMap, Place};
+pub use map::{OffsetMap, OriginalPlace};
 pub use module::{Armed, External, Large, Options, Probes, Rewritten, rewrite};
 pub use paths::{CURSOR_EXPORT, PENDING_EXPORT, PathProbes, SMALLEST_HALF, TracePlan};

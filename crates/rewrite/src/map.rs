@@ -4,7 +4,7 @@ use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 
 /// Where an offset of the rewritten module is in the original program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum OriginalPlace {
     /// A byte that was copied: the operator there is the original's.
     Operator(OrigOffset),
     /// What stands for an operator of the original that would wait at an address: it traps, since nobody shares the memory.
@@ -32,7 +32,7 @@ pub(crate) struct Run {
 pub(crate) struct BodyMap {
     pub runs: Vec<Run>,
     /// Where code of ours may trap, and what it means. Ascending.
-    pub stops: Vec<(u32, Place)>,
+    pub stops: Vec<(u32, OriginalPlace)>,
     /// Branches of ours that are hardly ever taken, so that the engine lays out what they lead to apart. Ascending.
     pub unlikely: Vec<u32>,
 }
@@ -49,7 +49,7 @@ pub struct OffsetMap {
 impl OffsetMap {
     /// The function and the place in it that an offset of the rewritten module
     /// stands for; `None` for code that the original does not have.
-    pub fn lookup(&self, offset: InstrOffset) -> Option<(FuncId, Place)> {
+    pub fn lookup(&self, offset: InstrOffset) -> Option<(FuncId, OriginalPlace)> {
         let i = self
             .bodies
             .partition_point(|b| b.0 <= offset.0)
@@ -64,13 +64,13 @@ impl OffsetMap {
             return Some((function, map.stops[p].1));
         }
         let place = match map.runs.partition_point(|r| r.new <= at).checked_sub(1) {
-            None => Place::Prologue,
+            None => OriginalPlace::Prologue,
             Some(r) => {
                 let run = map.runs[r];
                 if at - run.new >= run.len {
                     return None;
                 }
-                Place::Operator(OrigOffset(run.orig + (at - run.new)))
+                OriginalPlace::Operator(OrigOffset(run.orig + (at - run.new)))
             }
         };
         Some((function, place))

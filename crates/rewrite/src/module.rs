@@ -19,7 +19,7 @@ use crate::layout::{
     CLOCK_AT, COUNT_AT, ENTRIES_AT, HEADER, LABEL, LAYOUT_VERSION, LIMIT_AT, Layout, MEMORY_EXPORT,
     RUNNING_AT, SNAPSHOT_EXPORT, START_EXPORT, VERSION_AT,
 };
-use crate::map::{BodyMap, OffsetMap, Place, Run};
+use crate::map::{BodyMap, OffsetMap, OriginalPlace, Run};
 use crate::paths::{self, PathPlaces, PathProbes};
 use crate::types::{TypePool, val_type};
 use crate::{RewriteError, clock};
@@ -197,7 +197,7 @@ pub fn rewrite<'a>(
         let mut actions = Actions::default();
         match options.armed {
             Some(Armed::Entry(id)) if id == function.id => {
-                actions.entry.push(Step::Armed(Place::Prologue));
+                actions.entry.push(Step::Armed(OriginalPlace::Prologue));
             }
             _ => {}
         }
@@ -241,7 +241,7 @@ pub fn rewrite<'a>(
         if let Some(Armed::Call(id, op, offset)) = options.armed
             && id == function.id
         {
-            actions.before(op, Step::Armed(Place::Operator(offset)));
+            actions.before(op, Step::Armed(OriginalPlace::Operator(offset)));
         }
         if options.external.is_none() {
             actions.keep_traps_apart(function);

@@ -106,7 +106,7 @@ enum Step {
 
 /// What is known of a node.
 #[derive(Debug, Default)]
-struct Known {
+struct NodeMemo {
     roots: FxHashMap<Key, At>,
     /// The one that was found last.
     last: Option<(Key, At)>,
@@ -118,7 +118,7 @@ struct Known {
 /// The outcomes of all nodes.
 #[derive(Debug)]
 pub(crate) struct Memo {
-    nodes: Vec<Option<Box<Known>>>,
+    nodes: Vec<Option<Box<NodeMemo>>>,
     /// How many more bytes it may take, about.
     room: usize,
     waits: FxHashMap<FuncId, Waits>,
@@ -130,7 +130,7 @@ const MOST_WAITS: usize = 1 << 12;
 
 /// What was found.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum Lookup {
     /// All accesses are gone over.
     Outcome(Rc<Outcome>),
     /// Nothing that goes as far as it has to.
@@ -179,9 +179,15 @@ impl Memo {
 
     /// Goes over the accesses of an execution as it was done before.
     #[inline]
-    pub fn find(&mut self, node: usize, key: &Key, accesses: &[u64], bytes: &mut ByteSet) -> Found {
+    pub fn find(
+        &mut self,
+        node: usize,
+        key: &Key,
+        accesses: &[u64],
+        bytes: &mut ByteSet,
+    ) -> Lookup {
         let Some(Some(known)) = self.nodes.get_mut(node) else {
-            return Found::Nothing(Did::default());
+            return Lookup::Nothing(Did::default());
         };
         let mut at = match known.last {
             Some((last, at)) if last == *key => at,
@@ -190,7 +196,7 @@ impl Memo {
                     known.last = Some((*key, at));
                     at
                 }
-                None => return Found::Nothing(Did::default()),
+                None => return Lookup::Nothing(Did::default()),
             },
         };
         let mut did = Did::default();
@@ -208,18 +214,18 @@ impl Memo {
                     did.push(is_wanted);
                     let then = next[usize::from(is_wanted)];
                     if then == NEW {
-                        return Found::Nothing(did);
+                        return Lookup::Nothing(did);
                     }
                     then
                 }
                 Step::End(outcome) => {
                     let (outcome, times) = &mut known.outcomes[outcome as usize];
                     *times += 1;
-                    return Found::Outcome(Rc::clone(outcome));
+                    return Lookup::Outcome(Rc::clone(outcome));
                 }
             };
         }
-        Found::Nothing(did)
+        Lookup::Nothing(did)
     }
 
     /// Keeps what an execution came to, unless there is no room.
@@ -319,7 +325,7 @@ impl Memo {
     }
 }
 
-impl Known {
+impl NodeMemo {
     fn push(&mut self, step: Step) -> At {
         self.steps.push(step);
         (self.steps.len() - 1) as At

@@ -16,7 +16,7 @@ use crate::{Result, TraceError};
 
 /// A locked file that may still stand beside the one that it will replace.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct LockedFile {
     pub file: File,
     /// Where the file is now.
     pub path: PathBuf,
@@ -30,13 +30,13 @@ struct Pending {
     replaced: File,
 }
 
-impl Place {
+impl LockedFile {
     /// Creates a file. If the path exists: an error, or, with `overwrite`, a file beside it.
-    pub fn create(path: &Path, overwrite: bool) -> Result<Place> {
+    pub fn create(path: &Path, overwrite: bool) -> Result<LockedFile> {
         match create_new(path) {
             Ok(file) => {
                 lock(&file)?;
-                return Ok(Place {
+                return Ok(LockedFile {
                     file,
                     path: path.to_owned(),
                     pending: None,
@@ -55,7 +55,7 @@ impl Place {
         let path = part_path(&target);
         let file = create_new(&path).map_err(TraceError::io("create a file beside the old one"))?;
         lock(&file)?;
-        Ok(Place {
+        Ok(LockedFile {
             file,
             path,
             pending: Some(Pending { target, replaced }),
@@ -63,10 +63,10 @@ impl Place {
     }
 
     /// Opens and locks an existing file for appending.
-    pub fn existing(path: &Path) -> Result<Place> {
+    pub fn existing(path: &Path) -> Result<LockedFile> {
         let file = open_regular(path, OpenOptions::new().read(true).write(true))?;
         lock_at(&file, path)?;
-        Ok(Place {
+        Ok(LockedFile {
             file,
             path: path.to_owned(),
             pending: None,

@@ -40,7 +40,7 @@ pub struct Lost {
 }
 
 /// A section as it was found.
-struct Found {
+struct FoundSection {
     section: Section,
     name: Option<String>,
     /// How many chunks are intact, from the first on.
@@ -50,7 +50,7 @@ struct Found {
     why: String,
 }
 
-impl Found {
+impl FoundSection {
     /// Whether all of it is there and intact.
     fn is_sound(&self) -> bool {
         self.section.is_complete() && self.intact == self.section.chunks.len()
@@ -121,7 +121,7 @@ pub fn repair(from: &Path, to: &Path, overwrite: bool) -> Result<Repaired> {
 }
 
 /// Reads a section's chunks.
-fn look(source: &mut Source<'_, File>, section: Section) -> Result<Found> {
+fn look(source: &mut Source<'_, File>, section: Section) -> Result<FoundSection> {
     let (mut intact, mut why, mut name) = (0, String::new(), None);
     let mut raw = Vec::new();
     for chunk in &section.chunks {
@@ -135,7 +135,7 @@ fn look(source: &mut Source<'_, File>, section: Section) -> Result<Found> {
         }
         intact += 1;
     }
-    Ok(Found {
+    Ok(FoundSection {
         section,
         name,
         intact,
@@ -145,7 +145,7 @@ fn look(source: &mut Source<'_, File>, section: Section) -> Result<Found> {
 }
 
 /// Decides what is copied.
-fn choose(all: &mut [Found]) -> Result<()> {
+fn choose(all: &mut [FoundSection]) -> Result<()> {
     for kind in [Kind::META, Kind::MODULE] {
         match all.iter().find(|it| it.section.kind == kind) {
             None => return Err(TraceError::Missing(kind)),
@@ -189,7 +189,7 @@ fn choose(all: &mut [Found]) -> Result<()> {
 }
 
 /// Of sections that belong together, none is copied without the other; but a path does without its open grammars.
-fn pair(all: &mut [Found], main: Kind, part: Kind) {
+fn pair(all: &mut [FoundSection], main: Kind, part: Kind) {
     let mut before = None;
     let mut has_part = BTreeSet::new();
     for at in 0..all.len() {
@@ -214,7 +214,7 @@ fn pair(all: &mut [Found], main: Kind, part: Kind) {
 }
 
 /// Copies chunks as they are, in their order: what the log holds comes before what followed from it.
-fn copy(source: &mut Source<'_, File>, all: &[Found], out: &TraceWriter) -> Result<()> {
+fn copy(source: &mut Source<'_, File>, all: &[FoundSection], out: &TraceWriter) -> Result<()> {
     let mut chunks: Vec<(ChunkEntry, usize)> = Vec::new();
     for (number, it) in all.iter().enumerate() {
         let taken = it.section.chunks[..it.taken].iter();

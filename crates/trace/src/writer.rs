@@ -16,7 +16,7 @@ use crate::layout::{
 };
 use crate::limits::{MAX_COUNTS, MAX_END, MAX_META, MAX_MODULE, check};
 use crate::open::find_state;
-use crate::place::Place;
+use crate::place::LockedFile;
 use crate::state::ChunkEntry;
 use crate::{CountsLens, End, LogWriter, Meta, Result, TraceError, TraceFile, codec, counts, end};
 
@@ -43,7 +43,7 @@ impl TraceWriter {
     /// [`TraceError::Exists`], [`TraceError::NotAFile`] if the path is a folder or a device,
     /// [`TraceError::BeingWritten`], [`TraceError::Io`], [`TraceError::Write`].
     pub fn create(path: &Path, overwrite: bool) -> Result<TraceWriter> {
-        let place = Place::create(path, overwrite)?;
+        let place = LockedFile::create(path, overwrite)?;
         let mut core = Core {
             place,
             position: 0,
@@ -69,7 +69,7 @@ impl TraceWriter {
     /// Those of [`crate::TraceFile::open`], [`TraceError::BeingWritten`], [`TraceError::Write`]; [`TraceError::Hidden`]
     /// if anything else follows the last complete state, which is left as it is.
     pub fn append(path: &Path) -> Result<TraceWriter> {
-        let mut place = Place::existing(path)?;
+        let mut place = LockedFile::existing(path)?;
         let length = place
             .file
             .metadata()
@@ -342,7 +342,7 @@ impl fmt::Debug for SectionWriter {
 /// What all writers of a file share.
 #[derive(Debug)]
 struct Core {
-    place: Place,
+    place: LockedFile,
     /// The file's length, which is where it is written.
     position: u64,
     /// The file's length at the last commit.

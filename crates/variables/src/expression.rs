@@ -138,7 +138,7 @@ impl<'a> Context<'_, 'a> {
     fn frame_local(self) -> Option<u32> {
         let (function, at) = self.frame?;
         let base = location::select(self.debug, function, gimli::DW_AT_frame_base, Some(at));
-        let Ok(location::Found::Expression(unit, base)) = base else {
+        let Ok(location::EntryLocation::Expression(unit, base)) = base else {
             return None;
         };
         local_of(base, self.debug.unit(unit).encoding())
@@ -168,7 +168,7 @@ impl<'a> Context<'_, 'a> {
             .ok_or(Unavailable::Broken("a frame without a function"))?;
         self.check_frame(at)?;
         let found = location::select(self.debug, function, gimli::DW_AT_frame_base, Some(at))?;
-        let location::Found::Expression(unit, expression) = found else {
+        let location::EntryLocation::Expression(unit, expression) = found else {
             return Err(Unavailable::Broken("a function without a frame base"));
         };
         let mut run = Run::new(

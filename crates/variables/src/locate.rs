@@ -6,7 +6,7 @@ use afterimage_ids::OrigOffset;
 
 use crate::debug::EntryId;
 use crate::expression::Context;
-use crate::location::{Found, select};
+use crate::location::{EntryLocation, select};
 use crate::object::Object;
 use crate::place::{Machine, Nothing, Piece, Place};
 use crate::prologue::Held;
@@ -33,9 +33,9 @@ impl Variables<'_> {
         let type_ref = self.with_lengths(variable, at, machine);
         let bytes = self.size(type_ref)?;
         let pieces = match select(&self.debug, variable.entry, gimli::DW_AT_location, at)? {
-            Found::Nothing => return Err(Unavailable::OptimisedOut),
-            Found::Constant(value) => vec![self.constant(value, bytes)?],
-            Found::Expression(unit, expression) => {
+            EntryLocation::Nothing => return Err(Unavailable::OptimisedOut),
+            EntryLocation::Constant(value) => vec![self.constant(value, bytes)?],
+            EntryLocation::Expression(unit, expression) => {
                 let context = Context {
                     debug: &self.debug,
                     machine,
@@ -80,9 +80,13 @@ impl Variables<'_> {
             frame: None,
         };
         match found {
-            Found::Expression(unit, expression) => context.pieces(unit, expression, None, 0).ok(),
-            Found::Constant(value) => self.constant(value, None).ok().map(|piece| vec![piece]),
-            Found::Nothing => None,
+            EntryLocation::Expression(unit, expression) => {
+                context.pieces(unit, expression, None, 0).ok()
+            }
+            EntryLocation::Constant(value) => {
+                self.constant(value, None).ok().map(|piece| vec![piece])
+            }
+            EntryLocation::Nothing => None,
         }
     }
 

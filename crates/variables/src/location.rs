@@ -9,7 +9,7 @@ use crate::Unavailable;
 use crate::debug::{Debug, EntryId, Slice, Value};
 
 /// What an entry says about where it is.
-pub(crate) enum Found<'a> {
+pub(crate) enum EntryLocation<'a> {
     /// An expression, and the unit that it is to be understood in.
     Expression(u32, Expression<Slice<'a>>),
     /// It is a constant.
@@ -27,17 +27,17 @@ pub(crate) fn select<'a>(
     id: EntryId,
     attribute: DwAt,
     at: Option<OrigOffset>,
-) -> Result<Found<'a>, Unavailable> {
+) -> Result<EntryLocation<'a>, Unavailable> {
     let Some((unit, value)) = debug.attribute(id, attribute)? else {
         if attribute == gimli::DW_AT_location
             && let Some((_, value)) = debug.attribute(id, gimli::DW_AT_const_value)?
         {
-            return Ok(Found::Constant(value));
+            return Ok(EntryLocation::Constant(value));
         }
-        return Ok(Found::Nothing);
+        return Ok(EntryLocation::Nothing);
     };
     if let AttributeValue::Exprloc(expression) = value {
-        return Ok(Found::Expression(unit, expression));
+        return Ok(EntryLocation::Expression(unit, expression));
     }
     let broken = debug.broken(id);
     let list = debug.unit(unit).attr_locations(value).map_err(&broken)?;
@@ -55,7 +55,7 @@ pub(crate) fn select<'a>(
             continue;
         }
         if address.is_some_and(|address| (begin..end).contains(&address)) {
-            return Ok(Found::Expression(unit, entry.data));
+            return Ok(EntryLocation::Expression(unit, entry.data));
         }
         if let (Some(at), Some(range), false) = (
             at,
@@ -69,9 +69,9 @@ pub(crate) fn select<'a>(
         }
     }
     match (fallback, nearest) {
-        (Some(expression), _) => Ok(Found::Expression(unit, expression)),
+        (Some(expression), _) => Ok(EntryLocation::Expression(unit, expression)),
         (None, Some((_, nearest))) => Err(Unavailable::NotHere { nearest }),
-        (None, None) => Ok(Found::Nothing),
+        (None, None) => Ok(EntryLocation::Nothing),
     }
 }
 

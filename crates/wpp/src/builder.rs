@@ -7,7 +7,7 @@ pub(crate) mod tidy;
 use afterimage_ids::{FuncId, NodeId};
 
 use self::lists::Lists;
-use self::loops::{Loops, Place};
+use self::loops::{LoopNest, Loops};
 use crate::consing::Consing;
 use crate::measures::tally;
 use crate::{Root, Segment, Shape, Symbol};
@@ -37,7 +37,7 @@ impl Default for Limits {
 /// A path takes O(1) time, amortised. Memory is bounded by the [`Limits`] and by how many activations and loops are open.
 pub struct Builder {
     limits: Limits,
-    nodes: Vec<Known>,
+    nodes: Vec<NodeFacts>,
     loops: Loops,
     rules: Consing,
     lists: Lists,
@@ -45,7 +45,7 @@ pub struct Builder {
     frames: Vec<Frame>,
     /// Where the innermost activation is in its loops. Each activation, and the host around all, has a list for
     /// itself and for each of these loops two: the loop's iterations, and what the current one has done.
-    place: Place,
+    place: LoopNest,
     before: u64,
     length: u64,
     open: Vec<FuncId>,
@@ -54,9 +54,9 @@ pub struct Builder {
 
 /// What has to be known of a node.
 #[derive(Clone, Copy)]
-struct Known {
+struct NodeFacts {
     length: u64,
-    place: Place,
+    place: LoopNest,
     header: bool,
 }
 
@@ -66,7 +66,7 @@ struct Frame {
     /// It began in this segment.
     begun: bool,
     /// Where its caller is.
-    caller: Place,
+    caller: LoopNest,
 }
 
 impl Builder {
@@ -91,7 +91,7 @@ impl Builder {
 
     /// Makes a node known. Nodes are numbered from 0 in this order.
     pub fn define(&mut self, shape: Shape) -> NodeId {
-        let known = Known {
+        let known = NodeFacts {
             length: shape.length,
             place: self.loops.place(&shape.loops),
             header: shape.header && !shape.loops.is_empty(),
@@ -106,7 +106,7 @@ impl Builder {
     /// If the node was not defined, or the run has 2^64 blocks.
     #[inline]
     pub fn node(&mut self, node: NodeId, times: u64) {
-        let Known {
+        let NodeFacts {
             length,
             place,
             header,
@@ -183,7 +183,7 @@ impl Builder {
     /// The innermost activation goes to another place. Whether it comes out of inner loops, if any, into loops where it has
     /// been.
     #[cold]
-    fn go(&mut self, place: Place) -> bool {
+    fn go(&mut self, place: LoopNest) -> bool {
         let common = self.loops.common(self.place, place);
         self.leave_loops(common);
         for _ in self.loops.depth(common)..self.loops.depth(place) {
@@ -195,7 +195,7 @@ impl Builder {
     }
 
     /// Ends loops until the innermost activation is at this place around its own.
-    fn leave_loops(&mut self, place: Place) {
+    fn leave_loops(&mut self, place: LoopNest) {
         while self.place != place {
             self.place = self.loops.parent(self.place);
             // The iteration, then the loop.

@@ -96,7 +96,7 @@ pub struct Match {
 
 /// The occurrences of a pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct PatternOccurrences {
     /// How many there are.
     pub count: u64,
     /// The first ones, in the order of their last blocks.
@@ -125,10 +125,14 @@ impl<S: Segments> WholePath<S> {
     ///
     /// # Errors
     /// If a segment cannot be read.
-    pub fn find(&self, pattern: &Pattern, most: usize) -> Result<Found, FindError<S::Error>> {
+    pub fn find(
+        &self,
+        pattern: &Pattern,
+        most: usize,
+    ) -> Result<PatternOccurrences, FindError<S::Error>> {
         let mut automaton = Automaton::new(pattern);
         let mut stack = Vec::new();
-        let mut found = Found::default();
+        let mut found = PatternOccurrences::default();
         let mut cursor = self.cursor();
         for (segment, summary) in self.segments().summaries().iter().enumerate() {
             if !self.concerns(summary, pattern)

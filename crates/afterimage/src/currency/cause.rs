@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use afterimage_analyses::currency::{Moments, Unit};
-use afterimage_analyses::why::{At, Computed, End, Found as Link, Spot, written_until};
+use afterimage_analyses::why::{At, Computed, End, Spot, StepBack, written_until};
 use afterimage_present::{Assigned, Cause, CurrencyCause, WhyPlace};
 use afterimage_profile::prologue_end;
 use afterimage_program::Location;
@@ -13,7 +13,7 @@ use afterimage_replay::state::{Activation, Path, Place};
 use afterimage_replay::steps::Range;
 use anyhow::Result;
 
-use super::pair::{Both, Found, Pair, Side};
+use super::pair::{Both, LineOfBoth, Pair, Side};
 use super::read::{Seen, SeenThere, read};
 
 /// Who made a value.
@@ -32,7 +32,7 @@ enum Maker {
 pub struct Causes<'c, 'a> {
     pub pair: &'c Pair<'c, 'a>,
     pub moments: &'c Moments,
-    lines: RefCell<HashMap<(String, u32), Rc<Found>>>,
+    lines: RefCell<HashMap<(String, u32), Rc<LineOfBoth>>>,
 }
 
 /// When something that one run executed was executed in the other one.
@@ -163,7 +163,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         Ok(end.is_some_and(|end| spot.op < end.op))
     }
 
-    fn line(&self, file: [&str; 2], number: u32) -> Result<Rc<Found>> {
+    fn line(&self, file: [&str; 2], number: u32) -> Result<Rc<LineOfBoth>> {
         let key = (file[0].to_owned(), number);
         if let Some(known) = self.lines.borrow().get(&key) {
             return Ok(Rc::clone(known));
@@ -180,9 +180,9 @@ impl<'c, 'a> Causes<'c, 'a> {
         };
         let both = self.line(file, number)?;
         let Both { moments, .. } = match &*both {
-            Found::Both(both) => &**both,
-            Found::Lacking("optimised") => return Ok(Elsewhere::NoCode),
-            Found::Lacking(_) => return Ok(Elsewhere::Unknown),
+            LineOfBoth::Both(both) => &**both,
+            LineOfBoth::Lacking("optimised") => return Ok(Elsewhere::NoCode),
+            LineOfBoth::Lacking(_) => return Ok(Elsewhere::Unknown),
         };
         let own = moments.a.parts.iter();
         let own = own.filter(|part| (part.time, part.unit) == (spot.time, Unit::Column(column)));
@@ -224,7 +224,7 @@ impl<'c, 'a> Causes<'c, 'a> {
             return Ok(Elsewhere::Unknown);
         };
         let both = self.line(file, number)?;
-        let Found::Both(both) = &*both else {
+        let LineOfBoth::Both(both) = &*both else {
             return Ok(Elsewhere::Unknown);
         };
         let moments = &both.moments;
@@ -332,20 +332,21 @@ fn maker(side: &Side<'_, '_>, seen: &Seen) -> Result<Maker> {
     }
     let link = walk.back(from)?;
     Ok(match link {
-        Link::Computed(Computed { instance, inst }) | Link::Moved { instance, inst, .. } => {
+        StepBack::Computed(Computed { instance, inst })
+        | StepBack::Moved { instance, inst, .. } => {
             let compiled = scene.values.compiled(instance.node)?;
             let op = compiled.code.insts[inst].op;
             Maker::Operator(walk.spot_of(instance, op))
         }
-        Link::End(End::Constant { instance, op, .. }) => {
+        StepBack::End(End::Constant { instance, op, .. }) => {
             Maker::Operator(walk.spot_of(instance, op))
         }
-        Link::End(End::Zero | End::Memory(_) | End::Global(_)) => Maker::Beginning,
-        Link::End(End::Host { .. } | End::Returned { .. } | End::Argument { .. }) => {
+        StepBack::End(End::Zero | End::Memory(_) | End::Global(_)) => Maker::Beginning,
+        StepBack::End(End::Host { .. } | End::Returned { .. } | End::Argument { .. }) => {
             Maker::Unknown("the host gave it")
         }
-        Link::End(End::Segment { .. }) => Maker::Unknown("it was copied from a data segment"),
-        Link::End(End::Open(_)) => Maker::Unknown("the call did not return"),
-        Link::End(End::Thrown(_)) => Maker::Unknown("it came with an exception"),
+        StepBack::End(End::Segment { .. }) => Maker::Unknown("it was copied from a data segment"),
+        StepBack::End(End::Open(_)) => Maker::Unknown("the call did not return"),
+        StepBack::End(End::Thrown(_)) => Maker::Unknown("it came with an exception"),
     })
 }

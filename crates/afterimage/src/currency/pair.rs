@@ -133,7 +133,7 @@ pub struct Both {
 }
 
 /// A line of both programs, as far as they have code of it.
-pub enum Found {
+pub enum LineOfBoth {
     Both(Box<Both>),
     /// One of them has none: the unoptimised one, or the optimised one.
     Lacking(&'static str),
@@ -209,7 +209,7 @@ impl Pair<'_, '_> {
     }
 
     /// What both did at a line, by the path of its file, and the least of the end of that which names the file: the other version may have been compiled elsewhere.
-    pub fn at_line(&self, [path, short]: [&str; 2], number: u32) -> Result<Found> {
+    pub fn at_line(&self, [path, short]: [&str; 2], number: u32) -> Result<LineOfBoth> {
         let find = |side: &dyn Fn(&str) -> Result<OneLine, NoLine>| {
             let found = side(&format!("{path}:{number}"));
             found.or_else(|_| side(&format!("{short}:{number}")))
@@ -217,9 +217,9 @@ impl Pair<'_, '_> {
         let a = find(&|text| Ok(self.a.line(text)?.0));
         let b = find(&|text| Ok(self.b.line(text)?.0));
         Ok(match (a, b) {
-            (Ok(a), Ok(b)) => Found::Both(Box::new(self.both(&a, &b)?)),
-            (Err(_), _) => Found::Lacking("unoptimised"),
-            (_, Err(_)) => Found::Lacking("optimised"),
+            (Ok(a), Ok(b)) => LineOfBoth::Both(Box::new(self.both(&a, &b)?)),
+            (Err(_), _) => LineOfBoth::Lacking("unoptimised"),
+            (_, Err(_)) => LineOfBoth::Lacking("optimised"),
         })
     }
 

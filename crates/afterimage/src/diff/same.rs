@@ -109,14 +109,14 @@ pub fn same<R>(
 }
 
 /// What was found by following both runs.
-struct Found {
+struct Compared {
     first: Option<FirstDifference>,
     parting: Option<PartingDifference>,
     outputs: Vec<OutputPlaces>,
     alike: Option<AlikeReport>,
 }
 
-fn found(a: &Session, b: &Session, alike: Option<Alike>) -> Result<Found> {
+fn found(a: &Session, b: &Session, alike: Option<Alike>) -> Result<Compared> {
     let checkpoints = (checkpoints(a)?, checkpoints(b)?);
     let work = Work::Question("following both runs");
     let length = a.path()?.length() + b.path()?.length();
@@ -170,7 +170,7 @@ fn found(a: &Session, b: &Session, alike: Option<Alike>) -> Result<Found> {
         Some(alike) => Some(replaced(alike, [(a, a_side), (b, b_side)])?),
         None => None,
     };
-    Ok(Found {
+    Ok(Compared {
         first,
         parting: parted,
         outputs,

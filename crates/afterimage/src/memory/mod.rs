@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::steps::follow;
-use variable::Found;
+use variable::VariableInMemory;
 
 /// What did memory hold, who wrote it last, and who reads and writes it next?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,7 +191,7 @@ impl MemoryQuery {
         names: &Names,
         at: At,
         ensure: &dyn Fn() -> Result<()>,
-    ) -> Result<(Range, Option<Found<'a>>)> {
+    ) -> Result<(Range, Option<VariableInMemory<'a>>)> {
         match &self.bytes {
             MemoryBytes::Variable(expression) => {
                 let moment = (at, self.at.as_deref().unwrap_or_default());

@@ -20,14 +20,14 @@ use crate::text::pasted;
 use crate::wasm_local::wasm_local;
 
 /// A variable that is in memory.
-pub(super) struct Found<'a> {
+pub(super) struct VariableInMemory<'a> {
     pub range: Range,
     pub variable: VariableThere,
     variables: Variables<'a>,
     object: Object,
 }
 
-impl Found<'_> {
+impl VariableInMemory<'_> {
     /// What the variable holds if its bytes are these.
     pub(super) fn value(&self, bytes: &[u8]) -> Result<String, String> {
         let held = Held {
@@ -101,7 +101,7 @@ pub(super) fn find<'a>(
     expression: &str,
     (at, moment): (At, &str),
     ensure: &dyn Fn() -> Result<()>,
-) -> Result<Found<'a>> {
+) -> Result<VariableInMemory<'a>> {
     let path: Path = expression.parse().map_err(|error: PathError| {
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
@@ -170,7 +170,7 @@ pub(super) fn find<'a>(
     } else {
         None
     };
-    Ok(Found {
+    Ok(VariableInMemory {
         range,
         variable: VariableThere {
             name: expression.to_owned(),
@@ -279,7 +279,7 @@ fn global<'a>(
     variables: Variables<'a>,
     expression: &str,
     path: &Path,
-) -> Result<Found<'a>> {
+) -> Result<VariableInMemory<'a>> {
     let object = match variables.resolve(path, None, &Nothing) {
         // Where it is depends on what memory holds then.
         Err(PathError::Unavailable(
@@ -314,7 +314,7 @@ fn global<'a>(
         ),
         NotInMemory::Size(why) => anyhow!(why),
     })?;
-    Ok(Found {
+    Ok(VariableInMemory {
         range,
         variable: VariableThere {
             name: expression.to_owned(),

@@ -2,7 +2,7 @@
 
 mod overflow;
 
-use afterimage_analyses::why::{At, End, Found};
+use afterimage_analyses::why::{At, End, StepBack};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyBranch, WhyEntry, WhyFrame, WhyLed, grouped};
 use afterimage_program::BlockEnd;
@@ -336,7 +336,7 @@ pub fn is_computed(scene: &Scene<'_, '_>, value: &Value) -> Result<bool> {
         .walk()
         .back(At::Register(value.instance, value.register))
     {
-        Ok(found) => Ok(!matches!(found, Found::End(End::Constant { .. }))),
+        Ok(found) => Ok(!matches!(found, StepBack::End(End::Constant { .. }))),
         Err(error) if error.is_outside() => Ok(true),
         Err(error) => Err(error.into()),
     }

@@ -1,6 +1,6 @@
 //! What kept a place from being executed.
 
-use afterimage_analyses::why::{Absent, At, BranchOutcome, Cause, Hop, Place};
+use afterimage_analyses::why::{Absent, At, BranchOutcome, Cause, CodeBlock, Hop};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::document::objects::Function;
 use afterimage_present::{
@@ -16,7 +16,7 @@ use crate::explain::Scene;
 use crate::why::{Held, Start};
 
 /// The operator that a block ends with.
-fn end_of(scene: &Scene<'_, '_>, (function, block): Place) -> Result<OpId> {
+fn end_of(scene: &Scene<'_, '_>, (function, block): CodeBlock) -> Result<OpId> {
     let code = scene.traced.program().function(function);
     let end = code.and_then(|code| code.cfg.blocks.get(block));
     let end = end.context("a block that is not there")?;
@@ -29,7 +29,7 @@ fn end_of(scene: &Scene<'_, '_>, (function, block): Place) -> Result<OpId> {
 }
 
 /// The last operator of a block, of no execution.
-fn last_of(scene: &Scene<'_, '_>, place: Place) -> Result<WhyPlace> {
+fn last_of(scene: &Scene<'_, '_>, place: CodeBlock) -> Result<WhyPlace> {
     scene.operator(place.0, end_of(scene, place)?)
 }
 
@@ -148,7 +148,7 @@ fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
     let Some((depth, call)) = open.iter().enumerate().find(same) else {
         return Ok(None);
     };
-    let block = |call: &Call| -> Result<Place> {
+    let block = |call: &Call| -> Result<CodeBlock> {
         let instance = scene.values.at(call.time)?.context("a call at no time")?;
         let blocks = &scene.values.path().nodes()[instance.node].blocks;
         let block = blocks.get((call.time - instance.time) as usize);
@@ -179,7 +179,7 @@ fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
 /// An execution of a branch or call, and what decided it.
 fn decided(
     scene: &Scene<'_, '_>,
-    place: Place,
+    place: CodeBlock,
     execution: &BranchOutcome,
 ) -> Result<(WhyPlace, Option<Start>)> {
     let op = end_of(scene, place)?;

@@ -4,7 +4,7 @@ mod cause;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use afterimage_analyses::why::{Absence, Place};
+use afterimage_analyses::why::{Absence, CodeBlock};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyNotBefore, WhyNotReport, grouped, not_executed, times};
 use afterimage_profile::Line;
@@ -117,16 +117,16 @@ impl WhyNotQuery {
 
 /// What is asked about.
 struct Asked<'p> {
-    places: &'p [Place],
+    places: &'p [CodeBlock],
     line: Option<Line>,
     /// The one of the places in whose block the run ended before it came there.
-    never_came: Option<Place>,
+    never_came: Option<CodeBlock>,
     /// The one of the places that is in the block of the moment, behind it.
-    behind: Option<Place>,
+    behind: Option<CodeBlock>,
 }
 
 /// The block that is executed at a time.
-fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Place>> {
+fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<CodeBlock>> {
     let Some(instance) = scene.values.at(time)? else {
         return Ok(None);
     };
@@ -137,13 +137,13 @@ fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Place>> {
 
 impl Asked<'_> {
     /// How often a place was executed, of so many times that its block was: the last one does not count if the run ended before it came there.
-    fn executed(&self, place: Place, times: u64) -> u64 {
+    fn executed(&self, place: CodeBlock, times: u64) -> u64 {
         times - u64::from(times > 0 && self.never_came == Some(place))
     }
 }
 
 /// Blocks, and in each the first operator that is meant.
-type Places = BTreeMap<Place, OpId>;
+type Places = BTreeMap<CodeBlock, OpId>;
 
 /// The blocks at a place; none, if no way leads there.
 fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
@@ -226,7 +226,7 @@ fn refuse_executed(
     after: u64,
     at: &str,
 ) -> Result<()> {
-    let mut most: Option<(u64, Place)> = None;
+    let mut most: Option<(u64, CodeBlock)> = None;
     for &place in asked.places {
         let of_moment = u64::from(asked.behind == Some(place));
         let count = asked.executed(place, absence.times(place)? + of_moment);

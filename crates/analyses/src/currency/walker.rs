@@ -26,7 +26,7 @@ struct Frame {
 
 /// What is known of a node.
 #[derive(Clone, Copy)]
-struct Known {
+struct NodeFacts {
     function: FuncId,
     /// It begins an activation.
     begins: bool,
@@ -49,7 +49,7 @@ pub(super) struct Walker<'w, 'a, S: Segments> {
     cursor: Cursor<'w, S>,
     arrivals: &'w ArrivalTimes<'a, S>,
     parts: &'w LineParts,
-    nodes: Vec<Known>,
+    nodes: Vec<NodeFacts>,
     frames: Vec<Frame>,
     /// How many calls that both make were passed.
     segment: u64,
@@ -96,7 +96,7 @@ where
                 _ => None,
             };
             let mut blocks = node.blocks.iter();
-            Known {
+            NodeFacts {
                 function: node.function,
                 begins,
                 enters: anchor(node.function).filter(|_| begins),

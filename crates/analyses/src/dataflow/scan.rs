@@ -39,7 +39,7 @@ pub(super) fn scan(
 
 /// What is known of a block.
 #[derive(Clone, Copy)]
-enum Known {
+enum BlockFacts {
     /// It was not looked at.
     Unknown,
     /// Nothing in it decides or is asked about.
@@ -56,7 +56,7 @@ struct Scan<'a> {
     /// When functions of the program are called.
     called: Pointer<'a, Entry>,
     /// By block.
-    known: Vec<Known>,
+    known: Vec<BlockFacts>,
     times: Gathered,
     found: BTreeMap<Outcome, Gathered>,
     /// Backward: what decided last.
@@ -88,30 +88,30 @@ impl<'a> Scan<'a> {
                 return false;
             }
         }
-        matches!(self.known(block), Known::Plain)
+        matches!(self.known(block), BlockFacts::Plain)
     }
 
     #[inline]
-    fn known(&mut self, block: BlockId) -> Known {
+    fn known(&mut self, block: BlockId) -> BlockFacts {
         match self.known.get(block.index()) {
-            None | Some(Known::Unknown) => self.look_up(block),
+            None | Some(BlockFacts::Unknown) => self.look_up(block),
             Some(known) => *known,
         }
     }
 
     #[cold]
-    fn look_up(&mut self, block: BlockId) -> Known {
+    fn look_up(&mut self, block: BlockId) -> BlockFacts {
         let FactQuery {
             direction, events, ..
         } = *self.asked;
         let own = events.first(block, direction, |_| true);
         let is_asked = block == self.asked.block;
         let known = match own {
-            None if !is_asked && events.host(block).is_none() => Known::Plain,
-            own => Known::Own(own),
+            None if !is_asked && events.host(block).is_none() => BlockFacts::Plain,
+            own => BlockFacts::Own(own),
         };
         if self.known.len() <= block.index() {
-            self.known.resize(block.index() + 1, Known::Unknown);
+            self.known.resize(block.index() + 1, BlockFacts::Unknown);
         }
         self.known[block.index()] = known;
         known
@@ -169,8 +169,8 @@ impl<'a> Scan<'a> {
             return self.asked.events.first(block, direction, begun);
         }
         let own = match self.known(block) {
-            Known::Own(own) => own,
-            Known::Plain | Known::Unknown => None,
+            BlockFacts::Own(own) => own,
+            BlockFacts::Plain | BlockFacts::Unknown => None,
         };
         // What a block does comes before the call with which it ends.
         match direction {

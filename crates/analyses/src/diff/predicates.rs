@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::ranges::{Number, Range};
-use crate::matching::Place;
+use crate::matching::StatementSite;
 
 /// What holds of some value that a statement gave in an execution.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub enum Predicate {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankedValue {
     /// The statement.
-    pub place: Place,
+    pub place: StatementSite,
     /// What holds of some value.
     pub predicate: Predicate,
     /// Its values are truths.
@@ -45,12 +45,12 @@ pub struct RankedValue {
 }
 
 /// Executions, each by the ranges of its statements' values.
-type Executions = [BTreeMap<Place, Range>];
+type Executions = [BTreeMap<StatementSite, Range>];
 
 /// Ranks statements by how well a predicate on their values tells failing executions from passing ones: for each the best one, if failing
 /// executions are more frequent where it holds than where the statement was executed. O(statements · executions²).
 pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValue> {
-    let mut places: Vec<Place> = failing.iter().flat_map(BTreeMap::keys).copied().collect();
+    let mut places: Vec<StatementSite> = failing.iter().flat_map(BTreeMap::keys).copied().collect();
     places.sort_unstable();
     places.dedup();
     let all = failing.len();
@@ -75,7 +75,7 @@ pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValu
 }
 
 /// The predicate of a statement that tells most.
-fn best(place: Place, passing: &Executions, failing: &Executions) -> Option<RankedValue> {
+fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Option<RankedValue> {
     let of = |executions: &Executions| -> Vec<Range> {
         let ranges = executions.iter().filter_map(|ranges| ranges.get(&place));
         ranges.copied().collect()
@@ -146,14 +146,14 @@ mod tests {
 
     use super::*;
 
-    fn place(op: usize) -> Place {
-        Place {
+    fn place(op: usize) -> StatementSite {
+        StatementSite {
             function: FuncId::new(0),
             op: OpId::new(op),
         }
     }
 
-    fn execution(statements: &[(usize, &[i64])]) -> BTreeMap<Place, Range> {
+    fn execution(statements: &[(usize, &[i64])]) -> BTreeMap<StatementSite, Range> {
         let ranges = statements.iter().map(|&(op, values)| {
             let range = Range {
                 smallest: Number::Integer(*values.iter().min().unwrap()),

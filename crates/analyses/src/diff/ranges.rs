@@ -10,7 +10,7 @@ use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 use wasmparser::Operator;
 
-use crate::matching::{Collected, Given, Place, Take, Taking, Walk};
+use crate::matching::{Collected, Given, StatementSite, Take, Taking, Walk};
 use afterimage_replay::steps::{Run, StepsError, name};
 
 /// A number that a statement gave. Those of one statement are all of one type.
@@ -97,8 +97,8 @@ impl Kind {
 }
 
 /// A statement while the run is followed.
-struct Known {
-    place: Place,
+struct WatchedStatement {
+    place: StatementSite,
     kind: Kind,
     range: Option<Range>,
 }
@@ -108,11 +108,11 @@ struct Ranges<'a> {
     program: &'a Program,
     module: &'a [u8],
     kinds: RefCell<HashMap<FuncId, Vec<Kind>>>,
-    known: RefCell<Vec<Known>>,
+    known: RefCell<Vec<WatchedStatement>>,
 }
 
 impl Ranges<'_> {
-    fn kind(&self, place: Place) -> Kind {
+    fn kind(&self, place: StatementSite) -> Kind {
         let mut kinds = self.kinds.borrow_mut();
         let of_function = kinds.entry(place.function).or_insert_with(|| {
             let function = self.program.function(place.function);
@@ -134,10 +134,10 @@ impl Take for Ranges<'_> {
 
     fn begin(_: Class) {}
 
-    fn number(&self, _: u32, place: Place) -> u32 {
+    fn number(&self, _: u32, place: StatementSite) -> u32 {
         let kind = self.kind(place);
         let mut known = self.known.borrow_mut();
-        known.push(Known {
+        known.push(WatchedStatement {
             place,
             kind,
             range: None,
@@ -177,7 +177,7 @@ impl Take for Ranges<'_> {
 pub fn ranges<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
-) -> Result<BTreeMap<Place, Range>, StepsError<S::Error>>
+) -> Result<BTreeMap<StatementSite, Range>, StepsError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {

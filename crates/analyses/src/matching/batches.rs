@@ -11,7 +11,7 @@ use afterimage_matching::Class;
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 
-use super::take::{Gave, Listen, Place, Take, Taken, Taking};
+use super::take::{Gave, Listen, StatementSite, Take, Taken, Taking};
 use super::walk::{Walk, Walked};
 use afterimage_replay::steps::{Run, StepsError};
 
@@ -24,7 +24,7 @@ const WAITING: usize = 4;
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     Begin {
-        place: Place,
+        place: StatementSite,
         context: u32,
         class: Class,
     },
@@ -124,7 +124,7 @@ impl Handing {
 impl Listen for Handing {
     const TAKEN: bool = false;
 
-    fn begin(&mut self, place: Place, context: u32, class: Class) {
+    fn begin(&mut self, place: StatementSite, context: u32, class: Class) {
         self.hand(Happening::Begin {
             place,
             context,
@@ -239,7 +239,7 @@ mod tests {
     impl Listen for Scribe {
         const TAKEN: bool = false;
 
-        fn begin(&mut self, place: Place, context: u32, class: Class) {
+        fn begin(&mut self, place: StatementSite, context: u32, class: Class) {
             self.0.push(format!("begin {place:?} {context} {class:?}"));
         }
 
@@ -288,7 +288,7 @@ mod tests {
         match what {
             0 => {
                 let op = OpId::new(y as usize);
-                listener.begin(Place { function, op }, x, Class::Load);
+                listener.begin(StatementSite { function, op }, x, Class::Load);
             }
             1 => listener.gave(x, gave(None), y),
             2 => listener.gave(x, gave(Some(y + 1)), y),

@@ -12,7 +12,7 @@ use afterimage_replay::steps::name;
 
 /// An operator.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct OperatorFacts {
     pub class: Class,
     /// Equal for operators with equal names, and for comparisons that differ in being negated or having their operands exchanged.
     pub operator: u64,
@@ -35,13 +35,17 @@ pub(super) struct Known {
 }
 
 /// A function's operators, by ordinal. Linear in its body.
-pub(super) fn operators(program: &Program, module: &[u8], function: &Function) -> Vec<Known> {
+pub(super) fn operators(
+    program: &Program,
+    module: &[u8],
+    function: &Function,
+) -> Vec<OperatorFacts> {
     let all = program.operators(module, function);
     all.map(|(_, _, operator)| known(program, &operator))
         .collect()
 }
 
-fn known(program: &Program, operator: &Operator<'_>) -> Known {
+fn known(program: &Program, operator: &Operator<'_>) -> OperatorFacts {
     let name = name(operator);
     let class = class(operator, &name);
     let mut hasher = FxHasher::default();
@@ -52,7 +56,7 @@ fn known(program: &Program, operator: &Operator<'_>) -> Known {
     let mut exact = FxHasher::default();
     name.hash(&mut exact);
     let chooses = matches!(operator, Operator::Select | Operator::TypedSelect { .. });
-    Known {
+    OperatorFacts {
         class,
         exact: exact.finish(),
         joins: chooses || matches!(operator, Operator::I32And | Operator::I32Or),

@@ -11,11 +11,11 @@ use afterimage_wpp::Segments;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::batches::follow_taking;
-use super::code::Known;
+use super::code::OperatorFacts;
 use super::contexts::Contexts;
 use super::keeper::{Keeper, Kept, Stretch};
 use super::producers::Producers;
-use super::take::{Collected, Given, Place, Take, Taking};
+use super::take::{Collected, Given, StatementSite, Take, Taking};
 use super::walk::{Walk, Walked};
 use super::written::Written;
 use afterimage_replay::steps::{Run, StepsError};
@@ -27,7 +27,7 @@ pub struct Sketched {
     /// The statements.
     pub version: Version,
     /// Where each is: ascending, unless statements are told apart by calls.
-    pub places: Vec<Place>,
+    pub places: Vec<StatementSite>,
     /// How many statements were executed, all executions counted.
     pub executed: u64,
     /// By context and operator, which statement it is. Without contexts those are the functions, in the order in which they were entered.
@@ -225,7 +225,7 @@ fn finish<S: Segments>(run: Run<'_, S>, walked: Walked<Taking<Sketches>>) -> Ske
         .map(|(to, (at, _))| (*at, to))
         .collect();
     let statements = Vec::from_iter(statements.into_iter().map(|(_, statement)| statement));
-    let places: Vec<Place> = statements.iter().map(|s| s.place).collect();
+    let places: Vec<StatementSite> = statements.iter().map(|s| s.place).collect();
     let numbered = (0..).zip(&statements);
     let numbers: FxHashMap<(u32, OpId), u32> = numbered
         .map(|(number, statement)| ((statement.context, statement.place.op), number))
@@ -235,7 +235,7 @@ fn finish<S: Segments>(run: Run<'_, S>, walked: Walked<Taking<Sketches>>) -> Ske
     let types = Types::new(run.program, run.module);
     let producers = Producers::new(run.program, &types, &all_known, &numbers, &contexts);
     let written = written.by_number(&collected);
-    let known = |place: Place| &all_known[&place.function][place.op.index()];
+    let known = |place: StatementSite| &all_known[&place.function][place.op.index()];
     let sources = statements
         .iter()
         .map(|statement| match known(statement.place).class {
@@ -328,7 +328,10 @@ fn writers(
 }
 
 /// The operators of functions that stand by themselves.
-fn bodies(known: &HashMap<FuncId, Vec<Known>>, contexts: &Contexts) -> FxHashMap<u32, Box<[u64]>> {
+fn bodies(
+    known: &HashMap<FuncId, Vec<OperatorFacts>>,
+    contexts: &Contexts,
+) -> FxHashMap<u32, Box<[u64]>> {
     let standing = known.iter();
     let standing = standing.filter(|(function, _)| contexts.known_root(**function).is_some());
     let functions = standing.map(|(function, known)| {

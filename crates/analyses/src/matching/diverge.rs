@@ -14,7 +14,7 @@ use afterimage_matching::{
 use afterimage_trace::{LogReader, TraceError};
 use afterimage_wpp::Segments;
 
-use super::code::{Known, operators};
+use super::code::{OperatorFacts, operators};
 use super::collect::{Sketched, values_of};
 use super::keeper::{Kept, Stretch};
 use super::runs::Matched;
@@ -271,11 +271,11 @@ where
 struct Operators<'v, 'r, S: Segments> {
     versions: [&'v Sketched; 2],
     runs: [Run<'r, S>; 2],
-    known: [HashMap<FuncId, Vec<Known>>; 2],
+    known: [HashMap<FuncId, Vec<OperatorFacts>>; 2],
 }
 
 impl<S: Segments> Operators<'_, '_, S> {
-    fn of(&mut self, side: usize, statement: u32) -> Option<Known> {
+    fn of(&mut self, side: usize, statement: u32) -> Option<OperatorFacts> {
         let place = self.versions[side].places[statement as usize];
         let run = self.runs[side];
         let all = self.known[side].entry(place.function).or_insert_with(|| {

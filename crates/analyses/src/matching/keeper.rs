@@ -3,7 +3,7 @@
 use afterimage_matching::{Class, mix};
 use rustc_hash::FxHashMap;
 
-use super::Place;
+use super::StatementSite;
 use super::take::{Collected, Given, Take, Taken};
 
 /// What is kept of an execution.
@@ -25,7 +25,7 @@ pub(super) struct Kept {
 pub(super) struct Stretch {
     /// Through which calls it is executed.
     pub context: u32,
-    pub place: Place,
+    pub place: StatementSite,
     pub after: u64,
     pub last: u64,
     pub stride: u64,
@@ -35,8 +35,8 @@ pub(super) struct Stretch {
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
     /// By context and place, which of those that are watched; by place, where it is executed through other calls.
-    numbers: FxHashMap<(u32, Place), u32>,
-    others: FxHashMap<Place, u32>,
+    numbers: FxHashMap<(u32, StatementSite), u32>,
+    others: FxHashMap<StatementSite, u32>,
     watched: Vec<Watched>,
     /// How often each place was executed, whatever calls it was executed through.
     executed: Vec<u64>,
@@ -103,7 +103,7 @@ impl Keeper {
     }
 
     /// The number of the statement at a place, executed through these calls, if its executions are counted; otherwise `u32::MAX`.
-    pub fn number_of(&self, context: u32, place: Place) -> u32 {
+    pub fn number_of(&self, context: u32, place: StatementSite) -> u32 {
         let own = self.numbers.get(&(context, place));
         let known = own.or_else(|| self.others.get(&place));
         known.copied().unwrap_or(u32::MAX)
@@ -149,7 +149,7 @@ impl Take for Keeper {
 
     fn begin(_: Class) {}
 
-    fn number(&self, context: u32, place: Place) -> u32 {
+    fn number(&self, context: u32, place: StatementSite) -> u32 {
         self.number_of(context, place)
     }
 
@@ -165,8 +165,8 @@ mod tests {
 
     use super::*;
 
-    fn place(at: usize) -> Place {
-        Place {
+    fn place(at: usize) -> StatementSite {
+        StatementSite {
             function: FuncId::from_u32(0),
             op: OpId::new(at),
         }

@@ -67,7 +67,7 @@ pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
 pub use runs::{Matched, Trial, match_runs, match_runs_by};
 pub use suspects::{Suspect, suspects};
-pub use take::Place;
+pub use take::StatementSite;
 pub(crate) use take::{Collected, Given, Take, Taking};
 pub use truth::{
     Accuracy, Frame, Judged, LIKELY, Position, Side as TruthSide, accuracy, copies, judge,

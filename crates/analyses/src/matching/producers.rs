@@ -9,7 +9,7 @@ use afterimage_matching::{Class, Producer};
 use afterimage_program::{Callee, Effect, Program, Ssa, ValueDef};
 use rustc_hash::FxHashMap;
 
-use super::code::Known;
+use super::code::OperatorFacts;
 use super::contexts::Contexts;
 use afterimage_replay::values::Types;
 
@@ -26,7 +26,7 @@ type Of = (u32, ValueId);
 /// Finds producers.
 pub(super) struct Producers<'a> {
     types: &'a Types<'a>,
-    known: &'a HashMap<FuncId, Vec<Known>>,
+    known: &'a HashMap<FuncId, Vec<OperatorFacts>>,
     numbers: &'a FxHashMap<(u32, OpId), u32>,
     contexts: &'a Contexts,
     /// By function, calls of its own activations by themselves: contexts and statements.
@@ -40,7 +40,7 @@ impl<'a> Producers<'a> {
     pub fn new(
         program: &'a Program,
         types: &'a Types<'a>,
-        known: &'a HashMap<FuncId, Vec<Known>>,
+        known: &'a HashMap<FuncId, Vec<OperatorFacts>>,
         numbers: &'a FxHashMap<(u32, OpId), u32>,
         contexts: &'a Contexts,
     ) -> Self {

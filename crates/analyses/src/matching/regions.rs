@@ -8,7 +8,7 @@ use afterimage_matching::{Class, Instance, Region, Version};
 use afterimage_wpp::Segments;
 use rustc_hash::FxHashMap;
 
-use super::Place;
+use super::StatementSite;
 use super::batches::follow_taking;
 use super::collect::Sketched;
 use super::diverge::OpenLog;
@@ -125,7 +125,7 @@ impl Take for Chooser {
 
     fn begin(_: Class) {}
 
-    fn number(&self, context: u32, place: Place) -> u32 {
+    fn number(&self, context: u32, place: StatementSite) -> u32 {
         let known = self.numbers.get(&(context, place.op));
         known.copied().unwrap_or(u32::MAX)
     }
@@ -187,7 +187,7 @@ impl Take for Finder {
 
     fn begin(_: Class) {}
 
-    fn number(&self, context: u32, place: Place) -> u32 {
+    fn number(&self, context: u32, place: StatementSite) -> u32 {
         let known = self.numbers.get(&(context, place.op));
         known.copied().unwrap_or(u32::MAX)
     }
@@ -408,7 +408,7 @@ mod tests {
             let run = Vec::from_iter(std::iter::repeat_n(&part, times).flatten().copied());
             let mut finder = finder(&stretches);
             for (at, &statement) in run.iter().enumerate() {
-                let place = Place { function: FuncId::new(0), op: OpId::new(0) };
+                let place = StatementSite { function: FuncId::new(0), op: OpId::new(0) };
                 let mut executed = Collected::new(place, 0, statement, ());
                 let given = Given { compared: at as u64, value: 0, operands: None, taken: Taken::default() };
                 finder.take(&mut executed, given, 0);

@@ -6,7 +6,7 @@ use afterimage_matching::{Class, Instance};
 
 /// Where a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct StatementSite {
     /// In which function.
     pub function: FuncId,
     /// Which operator.
@@ -52,7 +52,7 @@ impl Taken {
 /// A statement while the run is followed, and what is kept of it.
 #[derive(Debug)]
 pub(crate) struct Collected<K> {
-    pub place: Place,
+    pub place: StatementSite,
     /// Through which calls it is executed.
     pub context: u32,
     /// Its number in a version that is known.
@@ -66,7 +66,7 @@ pub(crate) struct Collected<K> {
 
 impl<K> Collected<K> {
     /// One that was not executed yet.
-    pub fn new(place: Place, context: u32, number: u32, kept: K) -> Self {
+    pub fn new(place: StatementSite, context: u32, number: u32, kept: K) -> Self {
         Self {
             place,
             context,
@@ -90,7 +90,7 @@ pub(crate) trait Take {
     fn begin(class: Class) -> Self::Kept;
 
     /// The number of a statement in the version that is known, if there is one.
-    fn number(&self, _: u32, _: Place) -> u32 {
+    fn number(&self, _: u32, _: StatementSite) -> u32 {
         u32::MAX
     }
 
@@ -136,7 +136,7 @@ pub(crate) trait Listen {
     const TAKEN: bool;
 
     /// There is another statement: the first one has number 0, the next number 1, and so on.
-    fn begin(&mut self, place: Place, context: u32, class: Class);
+    fn begin(&mut self, place: StatementSite, context: u32, class: Class);
 
     /// Whether this statement has a number in the version that is known.
     fn is_known(&self, statement: u32) -> bool;
@@ -174,7 +174,7 @@ impl<T: Take> Taking<T> {
 impl<T: Take> Listen for Taking<T> {
     const TAKEN: bool = T::TAKEN;
 
-    fn begin(&mut self, place: Place, context: u32, class: Class) {
+    fn begin(&mut self, place: StatementSite, context: u32, class: Class) {
         let number = self.taker.number(context, place);
         let kept = T::begin(class);
         self.statements

@@ -5,8 +5,8 @@ use afterimage_machine::{Code, Inst, NodeCode, NodeEnd};
 use afterimage_matching::Class;
 use rustc_hash::FxHashMap;
 
-use super::code::Known;
-use super::take::{Gave, Listen, Place, Taken};
+use super::code::OperatorFacts;
+use super::take::{Gave, Listen, StatementSite, Taken};
 use afterimage_replay::steps::{Plan, PlanKind};
 
 /// What is written of a statement that is executed.
@@ -130,7 +130,7 @@ pub(super) fn make<L: Listen>(
     code: &NodeCode,
     plan: &Plan,
     (function, context): (FuncId, u32),
-    known: &[Known],
+    known: &[OperatorFacts],
     numbers: &mut FxHashMap<(u32, OpId), u32>,
     listener: &mut L,
 ) -> Template {
@@ -148,7 +148,7 @@ pub(super) fn make<L: Listen>(
         let next = numbers.len() as u32;
         let number = *numbers.entry((context, item.op)).or_insert(next);
         if number == next {
-            let place = Place {
+            let place = StatementSite {
                 function,
                 op: item.op,
             };
@@ -233,7 +233,7 @@ fn operands(code: &NodeCode, test: &Inst) -> Compared {
 }
 
 /// What the test compares by which a condition is decided; the condition itself if the node has no such test. Unoptimised code makes a condition 0 or 1 first, and may negate it.
-fn decided_by(code: &NodeCode, known: &[Known], condition: u32) -> Compared {
+fn decided_by(code: &NodeCode, known: &[OperatorFacts], condition: u32) -> Compared {
     let known_of = |inst: &Inst| known.get(inst.op.index()).copied();
     let is_test = |register: u32| {
         let known = giver(code, register).and_then(known_of);

@@ -19,7 +19,7 @@ use afterimage_program::{Location, Names, OperatorIndex, Program};
 
 use super::code::operators;
 use super::runs::Matched;
-use super::{Place, Sketched};
+use super::{Sketched, StatementSite};
 use afterimage_profile::Source;
 
 /// A version with its debug information.
@@ -278,12 +278,12 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
         }
     }
     let unchanged = unchanged(a, b);
-    let executed: HashSet<Place> = a.sketched.places.iter().copied().collect();
+    let executed: HashSet<StatementSite> = a.sketched.places.iter().copied().collect();
     for (at, place) in (0..).zip(&b.sketched.places) {
         let Some(same) = unchanged.get(&place.function) else {
             continue;
         };
-        let itself = |function: &FuncId| Place {
+        let itself = |function: &FuncId| StatementSite {
             function: *function,
             op: place.op,
         };
@@ -308,7 +308,7 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
 /// No comparison of values tells these apart. O(statements × those of a position).
 pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
     let apart = &matched.apart;
-    let mut there: HashMap<Place, Vec<u32>> = HashMap::new();
+    let mut there: HashMap<StatementSite, Vec<u32>> = HashMap::new();
     for (at, place) in (0..).zip(&apart.places) {
         there.entry(*place).or_default().push(at);
     }

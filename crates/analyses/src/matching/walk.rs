@@ -10,7 +10,7 @@ use afterimage_wpp::{Node, Segments, Visit};
 use rustc_hash::FxHashMap;
 use wasmparser::ValType;
 
-use super::code::{Known, operators};
+use super::code::{OperatorFacts, operators};
 use super::contexts::Contexts;
 use super::take::Listen;
 use super::template::{Template, make};
@@ -90,7 +90,7 @@ pub(crate) struct Walk<'a, S: Segments, L> {
     nodes: &'a PrimaryMap<NodeId, Node>,
     /// By node and context.
     templates: FxHashMap<(NodeId, u32), Rc<Template>>,
-    known: HashMap<FuncId, Vec<Known>>,
+    known: HashMap<FuncId, Vec<OperatorFacts>>,
     numbers: FxHashMap<(u32, OpId), u32>,
     telling: Telling<L>,
     stack: u64,
@@ -102,7 +102,7 @@ pub(crate) struct Walked<L> {
     pub listener: L,
     pub(super) contexts: Contexts,
     /// The operators of the functions that were executed.
-    pub(super) known: HashMap<FuncId, Vec<Known>>,
+    pub(super) known: HashMap<FuncId, Vec<OperatorFacts>>,
     /// Where the stack begins, from which it grows down; 0 if that is not known.
     pub(super) stack: u64,
 }

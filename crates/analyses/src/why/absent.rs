@@ -15,15 +15,15 @@ use afterimage_replay::paths::{FileSegments, PathFileError};
 use afterimage_replay::values::{Instance, ValuesError};
 
 /// A block of a function.
-pub type Place = (FuncId, BlockId);
+pub type CodeBlock = (FuncId, BlockId);
 
 /// A step from what was not executed to what it depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hop {
     /// It is executed only if this block's end, which was not executed, goes a certain way.
-    Branch(Place),
+    Branch(CodeBlock),
     /// It is executed whenever its function is called, which this call does, that was not executed.
-    Call(Place),
+    Call(CodeBlock),
 }
 
 /// What kept a block from being executed.
@@ -32,7 +32,7 @@ pub enum Cause {
     /// A branch was executed, and never went the way that leads there.
     Branch {
         /// The block that it ends.
-        place: Place,
+        place: CodeBlock,
         /// The way.
         edge: EdgeId,
         /// How often it was executed.
@@ -43,18 +43,18 @@ pub enum Cause {
     /// A branch did go that way, or the function was entered, and the activation ended before it came there.
     Ended {
         /// The block that was executed.
-        place: Place,
+        place: CodeBlock,
         /// How often it went that way.
         times: u64,
         /// The last time.
         time: u64,
     },
     /// The run ended in this block, before it came to its end.
-    Stopped(Place),
+    Stopped(CodeBlock),
     /// A call through a table, which could have called the function, was executed, and called others.
     Table {
         /// The block that it ends.
-        place: Place,
+        place: CodeBlock,
         /// The function that it did not call.
         function: FuncId,
         /// How often it was executed.
@@ -99,7 +99,7 @@ pub struct Absence<'v, 'a> {
     after: u64,
     stopped: Option<Stop>,
     /// Nodes by the blocks that they contain, and where.
-    nodes: HashMap<Place, Vec<(NodeId, u64)>>,
+    nodes: HashMap<CodeBlock, Vec<(NodeId, u64)>>,
     dependences: RefCell<HashMap<FuncId, Rc<Dependence>>>,
     callers: RefCell<Option<Rc<Callers>>>,
 }
@@ -114,13 +114,13 @@ struct Dependence {
 /// Which blocks call which functions.
 #[derive(Default)]
 struct Callers {
-    direct: HashMap<FuncId, Vec<Place>>,
-    indirect: HashMap<FunctionType, Vec<Place>>,
+    direct: HashMap<FuncId, Vec<CodeBlock>>,
+    indirect: HashMap<FunctionType, Vec<CodeBlock>>,
 }
 
 /// A place that was not executed.
 struct PlaceQuery {
-    place: Place,
+    place: CodeBlock,
     depth: usize,
     /// How something that was asked about before depends on it.
     hop: Option<(Hop, usize)>,
@@ -143,7 +143,7 @@ const TOLD: usize = 10;
 impl<'v, 'a> Absence<'v, 'a> {
     /// After block T began; 0 for the whole run. Its own end counts, as what turned away from there. `stopped` is where the innermost activation stood when the run ended, if one was open. O(blocks of the path's nodes).
     pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stop>) -> Self {
-        let mut nodes: HashMap<Place, Vec<(NodeId, u64)>> = HashMap::new();
+        let mut nodes: HashMap<CodeBlock, Vec<(NodeId, u64)>> = HashMap::new();
         for (id, node) in walk.values.path().nodes() {
             for (position, &block) in (0..).zip(&node.blocks) {
                 let of_block = nodes.entry((node.function, block)).or_default();
@@ -164,7 +164,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     ///
     /// # Errors
     /// If they cannot be counted.
-    pub fn runs(&self, place: Place) -> Result<Occurrences<'a, FileSegments>, WhyError> {
+    pub fn runs(&self, place: CodeBlock) -> Result<Occurrences<'a, FileSegments>, WhyError> {
         let nodes = self.nodes.get(&place).into_iter().flatten().copied();
         self.occurrences(nodes)
     }
@@ -181,14 +181,14 @@ impl<'v, 'a> Absence<'v, 'a> {
     ///
     /// # Errors
     /// If it cannot be counted.
-    pub fn times(&self, place: Place) -> Result<u64, WhyError> {
+    pub fn times(&self, place: CodeBlock) -> Result<u64, WhyError> {
         let all = self.runs(place)?;
         let before = all.rank(self.after).map_err(path)?;
         Ok(all.count() - before)
     }
 
     /// How often a block was executed after the time, which the one that began then still was.
-    fn executed(&self, place: Place) -> Result<u64, WhyError> {
+    fn executed(&self, place: CodeBlock) -> Result<u64, WhyError> {
         if self.nodes.contains_key(&place) {
             self.later(&self.runs(place)?)
         } else {
@@ -197,7 +197,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     }
 
     /// Whether the last execution of a block was cut short before its end.
-    fn is_cut(&self, (function, block): Place) -> bool {
+    fn is_cut(&self, (function, block): CodeBlock) -> bool {
         let stopped = self.stopped.as_ref();
         let stopped = stopped.filter(|stop| (stop.function, stop.block) == (function, block));
         let code = self.walk.program.function(function);
@@ -207,7 +207,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     }
 
     /// How often a block was executed to its end after the time.
-    fn times_to_end(&self, place: Place) -> Result<u64, WhyError> {
+    fn times_to_end(&self, place: CodeBlock) -> Result<u64, WhyError> {
         let times = self.executed(place)?;
         Ok(times - u64::from(times > 0 && self.is_cut(place)))
     }
@@ -226,14 +226,14 @@ impl<'v, 'a> Absence<'v, 'a> {
     ///
     /// # Errors
     /// If the path cannot be read.
-    pub fn of(&self, places: &[Place]) -> Result<Vec<Absent>, WhyError> {
+    pub fn of(&self, places: &[CodeBlock]) -> Result<Vec<Absent>, WhyError> {
         let start = |&place| PlaceQuery {
             place,
             depth: 0,
             hop: None,
         };
         let mut queue = Vec::from_iter(places.iter().map(start));
-        let mut seen: HashSet<Place> = places.iter().copied().collect();
+        let mut seen: HashSet<CodeBlock> = places.iter().copied().collect();
         let mut found: Vec<Absent> = Vec::new();
         // What says least is told only if nothing else is found.
         let mut rest: Vec<Absent> = Vec::new();
@@ -244,7 +244,7 @@ impl<'v, 'a> Absence<'v, 'a> {
             if found.first().is_some_and(|first| first.hops.len() < depth) {
                 break;
             }
-            let mut go_on = |queue: &mut Vec<PlaceQuery>, place: Place, hop: Hop| {
+            let mut go_on = |queue: &mut Vec<PlaceQuery>, place: CodeBlock, hop: Hop| {
                 if seen.insert(place) {
                     queue.push(PlaceQuery {
                         place,
@@ -386,7 +386,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     }
 
     /// What a branch did that was executed.
-    fn turned(&self, cfg: &Cfg, place: Place, edge: EdgeId) -> Result<Cause, WhyError> {
+    fn turned(&self, cfg: &Cfg, place: CodeBlock, edge: EdgeId) -> Result<Cause, WhyError> {
         let to = cfg.graph.to(edge);
         let throws = matches!(cfg.edges[edge].kind, EdgeKind::CallThrow | EdgeKind::Throw);
         let mut there = Vec::new();
@@ -416,7 +416,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     }
 
     /// How often a block was executed, and the execution that is told of.
-    fn told(&self, place: Place) -> Result<(u64, BranchOutcome), WhyError> {
+    fn told(&self, place: CodeBlock) -> Result<(u64, BranchOutcome), WhyError> {
         let all = self.runs(place)?;
         let found = match self.after {
             0 => all.select(all.count() - u64::from(self.is_cut(place))),
@@ -434,7 +434,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         Ok((self.times_to_end(place)?, execution))
     }
 
-    fn ended(&self, place: Place) -> Result<Cause, WhyError> {
+    fn ended(&self, place: CodeBlock) -> Result<Cause, WhyError> {
         let all = self.runs(place)?;
         let last = all.select(all.count() - u64::from(self.is_cut(place)));
         let last = last.map_err(path)?;
@@ -445,7 +445,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         })
     }
 
-    fn table(&self, place: Place, function: FuncId) -> Result<Cause, WhyError> {
+    fn table(&self, place: CodeBlock, function: FuncId) -> Result<Cause, WhyError> {
         let (times, execution) = self.told(place)?;
         let mut cursor = self.walk.values.path().cursor();
         cursor.seek(execution.time).map_err(path)?;

@@ -6,7 +6,7 @@ use afterimage_machine::{Code, Load, Register};
 use afterimage_numeric::Scalar;
 use wasmparser::ValType;
 
-use super::{At, Bytes, Computed, End, Found, Move, Operand, Walk, WhyError};
+use super::{At, Bytes, Computed, End, Move, Operand, StepBack, Walk, WhyError};
 use afterimage_replay::values::Instance;
 
 /// A value that is gone back from, and which of its bits.
@@ -54,7 +54,7 @@ impl BitsQuery {
     }
 
     /// A link back from it.
-    pub fn back(self, walk: &Walk<'_, '_>) -> Result<Found, WhyError> {
+    pub fn back(self, walk: &Walk<'_, '_>) -> Result<StepBack, WhyError> {
         walk.back_from(self.at, self.bits)
     }
 
@@ -277,12 +277,11 @@ impl Walk<'_, '_> {
             found => found?,
         };
         let (instance, inst) = match found {
-            Found::End(End::Constant { bits, .. }) => return Ok(!bits.0),
-            Found::End(End::Zero) => return Ok(u64::MAX),
-            Found::End(_) => return Ok(0),
-            Found::Moved { instance, inst, .. } | Found::Computed(Computed { instance, inst }) => {
-                (instance, inst)
-            }
+            StepBack::End(End::Constant { bits, .. }) => return Ok(!bits.0),
+            StepBack::End(End::Zero) => return Ok(u64::MAX),
+            StepBack::End(_) => return Ok(0),
+            StepBack::Moved { instance, inst, .. }
+            | StepBack::Computed(Computed { instance, inst }) => (instance, inst),
         };
         let compiled = self.values.compiled(instance.node)?;
         let one = &compiled.code.insts[inst];
@@ -305,7 +304,7 @@ impl Walk<'_, '_> {
                     Err(error) if !error.is_outside() => return Err(error),
                     constant => constant,
                 };
-                let Ok(Found::End(End::Constant { bits, .. })) = constant else {
+                let Ok(StepBack::End(End::Constant { bits, .. })) = constant else {
                     return Ok(!all);
                 };
                 let count = bits.0 % width;

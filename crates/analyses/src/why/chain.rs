@@ -7,7 +7,7 @@ use afterimage_machine::Register;
 
 use super::bits::BitsQuery;
 use super::nearest::{Choice, Part, nearest};
-use super::{At, Computed, End, Found, Move, Walk, WhyError};
+use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
 use afterimage_replay::values::{Bits, Controller, Controllers, Execution, Instance};
 
 /// So many links at most are gone back in all, to find out which operands lead to what the host gave.
@@ -157,19 +157,19 @@ impl<'v, 'a> Chain<'v, 'a> {
         let (mut moves, mut more_moves) = (Vec::new(), 0);
         let link = loop {
             let found = asked.back(&self.walk)?;
-            let is_end = matches!(found, Found::End(_));
+            let is_end = matches!(found, StepBack::End(_));
             if !is_end && self.links == self.most {
                 break Link::Cut;
             }
             self.links += u64::from(!is_end);
             match found {
-                Found::End(end) => break Link::End(end),
-                Found::Computed(computed) => {
+                StepBack::End(end) => break Link::End(end),
+                StepBack::Computed(computed) => {
                     let (made, from) = self.made(computed, asked)?;
                     self.asked = from;
                     break Link::Made(made);
                 }
-                Found::Moved {
+                StepBack::Moved {
                     how,
                     instance,
                     inst,
@@ -286,7 +286,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         let mut best = None;
         for (i, operand) in operands.iter_mut().enumerate() {
             let at = At::Register(computed.instance, operand.register);
-            let Found::End(End::Constant { instance, op, .. }) = self.walk.back(at)? else {
+            let StepBack::End(End::Constant { instance, op, .. }) = self.walk.back(at)? else {
                 continue;
             };
             let there = self.walk.spot_of(instance, op);
@@ -365,10 +365,10 @@ impl<'v, 'a> Chain<'v, 'a> {
     fn age(&self, mut at: At) -> Result<(Age, u64), WhyError> {
         for _ in 0..MOVES {
             match self.walk.back(at) {
-                Ok(Found::Computed(made)) => return Ok((Age::Computed, made.instance.time)),
-                Ok(Found::Moved { next, .. }) => at = next,
-                Ok(Found::End(End::Constant { .. })) => return Ok((Age::Constant, 0)),
-                Ok(Found::End(_)) => return Ok((Age::Given, 0)),
+                Ok(StepBack::Computed(made)) => return Ok((Age::Computed, made.instance.time)),
+                Ok(StepBack::Moved { next, .. }) => at = next,
+                Ok(StepBack::End(End::Constant { .. })) => return Ok((Age::Constant, 0)),
+                Ok(StepBack::End(_)) => return Ok((Age::Given, 0)),
                 Err(error) if error.is_outside() => return Ok((Age::Given, 0)),
                 Err(error) => return Err(error),
             }

@@ -121,7 +121,7 @@ pub enum Move {
 
 /// A link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum StepBack {
     /// It was moved.
     Moved {
         /// How.

@@ -51,14 +51,14 @@ mod printed;
 mod start;
 mod walk;
 
-pub use absent::{Absence, Absent, BranchOutcome, Cause, Hop, Place};
+pub use absent::{Absence, Absent, BranchOutcome, Cause, CodeBlock, Hop};
 pub use afterimage_machine::{Code, Register, State};
 pub use chain::{Chain, Link, Made, Moved, Operand, Spot, Step};
 pub use data::{DataPart, data_in, data_of};
 pub use error::WhyError;
 pub use fold::{Entry, Folder};
 pub use given::{Given, Stream};
-pub use link::{At, Bytes, Computed, End, Found, Move};
+pub use link::{At, Bytes, Computed, End, Move, StepBack};
 pub use printed::{Printed, Put, PutBytes, written_before, written_until};
 pub use walk::Walk;
 pub use wasmparser::ValType;

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashSet};
 use afterimage_program::Import;
 
 use super::bits::BitsQuery;
-use super::{At, Computed, End, Found, Walk, WhyError};
+use super::{At, Computed, End, StepBack, Walk, WhyError};
 
 /// Which way is taken at an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +82,13 @@ pub(super) fn nearest(
                 found => found?,
             };
             match found {
-                Found::End(end) => {
+                StepBack::End(end) => {
                     if gives(walk, end)? {
                         return Ok(Some(way(&items, number)));
                     }
                     break;
                 }
-                Found::Computed(made) => {
+                StepBack::Computed(made) => {
                     let part = (made, asked.mask());
                     if seen.insert(part) {
                         let operands = walk.operands(made)?;
@@ -104,7 +104,7 @@ pub(super) fn nearest(
                     }
                     break;
                 }
-                Found::Moved {
+                StepBack::Moved {
                     how,
                     instance,
                     inst,

@@ -7,7 +7,7 @@ use afterimage_wet::{Reading, Source, Writer};
 
 use super::bits;
 use super::lanes::{self, Loaded};
-use super::{At, Bytes, Computed, End, Found, Move, WhyError};
+use super::{At, Bytes, Computed, End, Move, StepBack, WhyError};
 use afterimage_replay::values::{Instance, RecordedValues};
 
 /// Of what is no memory.
@@ -38,12 +38,12 @@ impl Walk<'_, '_> {
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
-    pub fn back(&self, at: At) -> Result<Found, WhyError> {
+    pub fn back(&self, at: At) -> Result<StepBack, WhyError> {
         self.back_from(at, None)
     }
 
     /// The same, where some of the bytes may have no bits that are asked for.
-    pub(super) fn back_from(&self, at: At, bits: Option<u64>) -> Result<Found, WhyError> {
+    pub(super) fn back_from(&self, at: At, bits: Option<u64>) -> Result<StepBack, WhyError> {
         match at {
             At::Register(instance, register) => self.register(instance, register, None),
             At::Part(instance, register, bytes) => {
@@ -61,7 +61,7 @@ impl Walk<'_, '_> {
                 inst,
                 range,
             } => self.written(instance, inst, range),
-            At::End(end) => Ok(Found::End(end)),
+            At::End(end) => Ok(StepBack::End(end)),
         }
     }
 
@@ -89,7 +89,7 @@ impl Walk<'_, '_> {
         mut instance: Instance,
         mut register: Register,
         part: Option<Part>,
-    ) -> Result<Found, WhyError> {
+    ) -> Result<StepBack, WhyError> {
         loop {
             let (source, at, of) = self.values.source_at(instance, register)?;
             match self.carried(source)? {
@@ -122,24 +122,28 @@ impl Walk<'_, '_> {
         source: Source,
         (at, register): (Instance, Register),
         part: Option<Part>,
-    ) -> Result<Found, WhyError> {
+    ) -> Result<StepBack, WhyError> {
         Ok(match source {
             Source::Constant(low) => {
                 let compiled = self.values.compiled(at.node)?;
                 let code = &compiled.code;
                 let wide = code.wide_constants.iter().find(|(r, _)| *r == register);
                 let position = (register - code.variables) as usize;
-                Found::End(End::Constant {
+                StepBack::End(End::Constant {
                     bits: (low, wide.map_or(0, |(_, high)| *high)),
                     instance: at,
                     op: compiled.constants[position],
                 })
             }
-            Source::Zero => Found::End(End::Zero),
-            Source::Argument { instance, index } => Found::End(End::Argument { instance, index }),
-            Source::Returned { instance, index } => Found::End(End::Returned { instance, index }),
-            Source::Thrown { instance } => Found::End(End::Thrown(instance)),
-            Source::Open { instance } => Found::End(End::Open(instance)),
+            Source::Zero => StepBack::End(End::Zero),
+            Source::Argument { instance, index } => {
+                StepBack::End(End::Argument { instance, index })
+            }
+            Source::Returned { instance, index } => {
+                StepBack::End(End::Returned { instance, index })
+            }
+            Source::Thrown { instance } => StepBack::End(End::Thrown(instance)),
+            Source::Open { instance } => StepBack::End(End::Open(instance)),
             Source::Result { instance, inst } => self.result(instance, inst, part)?,
         })
     }
@@ -150,10 +154,10 @@ impl Walk<'_, '_> {
         instance: Instance,
         inst: usize,
         part: Option<Part>,
-    ) -> Result<Found, WhyError> {
+    ) -> Result<StepBack, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let one = &compiled.code.insts[inst];
-        let moved = |how, next| Found::Moved {
+        let moved = |how, next| StepBack::Moved {
             how,
             instance,
             inst,
@@ -189,7 +193,7 @@ impl Walk<'_, '_> {
                         let next = At::Part(instance, register, bytes);
                         moved(Move::Lanes { operand, bytes }, next)
                     }
-                    None => Found::Computed(Computed { instance, inst }),
+                    None => StepBack::Computed(Computed { instance, inst }),
                 }
             }
             Code::Select | Code::SelectVector => {
@@ -197,7 +201,7 @@ impl Walk<'_, '_> {
                 let register = if first { one.a } else { one.b };
                 moved(Move::Select(first), in_register(instance, register, part))
             }
-            _ => Found::Computed(Computed { instance, inst }),
+            _ => StepBack::Computed(Computed { instance, inst }),
         })
     }
 
@@ -206,7 +210,7 @@ impl Walk<'_, '_> {
         instance: Instance,
         inst: usize,
         part: Option<Part>,
-    ) -> Result<Found, WhyError> {
+    ) -> Result<StepBack, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let one = &compiled.code.insts[inst];
         let register = compiled.code.first_result() + inst as u32;
@@ -216,7 +220,7 @@ impl Walk<'_, '_> {
                 match lanes::loaded(load, lane, part.map(|part| part.bytes)) {
                     Loaded::Memory(bytes) => bytes,
                     Loaded::Kept(bytes) => {
-                        return Ok(Found::Moved {
+                        return Ok(StepBack::Moved {
                             how: Move::Lanes { operand: 1, bytes },
                             instance,
                             inst,
@@ -292,7 +296,7 @@ impl Walk<'_, '_> {
             length: bytes.end - bytes.start,
             ..range
         };
-        Ok(Found::Moved {
+        Ok(StepBack::Moved {
             how: Move::Load(range),
             instance,
             inst,
@@ -302,10 +306,10 @@ impl Walk<'_, '_> {
     }
 
     /// Bytes that an instruction wrote.
-    fn written(&self, instance: Instance, inst: usize, range: Range) -> Result<Found, WhyError> {
+    fn written(&self, instance: Instance, inst: usize, range: Range) -> Result<StepBack, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let one = &compiled.code.insts[inst];
-        let moved = |how, next, besides| Found::Moved {
+        let moved = |how, next, besides| StepBack::Moved {
             how,
             instance,
             inst,
@@ -328,7 +332,7 @@ impl Walk<'_, '_> {
             }
             Code::MemoryInit => {
                 let (from, _) = self.values.value(instance, one.b)?;
-                Found::End(End::Segment {
+                StepBack::End(End::Segment {
                     segment: one.immediate as u32,
                     offset: from.wrapping_add(range.address.wrapping_sub(all.address)),
                 })

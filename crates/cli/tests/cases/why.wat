@@ -132,7 +132,23 @@
 ;; |   n4 -> n5 [label="read at @0xf8#1 in _start\lwritten at @0xf4#1 in _start\lloaded at @0xf0#1 in _start\lcopied at @0xd9#1 in _start\l"];
 ;; | }
 ;; $ afterimage why run.aft --at @0xe3#30 --steps 10 --format csv
+;; | step,what,value,times,function,name,file,line,column,operator,at,t
+;; | computed,29 + 1,30,1,4,_start,,,,i32.add,'@0xe3#30,38
+;; | again,1 step,,9,,,,,,,,
+;; | computed,20 + 1,21,1,4,_start,,,,i32.add,'@0xe3#21,29
+;; | stopped,"… 10 steps were gone back, and the beginning was not reached",,1,,,,,,,,
 ;; $ afterimage why run.aft --at @0x10a --format csv
+;; | step,what,value,times,function,name,file,line,column,operator,at,t
+;; | stored,memory 0x190,97,1,4,_start,,,,i32.store8,'@0x10a#1,51
+;; | looked up,table[10],97,1,4,_start,,,,i32.load8_u,'@0x107#1,51
+;; | computed,282 & 15,10,1,4,_start,,,,i32.and,'@0x106#1,51
+;; | computed,40 + 242,282,1,4,_start,,,,i32.add,'@0xfc#1,51
+;; | computed,121 * 2,242,1,3,twice,,,,i32.mul,'@0xba#1,50
+;; | read,global 0,121,1,4,_start,,,,global.get,'@0xf8#1,49
+;; | written,global 0,121,1,4,_start,,,,global.set,'@0xf4#1,49
+;; | loaded,memory 0x12d,121,1,4,_start,,,,i32.load8_u,'@0xf0#1,49
+;; | copied,memory 0x65,,1,4,_start,,,,memory.copy,'@0xd9#1,8
+;; | input,"byte 4 of standard input, 'y'",,1,,,,,,,,
 ;; $ afterimage why run.aft --at @0xe3#41
 ;; ! afterimage: run.aft: the statement at @0xe3 was executed 40 times: there is no execution 41
 ;; = 125

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use afterimage_analyses::why::{
-    Absence, At, Bytes, Cause, Chain, Code, Computed, End, Found, Given, Hop, Link, Move, State,
+    Absence, At, Bytes, Cause, Chain, Code, Computed, End, Given, Hop, Link, Move, State, StepBack,
     Stream, Walk,
 };
 use afterimage_ids::{BlockId, FuncId, OpId};
@@ -402,7 +402,7 @@ impl Scene<'_, '_> {
             };
             let at = At::Register(instance, operand.register);
             match self.walk.back(at).unwrap() {
-                Found::End(End::Constant { op: told, .. }) => assert_eq!(told, op),
+                StepBack::End(End::Constant { op: told, .. }) => assert_eq!(told, op),
                 other => panic!("{other:?}"),
             }
             self.compared.constants += 1;
@@ -417,11 +417,11 @@ impl Scene<'_, '_> {
             self.compared.links += 1;
             let found = self.walk.back(at).unwrap();
             match found {
-                Found::End(end) => {
+                StepBack::End(end) => {
                     self.end(end, held);
                     return;
                 }
-                Found::Moved {
+                StepBack::Moved {
                     how,
                     instance,
                     inst,
@@ -433,7 +433,7 @@ impl Scene<'_, '_> {
                     held = self.moved(at, (how, instance, inst), next, held);
                     at = next;
                 }
-                Found::Computed(Computed { instance, inst }) => {
+                StepBack::Computed(Computed { instance, inst }) => {
                     let statement = Statement {
                         kind: Kind::Inst(inst),
                         block: 0,
@@ -457,9 +457,9 @@ impl Scene<'_, '_> {
     /// What `deps` tells of where a value comes from is where the next link begins.
     fn is_told(&self, origin: Origin, next: At) {
         let made = match (self.walk.back(next).unwrap(), next) {
-            (Found::Moved { instance, inst, .. }, _)
-            | (Found::Computed(Computed { instance, inst }), _) => Ok((instance, inst)),
-            (Found::End(end), _) => Err(end),
+            (StepBack::Moved { instance, inst, .. }, _)
+            | (StepBack::Computed(Computed { instance, inst }), _) => Ok((instance, inst)),
+            (StepBack::End(end), _) => Err(end),
         };
         if let Origin::Operator { instance, op } = origin {
             // It goes on with the only value that was thrown.

@@ -136,11 +136,11 @@ impl LookupTables {
     }
 
     /// Where the table of a start is, if it has one.
-    fn place(&self, tables: &mut Tables<'_>, function: u32, start: u32) -> Place {
+    fn place(&self, tables: &mut Tables<'_>, function: u32, start: u32) -> TableState {
         match tables.place(function, start) {
-            Some(&mut place) if place > WARM => Place::At(place),
-            Some(_) if !self.is_full() => Place::Later,
-            _ => Place::Never,
+            Some(&mut place) if place > WARM => TableState::At(place),
+            Some(_) if !self.is_full() => TableState::Later,
+            _ => TableState::Never,
         }
     }
 
@@ -197,9 +197,9 @@ impl LookupTables {
                 Step::Later => return (found, false),
             }
             found.next = match self.place(tables, way.function, way.start) {
-                Place::At(place) => place,
-                Place::Later => return (found, false),
-                Place::Never => break,
+                TableState::At(place) => place,
+                TableState::Later => return (found, false),
+                TableState::Never => break,
             };
             found.bits = (bits - way.left) as u8;
             found.blocks = way.blocks;
@@ -221,7 +221,7 @@ impl LookupTables {
 }
 
 /// Whether a start has a table.
-enum Place {
+enum TableState {
     At(u32),
     /// It will if it is met more often.
     Later,
@@ -295,9 +295,9 @@ impl Way {
                             left = rest;
                         }
                         let place = match looks.place(tables, function, returns) {
-                            Place::At(place) => place,
-                            Place::Later => return Some(Step::Later),
-                            Place::Never => UNKNOWN_PLACE,
+                            TableState::At(place) => place,
+                            TableState::Later => return Some(Step::Later),
+                            TableState::Never => UNKNOWN_PLACE,
                         };
                         self.waiting.push(Activation {
                             function,

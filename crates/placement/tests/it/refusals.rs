@@ -2,7 +2,7 @@
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{
-    Mode, OpenFrame, Place, Plan, PlanError, PlanOptions, RunFacts, Site, SolveError, plan, solve,
+    Counted, Mode, OpenFrame, Plan, PlanError, PlanOptions, RunFacts, Site, SolveError, plan, solve,
 };
 use afterimage_program::Program;
 use afterimage_testkit::graphs::programs::{call_chain, tail_call, without_calls};
@@ -139,8 +139,8 @@ fn a_plan_with_places_that_do_not_exist_is_refused() {
         quick.functions[0].probes[0].site = site;
         let counters = vec![0; quick.counters as usize];
         let place = match site {
-            Site::Edge(e) => Place::Edge(e),
-            Site::Block(v) => Place::Block(v),
+            Site::Edge(e) => Counted::Edge(e),
+            Site::Block(v) => Counted::Block(v),
         };
         let error = SolveError::ForeignPlan {
             function: FuncId::new(1),

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::{WhyEntry, WhyHow, WhyMade, WhyPlace, expression};
 use crate::PresentError;
 use crate::csv::{Csv, known};
+use crate::number::counted;
 
 /// Writes the way back as comma-separated values, entry by entry.
 pub struct WhyCsv<'o>(Csv<'o>);
@@ -47,7 +48,7 @@ impl<'o> WhyCsv<'o> {
                 times,
                 back,
             } => {
-                let steps = format!("the last {period} steps");
+                let steps = counted(*period as u64, "step");
                 self.row("again", &steps, "", *times, None)?;
                 self.made(back, 1)
             }

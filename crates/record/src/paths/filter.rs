@@ -108,7 +108,7 @@ impl Filter {
 
 /// What the filter knows of a node.
 #[derive(Clone, Copy)]
-struct Known {
+struct NodeFacts {
     function: FuncId,
     /// The node in the grammar, once it is kept.
     kept: Option<NodeId>,
@@ -126,7 +126,7 @@ pub(super) struct FilterSink<F> {
     filter: Filter,
     grammar: GrammarSink<F>,
     /// By node of the regenerator's.
-    nodes: Vec<Known>,
+    nodes: Vec<NodeFacts>,
     /// The loops around each.
     loops: Vec<Box<[BlockId]>>,
     /// The paths that were not kept yet: what is needed to make them known.
@@ -305,7 +305,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
     }
 
     /// Whether a path is kept, by when it is executed.
-    fn is_time(&mut self, known: &Known) -> bool {
+    fn is_time(&mut self, known: &NodeFacts) -> bool {
         let (first, last) = (self.time + 1, self.time + known.length);
         let before = self
             .open
@@ -356,7 +356,7 @@ impl<F: FnMut(Segment, &[NodeContext])> Sink for FilterSink<F> {
         let met = |mark: &Option<Mark>| mark.as_ref().map_or(0, |mark| mark.inside(&path));
         // A path has blocks.
         let end = |block: Option<&BlockId>| block.copied().unwrap_or(BlockId::from_u32(0));
-        self.nodes.push(Known {
+        self.nodes.push(NodeFacts {
             function: path.function,
             kept: None,
             length: path.blocks.len() as u64,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use afterimage_ids::{FuncId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, PathError, Root, Segment, Segments, Symbol, WholePath};
 
-use self::known::{Known, known, rules};
+use self::known::{SymbolFacts, known, rules};
 pub use self::lengths::CallLengths;
 use super::Window;
 use super::grammar::checked;
@@ -95,7 +95,7 @@ pub struct Timeline<'a, S> {
 
 struct Walked {
     segment: Arc<Segment>,
-    rules: PrimaryMap<RuleId, Known>,
+    rules: PrimaryMap<RuleId, SymbolFacts>,
     item: usize,
 }
 
@@ -244,9 +244,9 @@ impl<'a, S: Segments> Timeline<'a, S> {
         }
     }
 
-    fn known(&self, symbol: Symbol) -> Known {
+    fn known(&self, symbol: Symbol) -> SymbolFacts {
         let rules = self.segment.as_ref().map(|walked| &walked.rules);
-        rules.map_or_else(Known::default, |rules| {
+        rules.map_or_else(SymbolFacts::default, |rules| {
             known(symbol, rules, self.path.nodes())
         })
     }

@@ -4,9 +4,9 @@ use afterimage_ids::{BlockId, EntityRef, FuncId, OpId};
 use afterimage_machine::{NodeEnd, Observer, Range};
 use afterimage_trace::LogReader;
 use afterimage_wet::checkpoint::CheckpointError;
-use afterimage_wet::checkpoint::{FileCheckpoints, Place, Site};
+use afterimage_wet::checkpoint::{FileCheckpoints, Site, SiteAddresses};
 use afterimage_wet::{
-    EpochFileError, FileEpochs, Known, TraceError, WholeTrace, WriteTo, write_to,
+    ComputedValues, EpochFileError, FileEpochs, TraceError, WholeTrace, WriteTo, write_to,
 };
 use afterimage_wpp::{Cursor, Segments, Visit};
 
@@ -267,8 +267,8 @@ where
         };
         // It wrote the byte, or another one of the node did.
         let address = match last.place {
-            Place::Always(address) => address,
-            Place::Aligned if others == 0 => byte.address - byte.address % write.length,
+            SiteAddresses::Always(address) => address,
+            SiteAddresses::Aligned if others == 0 => byte.address - byte.address % write.length,
             _ => return Ok(None),
         };
         let range = Range {
@@ -342,7 +342,7 @@ where
         candidates: &[(Site, Option<SiteWrite>)],
     ) -> Result<Search, LastWriteError<S::Error>> {
         let (before, _) = self.checkpoints.times(interval).map_err(StepsError::from)?;
-        let (mut computed, mut known) = (0, Known::default());
+        let (mut computed, mut known) = (0, ComputedValues::default());
         let mut at = self.cursor.seek(time).map_err(StepsError::from)?;
         while let Some(visit) = at.filter(|visit| visit.start > before) {
             if visit.start < time && self.marked[visit.node.index()] {
@@ -352,14 +352,14 @@ where
                         return Ok(Search::Unknown);
                     };
                     let address = match site.place {
-                        Place::Always(address) => address,
+                        SiteAddresses::Always(address) => address,
                         _ if computed == MOST => return Ok(Search::Unknown),
                         _ => match self.address(visit, write, &mut known)? {
                             Some(address) => address,
                             None => return Ok(Search::Unknown),
                         },
                     };
-                    computed += u32::from(!matches!(site.place, Place::Always(_)));
+                    computed += u32::from(!matches!(site.place, SiteAddresses::Always(_)));
                     let range = Range {
                         address,
                         length: write.length,
@@ -384,7 +384,7 @@ where
         &self,
         visit: Visit,
         write: &SiteWrite,
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Result<Option<u64>, LastWriteError<S::Error>> {
         let Some(values) = self.values else {
             return Ok(None);

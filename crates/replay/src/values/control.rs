@@ -42,11 +42,11 @@ pub enum Controller {
 /// whether any is, depends on the throw, too, if one was handled since that last edge.
 pub struct Controllers<'a> {
     pub(super) program: &'a Program,
-    known: RefCell<HashMap<FuncId, Rc<Known>>>,
+    known: RefCell<HashMap<FuncId, Rc<FunctionControl>>>,
 }
 
 /// What is known of a function.
-pub(super) struct Known {
+pub(super) struct FunctionControl {
     pub(super) dependence: ControlDependence,
     pub(super) post_dominators: PostDominatorTree,
     /// The blocks that depend on edges of each block, with the edges.
@@ -62,7 +62,7 @@ impl<'a> Controllers<'a> {
         }
     }
 
-    pub(super) fn of(&self, function: FuncId, cfg: &Cfg) -> Rc<Known> {
+    pub(super) fn of(&self, function: FuncId, cfg: &Cfg) -> Rc<FunctionControl> {
         if let Some(known) = self.known.borrow().get(&function) {
             return Rc::clone(known);
         }
@@ -75,7 +75,7 @@ impl<'a> Controllers<'a> {
                 of_block.push((edge, block));
             }
         }
-        let found = Rc::new(Known {
+        let found = Rc::new(FunctionControl {
             dependence,
             post_dominators,
             dependents,
@@ -181,7 +181,7 @@ impl<'a> Controllers<'a> {
     }
 }
 
-impl Known {
+impl FunctionControl {
     /// The edges over which what a block handles may come: into the vertices that dispatch exceptions to it, and from them to it.
     pub(super) fn handled(&self, cfg: &Cfg, handler: BlockId) -> Vec<EdgeId> {
         let before = |v: BlockId| cfg.graph.predecessors(v).filter(|&v| is_dispatch(cfg, v));

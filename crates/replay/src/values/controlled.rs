@@ -8,7 +8,7 @@ use afterimage_machine::NodeEnd;
 use afterimage_program::Cfg;
 use afterimage_wpp::{Cursor, Visit};
 
-use super::control::{Known, dispatches, reaches};
+use super::control::{FunctionControl, dispatches, reaches};
 use super::{Controllers, Instance, RecordedValues, ValuesError};
 use crate::paths::FileSegments;
 
@@ -39,7 +39,7 @@ pub struct ControlledBlocks<'v, 'a> {
 struct Walk<'a> {
     function: FuncId,
     cfg: &'a Cfg,
-    known: Rc<Known>,
+    known: Rc<FunctionControl>,
     /// How many activations are open in it.
     depth: usize,
     /// The last block before its end.

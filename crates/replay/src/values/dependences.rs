@@ -2,7 +2,9 @@
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Register, Taker};
-use afterimage_wet::{Known, Place, ReadFrom, Source, WriteTo, Writer, read_from, write_to};
+use afterimage_wet::{
+    ComputedValues, ReadFrom, Source, TableOrSize, WriteTo, Writer, read_from, write_to,
+};
 
 use super::{Bits, Execution, Instance, Kind, RecordedValues, Statement, ValuesError};
 
@@ -83,7 +85,7 @@ pub fn of_statement(
 ) -> Result<Vec<Dependence>, ValuesError> {
     let compiled = values.compiled(instance.node)?;
     let mut found = Vec::new();
-    let mut known = Known::default();
+    let mut known = ComputedValues::default();
     for operand in statement.operands(&compiled.code) {
         let value = values.value_knowing(instance, operand.register, &mut known)?;
         let origin = origin_of(values, instance, operand.register)?;
@@ -234,10 +236,10 @@ fn read<T>(readings: Result<Vec<T>, ValuesError>) -> Result<Vec<T>, ValuesError>
 }
 
 /// What is taken from a place, for the statement that takes it.
-pub(super) fn role_of_place(place: Place) -> &'static str {
+pub(super) fn role_of_place(place: TableOrSize) -> &'static str {
     match place {
-        Place::Elements(_) => "element",
-        Place::TableSize(_) | Place::MemorySize(_) => "size",
+        TableOrSize::Elements(_) => "element",
+        TableOrSize::TableSize(_) | TableOrSize::MemorySize(_) => "size",
     }
 }
 

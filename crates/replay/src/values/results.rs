@@ -9,7 +9,7 @@ use afterimage_machine::{Accesses, Code, NodeEnd};
 use afterimage_program::{Program, Ssa, ValueDef};
 use wasmparser::ValType;
 
-use afterimage_wet::Known;
+use afterimage_wet::ComputedValues;
 
 use super::{Bits, Execution, Kind, RecordedValues, Statement, ValuesError};
 
@@ -178,7 +178,7 @@ impl<'a> Types<'a> {
             values: self.given(values, execution, op)?,
             ..Effect::default()
         };
-        let mut known = Known::default();
+        let mut known = ComputedValues::default();
         if let Kind::Inst(position) = statement.kind {
             effect.trapped = is_beyond(values, execution, position)?;
             let inst = &code.insts[position];
@@ -215,7 +215,7 @@ impl<'a> Types<'a> {
         execution: &Execution,
         statement: Statement,
         op: OpId,
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Result<Vec<TypedValue>, ValuesError> {
         let instance = execution.instance;
         let compiled = values.compiled(instance.node)?;

@@ -5,7 +5,7 @@ use afterimage_machine::Range;
 
 use super::ends::OfEnd;
 use super::{Backward, take, want};
-use crate::memo::{Access, Did, Found, Key, Mattered, Outcome};
+use crate::memo::{Access, Did, Key, Lookup, Mattered, Outcome};
 use crate::plan::{End, Plan};
 use crate::reach::Reach;
 use crate::stretch::Execution;
@@ -38,15 +38,15 @@ impl Backward<'_> {
             return false;
         };
         match memo.find(execution.node.index(), &key, accesses, &mut self.bytes) {
-            Found::Outcome(outcome) => {
+            Lookup::Outcome(outcome) => {
                 self.come_to_the_same(plan, &key, &outcome);
                 true
             }
             // Whose first accesses were gone over must know that, even if it cannot be kept.
-            Found::Nothing(did) if did.is_over(0) && !memo.has_room(execution.node.index()) => {
+            Lookup::Nothing(did) if did.is_over(0) && !memo.has_room(execution.node.index()) => {
                 false
             }
-            Found::Nothing(did) => {
+            Lookup::Nothing(did) => {
                 self.keeping = Some(Box::new(Keeping {
                     key,
                     did,

@@ -5,16 +5,16 @@ use afterimage_machine::{NodeEnd, Operand, Register, Taker};
 use afterimage_program::BlockKind;
 
 use super::Vertex;
-use super::index::{Executed, Place, is_dispatch, terminator};
+use super::index::{Executed, NodePosition, is_dispatch, terminator};
 use crate::domain::Why;
 use crate::plan::{End, Kind};
 
-type Found = Vec<(Why, Vertex)>;
+type FlowEdges = Vec<(Why, Vertex)>;
 
 impl Executed<'_> {
     /// What a vertex may depend on directly.
-    pub fn dependences(&mut self, vertex: Vertex, found: &mut Found) {
-        let data = |operators: Option<&Vec<_>>, found: &mut Found| {
+    pub fn dependences(&mut self, vertex: Vertex, found: &mut FlowEdges) {
+        let data = |operators: Option<&Vec<_>>, found: &mut FlowEdges| {
             let operators = operators.into_iter().flatten().copied();
             found.extend(operators.map(|operator| (Why::Data, Vertex::Operator(operator))));
         };
@@ -86,7 +86,7 @@ impl Executed<'_> {
         node: usize,
         register: Register,
         (why, taker): (Why, Taker),
-        found: &mut Found,
+        found: &mut FlowEdges,
     ) {
         let one = &self.nodes[node];
         let function = one.plan.function;
@@ -104,12 +104,12 @@ impl Executed<'_> {
         });
     }
 
-    fn memories(&self, found: &mut Found) {
+    fn memories(&self, found: &mut FlowEdges) {
         let all = 0..self.program.memories;
         found.extend(all.map(|memory| (Why::Data, Vertex::Memory(memory))));
     }
 
-    fn inst(&self, node: usize, at: usize, found: &mut Found) {
+    fn inst(&self, node: usize, at: usize, found: &mut FlowEdges) {
         let plan = &self.nodes[node].plan;
         let position = plan.firsts.partition_point(|&first| first as usize <= at);
         if let Some(&block) = plan.blocks.get(position.saturating_sub(1)) {
@@ -146,7 +146,7 @@ impl Executed<'_> {
     }
 
     /// What a node ends with, and takes.
-    fn ended(&self, place: Place, found: &mut Found) {
+    fn ended(&self, place: NodePosition, found: &mut FlowEdges) {
         let node = place.node;
         let plan = &self.nodes[node].plan;
         if let Some(&block) = plan.blocks.last() {
@@ -179,7 +179,7 @@ impl Executed<'_> {
     }
 
     /// What a variable may hold when control comes to a block where a node begins.
-    fn variable(&mut self, function: FuncId, block: BlockId, variable: u32, found: &mut Found) {
+    fn variable(&mut self, function: FuncId, block: BlockId, variable: u32, found: &mut FlowEdges) {
         let Some(known) = self.program.function(function) else {
             return;
         };
@@ -199,7 +199,7 @@ impl Executed<'_> {
     }
 
     /// What a variable may hold when a node was executed, and what it called has returned.
-    fn left(&self, node: usize, variable: u32, found: &mut Found) {
+    fn left(&self, node: usize, variable: u32, found: &mut FlowEdges) {
         let one = &self.nodes[node];
         if let NodeEnd::Call { results, .. } = one.code.end {
             let given = results..results + self.results(&one.code.end);
@@ -220,7 +220,7 @@ impl Executed<'_> {
     }
 
     /// What the call that a node ends with gave.
-    fn called(&self, node: usize, found: &mut Found) {
+    fn called(&self, node: usize, found: &mut FlowEdges) {
         let callees = self.callees(&self.nodes[node].code.end).into_iter();
         found.extend(callees.map(|callee| (Why::Data, Vertex::Returned(callee))));
         if self.of_host.binary_search(&node).is_ok()
@@ -230,7 +230,7 @@ impl Executed<'_> {
         }
     }
 
-    fn returned(&mut self, function: FuncId, found: &mut Found) {
+    fn returned(&mut self, function: FuncId, found: &mut FlowEdges) {
         let Some(known) = self.program.function(function) else {
             return;
         };
@@ -265,7 +265,7 @@ impl Executed<'_> {
     }
 
     /// What decides whether a block is executed, or a dispatch come to.
-    fn decided(&mut self, function: FuncId, block: BlockId, found: &mut Found) {
+    fn decided(&mut self, function: FuncId, block: BlockId, found: &mut FlowEdges) {
         found.push((Why::Control, Vertex::Entry(function)));
         let Some((control, cfg)) = self.control(function) else {
             return;

@@ -15,7 +15,7 @@ use crate::plans::Plans;
 
 /// Where an operator stands in a node: an instruction, or what the node ends with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct NodePosition {
     pub node: usize,
     pub inst: Option<usize>,
 }
@@ -48,7 +48,7 @@ pub(super) struct Executed<'a> {
     pub program: &'a Program,
     pub nodes: Vec<One>,
     pub of_function: FxHashMap<FuncId, Vec<usize>>,
-    pub places: FxHashMap<Operator, Vec<Place>>,
+    pub places: FxHashMap<Operator, Vec<NodePosition>>,
     /// The nodes that end with calls: of a function that is named, and through tables by type.
     pub calls: FxHashMap<FuncId, Vec<usize>>,
     pub indirect: Vec<(TypeId, usize)>,
@@ -116,7 +116,7 @@ impl<'a> Executed<'a> {
         for (i, (&op, inst)) in plan.ops.iter().zip(&plan.insts).enumerate() {
             let operator = (function, op);
             let inst_place = Some(i);
-            let place = Place {
+            let place = NodePosition {
                 node,
                 inst: inst_place,
             };
@@ -133,7 +133,7 @@ impl<'a> Executed<'a> {
             written.push(operator);
         }
         if let Some(op) = plan.end_op {
-            let place = Place { node, inst: None };
+            let place = NodePosition { node, inst: None };
             self.places.entry((function, op)).or_default().push(place);
         }
         match callee(&code.end) {

@@ -23,17 +23,17 @@ fn all_lengths() -> MutexGuard<'static, Vec<Arc<Lengths>>> {
 /// The types that were read so far. Each takes memory in proportion to its entry and those below it.
 #[derive(Default)]
 pub(crate) struct Types {
-    read: Mutex<Known>,
+    read: Mutex<ReadTypes>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ReadTypes {
     types: HashMap<EntryId, Arc<Type>>,
     spent: Spent,
 }
 
 impl Types {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, ReadTypes> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -10,7 +10,7 @@ use super::size::CHAIN;
 use super::{TypeKind, TypeRef};
 use crate::debug::{EntryId, Next};
 use crate::expression::Context;
-use crate::location::{Found, select};
+use crate::location::{EntryLocation, select};
 use crate::place::Machine;
 use crate::variable::{Variable, VariableKind};
 use crate::{DebugError, PathError, Unavailable, Variables};
@@ -141,7 +141,9 @@ impl Variables<'_> {
                 frame: of.frame.zip(at),
             };
             return match select(&self.debug, id, attribute, at)? {
-                Found::Expression(unit, expression) => context.value(unit, expression).map(Some),
+                EntryLocation::Expression(unit, expression) => {
+                    context.value(unit, expression).map(Some)
+                }
                 _ => Ok(None),
             };
         };

@@ -12,7 +12,7 @@ use crate::model::{Event, NodeModel, ReadFrom, WriteTo, read_from, write_to};
 
 /// What is known of all nodes.
 #[derive(Clone)]
-pub(super) struct Known {
+pub(super) struct NodeTable {
     nodes: PrimaryMap<NodeId, Node>,
     variables: Vec<u32>,
     actions: Vec<Action>,
@@ -149,7 +149,7 @@ impl Action {
     }
 }
 
-impl Known {
+impl NodeTable {
     /// With the nodes come the numbers of their inputs and writes, which begin behind `sites`.
     pub(super) fn new(
         program: &Program,

@@ -23,7 +23,7 @@ use crate::model::Event;
 pub(crate) use buffers::{Buffers, Column, Copies, Executions, Label, Labels};
 use columns::Columns;
 use costs::Costs;
-use known::{Action, Known, Node, What};
+use known::{Action, Node, NodeTable, What};
 pub(crate) use patterns::Pattern;
 use shadow::{Entry, Shadow};
 pub(crate) use sites::Numbers;
@@ -45,7 +45,7 @@ const ROOM: usize = 48 << 20;
 /// Reads what a machine did off a [`tape`], and collects what is to be stored.
 pub(crate) struct Builder<'a> {
     program: &'a Program,
-    known: Arc<Known>,
+    known: Arc<NodeTable>,
     numbers: Arc<Numbers>,
     /// The node of each site.
     nodes: Box<[NodeId]>,
@@ -95,7 +95,7 @@ impl<'a> Builder<'a> {
         let outside = Site { node, write: 0 };
         // What is there before the run, and the host.
         let sites = vec![outside; HOST as usize + 1];
-        let (known, numbers) = Known::new(program, codes, blocks, sites);
+        let (known, numbers) = NodeTable::new(program, codes, blocks, sites);
         Self {
             program,
             overflow: numbers.sites.len() > MOST_SITES,
@@ -249,7 +249,7 @@ impl<'a> Builder<'a> {
     #[inline(always)]
     fn node<const TOLD: bool>(
         &mut self,
-        known: &Known,
+        known: &NodeTable,
         id: NodeId,
         node: &Node,
         record: &[u64],
@@ -404,7 +404,7 @@ impl<'a> Builder<'a> {
 
     /// A node's end follows.
     #[inline(always)]
-    fn done(&mut self, known: &Known, node: &Node) {
+    fn done(&mut self, known: &NodeTable, node: &Node) {
         let mut innermost = self.activations.innermost();
         for &(variable, mask) in known.outputs(node) {
             innermost.set(variable, self.costs.of(mask));

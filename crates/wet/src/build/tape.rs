@@ -1,6 +1,6 @@
 //! What the thread that follows a run tells the one that looks for who wrote what: words.
 //!
-//! An execution of a node is its number and then, as [`Known`](super::known::Known) knows it of each node, the values of the variables
+//! An execution of a node is its number and then, as [`NodeTable`](super::known::NodeTable) knows it of each node, the values of the variables
 //! that it reads; in the order of its instructions the addresses that these access, and the values that they read. If the node's function has vectors, a value is two words.
 //! What happens between nodes follows, or stands before: calls, returns, what the host does.
 

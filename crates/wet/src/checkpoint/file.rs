@@ -216,7 +216,7 @@ fn vertices(
 }
 
 /// A vertex, and which section it is in.
-type Found = (Entry, usize);
+type StoredInterval = (Entry, usize);
 
 /// The checkpoints of a file, from the beginning of the run on as far as there are any without a gap.
 ///
@@ -227,7 +227,7 @@ pub struct FileCheckpoints {
     /// About how many instructions an interval has.
     interval: u64,
     /// The vertices, from the groups of intervals on.
-    levels: Vec<Vec<Found>>,
+    levels: Vec<Vec<StoredInterval>>,
     groups: Cache<u64, Group>,
     /// By interval.
     parts: Cache<u64, Parts>,
@@ -266,7 +266,7 @@ impl FileCheckpoints {
     /// If an index is damaged.
     pub fn open(file: &TraceFile, nodes: u32) -> Result<Option<Self>, CheckpointError> {
         // By the length of intervals, that of the last section first. Of a vertex that was written again, the last one comes first.
-        let mut all: Vec<(u64, Vec<Vec<Found>>)> = Vec::new();
+        let mut all: Vec<(u64, Vec<Vec<StoredInterval>>)> = Vec::new();
         let sections = (0..).map_while(|position| file.section(position));
         let own = |section: &(usize, SectionReader)| {
             section.1.kind() == Kind::CHECKPOINTS && section.1.is_complete()
@@ -298,7 +298,7 @@ impl FileCheckpoints {
         }
         let all = all.into_iter();
         let all = all.map(|(interval, levels)| (interval, connected(levels)));
-        let end = |(_, levels): &(u64, Vec<Vec<Found>>)| {
+        let end = |(_, levels): &(u64, Vec<Vec<StoredInterval>>)| {
             let last = levels.first().and_then(|groups| groups.last());
             last.map_or(0, |(entry, _)| entry.after)
         };
@@ -316,7 +316,7 @@ impl FileCheckpoints {
         self.levels.iter().map(Vec::len).sum()
     }
 
-    fn of(file: TraceFile, interval: u64, levels: Vec<Vec<Found>>) -> Self {
+    fn of(file: TraceFile, interval: u64, levels: Vec<Vec<StoredInterval>>) -> Self {
         let (kib, mib) = (1 << 10, 1 << 20);
         // A GiB in all. A few words that an interval needs may have been written in a thousand others, and whoever goes back through a run asks for these again
         // with each stretch.
@@ -544,8 +544,8 @@ impl FileCheckpoints {
 }
 
 /// Those of the vertices that follow each other from the beginning on, and whose children are there.
-fn connected(all: Vec<Vec<Found>>) -> Vec<Vec<Found>> {
-    let mut levels: Vec<Vec<Found>> = Vec::new();
+fn connected(all: Vec<Vec<StoredInterval>>) -> Vec<Vec<StoredInterval>> {
+    let mut levels: Vec<Vec<StoredInterval>> = Vec::new();
     for mut level in all {
         level.sort_by_key(|(entry, _)| entry.number);
         level.dedup_by_key(|(entry, _)| entry.number);

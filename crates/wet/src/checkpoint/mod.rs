@@ -27,7 +27,7 @@ pub use file::{CheckpointError, CheckpointWriter, FileCheckpoints};
 pub use image::{Image, RestoreError};
 pub(crate) use recorder::{Intervals, Recorder};
 use set::{Set, Span};
-pub use sites::{Place, Site};
+pub use sites::{Site, SiteAddresses};
 pub use vertices::Vertex;
 pub(crate) use vertices::Vertices;
 

@@ -26,12 +26,12 @@ pub struct Site {
     /// Which of its writes, as [`NodeModel`](crate::model::NodeModel) has them; `None` for the host that it calls in the end.
     pub write: Option<u32>,
     /// Where it writes.
-    pub place: Place,
+    pub place: SiteAddresses,
 }
 
 /// Where a site wrote in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SiteAddresses {
     /// Here and there.
     Anywhere,
     /// To addresses that are multiples of how many bytes it writes.
@@ -237,9 +237,9 @@ impl Writers {
         let writes = before.iter().filter(|inst| write_to(inst.code).is_some());
         let facts = self.facts[site as usize];
         let place = match to {
-            Some(WriteTo::Memory(_)) if facts.always => Place::Always(facts.address),
-            Some(WriteTo::Memory(_)) if facts.aligned => Place::Aligned,
-            _ => Place::Anywhere,
+            Some(WriteTo::Memory(_)) if facts.always => SiteAddresses::Always(facts.address),
+            Some(WriteTo::Memory(_)) if facts.aligned => SiteAddresses::Aligned,
+            _ => SiteAddresses::Anywhere,
         };
         Site {
             node,
@@ -254,15 +254,15 @@ impl Site {
         put(out, u64::from(self.node.as_u32() - *last));
         *last = self.node.as_u32();
         let place = match self.place {
-            Place::Anywhere => 0,
-            Place::Aligned => 1,
-            Place::Always(_) => 2,
+            SiteAddresses::Anywhere => 0,
+            SiteAddresses::Aligned => 1,
+            SiteAddresses::Always(_) => 2,
         };
         put(
             out,
             self.write.map_or(0, |write| 1 + u64::from(write)) * 3 + place,
         );
-        if let Place::Always(address) = self.place {
+        if let SiteAddresses::Always(address) = self.place {
             put(out, address);
         }
     }
@@ -277,9 +277,9 @@ impl Site {
                 write => Some(write - 1),
             },
             place: match what % 3 {
-                0 => Place::Anywhere,
-                1 => Place::Aligned,
-                _ => Place::Always(take(input)?),
+                0 => SiteAddresses::Anywhere,
+                1 => SiteAddresses::Aligned,
+                _ => SiteAddresses::Always(take(input)?),
             },
         })
     }

@@ -11,7 +11,7 @@ use afterimage_testkit::modules::SplitMix64;
 
 use super::group::{Group, Parts, Recorded, Sets, encode};
 use super::set::{Set, Span};
-use super::sites::{Place, Site, Writers};
+use super::sites::{Site, SiteAddresses, Writers};
 use super::touched::{LineForm, Lines, Touched, bits};
 use super::tree::{Tree, What, first_from, last_before, newest};
 use super::{CHILDREN, CheckpointError, LINE, WORD, key_of, place_of, spans, words};
@@ -303,12 +303,14 @@ impl Known {
             let all = Vec::from_iter(all.flat_map(|(_, ranges)| ranges));
             let many = write.is_none() || all.iter().any(|range| !matches!(range.length, 1 | 8));
             let place = match () {
-                () if many || write == Some(2) => Place::Anywhere,
+                () if many || write == Some(2) => SiteAddresses::Anywhere,
                 () if all.iter().all(|range| range.address == all[0].address) => {
-                    Place::Always(all[0].address)
+                    SiteAddresses::Always(all[0].address)
                 }
-                () if all.iter().all(|range| range.address % range.length == 0) => Place::Aligned,
-                () => Place::Anywhere,
+                () if all.iter().all(|range| range.address % range.length == 0) => {
+                    SiteAddresses::Aligned
+                }
+                () => SiteAddresses::Anywhere,
             };
             Site { node, write, place }
         }));

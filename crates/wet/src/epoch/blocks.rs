@@ -18,12 +18,12 @@ pub(crate) struct Coded<'a> {
 }
 
 /// Where a stream begins, and which of its blocks.
-type Place = (usize, u64);
+type BlockKey = (usize, u64);
 
 /// Decoded blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    known: RefCell<HashMap<Place, Rc<[u64]>, FxBuildHasher>>,
+    known: RefCell<HashMap<BlockKey, Rc<[u64]>, FxBuildHasher>>,
 }
 
 impl<'a> Coded<'a> {

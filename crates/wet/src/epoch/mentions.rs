@@ -41,14 +41,14 @@ impl Target {
 
 /// What is told of where something comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum Mention {
     /// Of an input of a node.
     Input(NodeId, usize),
     /// Of a write of a node that copies.
     Copy(NodeId, usize),
 }
 
-impl Place {
+impl Mention {
     /// The node.
     pub(crate) fn node(self) -> NodeId {
         match self {
@@ -58,7 +58,7 @@ impl Place {
 }
 
 /// What names each write.
-pub(crate) type Mentions = HashMap<Target, Vec<Place>, FxBuildHasher>;
+pub(crate) type Mentions = HashMap<Target, Vec<Mention>, FxBuildHasher>;
 
 impl Epoch {
     /// What names each write, in the order of nodes. O(entries and patterns); of streams only those in front of a copy's origins are
@@ -76,10 +76,10 @@ impl Epoch {
             let node = NodeId::from_u32(node);
             let half = slot as usize / 2;
             let (place, origins) = if slot == slot_of_copy(half) {
-                (Place::Copy(node, half), of_copy(&mut reader)?)
+                (Mention::Copy(node, half), of_copy(&mut reader)?)
             } else {
                 debug_assert_eq!(slot, slot_of_input(half));
-                (Place::Input(node, half), of_input(&mut reader)?)
+                (Mention::Input(node, half), of_input(&mut reader)?)
             };
             for target in origins.into_iter().filter_map(Target::of) {
                 let places = mentions.entry(target).or_default();

@@ -17,7 +17,7 @@ mod write;
 
 pub(crate) use blocks::Blocks;
 pub use contents::{Content, InputForm, Part, Role};
-pub(crate) use mentions::{Mentions, Place, Target};
+pub(crate) use mentions::{Mention, Mentions, Target};
 pub(crate) use read::{Candidate, ColumnView, CopyView, Execution, Sought};
 pub use read::{Epoch, EpochError};
 pub use write::Sizes;

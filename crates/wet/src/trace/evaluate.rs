@@ -25,13 +25,13 @@ const RECENT: usize = 1 << 17;
 
 /// What was computed on the way to values.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct ComputedValues {
     values: HashMap<Key, Bits, FxBuildHasher>,
     /// What is needed before the value at hand can be computed.
     missing: Vec<Key>,
 }
 
-impl Known {
+impl ComputedValues {
     /// A value, if it is known; otherwise it is noted as missing.
     pub(super) fn get(&mut self, instance: Instance, register: Register) -> Option<Bits> {
         let key = (instance, register);
@@ -70,7 +70,7 @@ where
         &self,
         instance: Instance,
         register: Register,
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Result<Bits, Failure<S, E>> {
         let wanted = (instance, register);
         let mut stack = vec![wanted];
@@ -109,7 +109,7 @@ where
     }
 
     /// Computes a value from what is known. `None` if something is missing.
-    fn attempt(&self, key: Key, known: &mut Known) -> Result<Option<Bits>, Failure<S, E>> {
+    fn attempt(&self, key: Key, known: &mut ComputedValues) -> Result<Option<Bits>, Failure<S, E>> {
         let (instance, register) = key;
         let compiled = self.compiled(instance.node)?;
         let code = &compiled.code;
@@ -251,7 +251,7 @@ where
         compiled: &Compiled,
         position: usize,
         from: ReadFrom,
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Result<Option<Bits>, Failure<S, E>> {
         self.told(instance)?;
         let input = compiled.model.of_read(position);
@@ -272,7 +272,7 @@ where
         instance: Instance,
         inst: &Inst,
         position: usize,
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Result<Option<Bits>, Failure<S, E>> {
         let unknown = TraceError::Damaged("a global that nobody wrote");
         let reading = self.reading(instance, position)?;
@@ -297,7 +297,7 @@ where
         instance: Instance,
         code: &NodeCode,
         position: usize,
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Result<Option<Bits>, Failure<S, E>> {
         if let Code::Scalar(scalar) = code.insts[position].code {
             let inst = &code.insts[position];
@@ -321,7 +321,7 @@ where
         instance: Instance,
         code: &NodeCode,
         position: usize,
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Option<Bits> {
         let inst = &code.insts[position];
         let mut low = |register| Some(known.get(instance, register)?.0);

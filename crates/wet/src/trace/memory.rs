@@ -3,7 +3,7 @@
 use afterimage_machine::Code;
 use afterimage_wpp::Segments;
 
-use super::evaluate::{Bits, Known};
+use super::evaluate::{Bits, ComputedValues};
 use super::source::Writer;
 use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::def::Origin;
@@ -37,7 +37,7 @@ where
         instance: Instance,
         compiled: &Compiled,
         position: usize,
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Result<Option<Bits>, Failure<S, E>> {
         let inst = &compiled.code.insts[position];
         let length = match inst.code {
@@ -100,7 +100,7 @@ where
         wanted: Wanted,
         writer: Writer,
         bytes: &mut [u8],
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Result<bool, Failure<S, E>> {
         match writer {
             Writer::Initial => {
@@ -141,7 +141,7 @@ where
         position: usize,
         offset: u8,
         bytes: &mut [u8],
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Result<bool, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         let inst = &compiled.code.insts[position];
@@ -206,7 +206,7 @@ where
         instance: Instance,
         position: usize,
         bytes: &mut [u8],
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Result<bool, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         let write = compiled.model.ordinal(position);
@@ -258,7 +258,7 @@ where
 }
 
 /// The address of bytes that are looked for, if it is known.
-fn address_of(wanted: Wanted, known: &mut Known) -> Option<u64> {
+fn address_of(wanted: Wanted, known: &mut ComputedValues) -> Option<u64> {
     let (instance, register) = wanted.base;
     let (base, _) = known.get(instance, register)?;
     Some(base.wrapping_add(wanted.offset))

@@ -21,10 +21,10 @@ use afterimage_program::Program;
 use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 
 pub use error::TraceError;
-pub use evaluate::{Bits, Known};
+pub use evaluate::{Bits, ComputedValues};
 pub use forward::{Definition, Held, Holders, HoldersMark, ReadBy, Readers, TakenBy, Takers};
 pub use host::{HostCall, HostCalls};
-pub use places::{Place, Taken};
+pub use places::{TableOrSize, Taken};
 pub use source::{Reading, Source, Writer};
 
 use self::places::{Scanned, Sites};
@@ -182,10 +182,10 @@ pub struct WholeTrace<'a, S: Segments, E> {
     copies: RefCell<HashMap<Input, Option<Rc<CopyView<'a>>>>>,
     mentions: RefCell<HashMap<usize, Rc<Mentions>>>,
     scanned: OnceCell<Scanned>,
-    sites: RefCell<HashMap<Place, Rc<Sites<'a, S>>>>,
+    sites: RefCell<HashMap<TableOrSize, Rc<Sites<'a, S>>>>,
     blocks: Blocks,
     /// What was computed for the values asked for so far.
-    recent: RefCell<Known>,
+    recent: RefCell<ComputedValues>,
 }
 
 /// What goes wrong, for a path and epochs.

@@ -17,7 +17,7 @@ use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace, Writer}
 
 /// What is neither in a memory nor in a global nor in a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum TableOrSize {
     /// What a table holds.
     Elements(u32),
     /// How large a table is.
@@ -30,7 +30,7 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// From where.
-    pub place: Place,
+    pub place: TableOrSize,
     /// How many elements next to each other; 0 of a size.
     pub elements: u64,
     /// Who set it last.
@@ -49,7 +49,7 @@ struct Blocks {
 
 /// Which blocks set or take what.
 #[derive(Default)]
-pub(super) struct Scanned(FxHashMap<Place, Blocks>);
+pub(super) struct Scanned(FxHashMap<TableOrSize, Blocks>);
 
 /// The executions of nodes that set something, and of those that set or take it.
 pub(super) struct Sites<'a, S: Segments> {
@@ -106,38 +106,41 @@ impl Ranges {
 }
 
 /// What an instruction sets.
-pub(super) fn sets(inst: &Inst) -> impl Iterator<Item = Place> + use<> {
+pub(super) fn sets(inst: &Inst) -> impl Iterator<Item = TableOrSize> + use<> {
     let table = inst.immediate as u32;
     let (first, second) = match inst.code {
         Code::TableSet | Code::TableFill | Code::TableCopy | Code::TableInit => {
-            (Some(Place::Elements(table)), None)
+            (Some(TableOrSize::Elements(table)), None)
         }
-        Code::TableGrow => (Some(Place::Elements(table)), Some(Place::TableSize(table))),
-        Code::MemoryGrow => (Some(Place::MemorySize(inst.memory.into())), None),
+        Code::TableGrow => (
+            Some(TableOrSize::Elements(table)),
+            Some(TableOrSize::TableSize(table)),
+        ),
+        Code::MemoryGrow => (Some(TableOrSize::MemorySize(inst.memory.into())), None),
         _ => (None, None),
     };
     first.into_iter().chain(second)
 }
 
 /// What an instruction takes.
-fn takes(inst: &Inst) -> Option<Place> {
+fn takes(inst: &Inst) -> Option<TableOrSize> {
     let table = inst.immediate as u32;
     Some(match inst.code {
-        Code::TableGet => Place::Elements(table),
-        Code::TableCopy => Place::Elements((inst.immediate >> 32) as u32),
-        Code::TableSize | Code::TableGrow => Place::TableSize(table),
-        Code::MemorySize | Code::MemoryGrow => Place::MemorySize(inst.memory.into()),
+        Code::TableGet => TableOrSize::Elements(table),
+        Code::TableCopy => TableOrSize::Elements((inst.immediate >> 32) as u32),
+        Code::TableSize | Code::TableGrow => TableOrSize::TableSize(table),
+        Code::MemorySize | Code::MemoryGrow => TableOrSize::MemorySize(inst.memory.into()),
         _ => return None,
     })
 }
 
 /// What the instruction at a position of a node takes, or without one its end.
-pub(super) fn taken_by(code: &NodeCode, inst: Option<usize>) -> Option<Place> {
+pub(super) fn taken_by(code: &NodeCode, inst: Option<usize>) -> Option<TableOrSize> {
     match inst {
         Some(inst) => takes(code.insts.get(inst)?),
         None => match &code.end {
             NodeEnd::Call { callee, .. } | NodeEnd::TailCall { callee, .. } => match *callee {
-                Callee::Indirect { table, .. } => Some(Place::Elements(table)),
+                Callee::Indirect { table, .. } => Some(TableOrSize::Elements(table)),
                 Callee::Direct(_) => None,
             },
             _ => None,
@@ -146,32 +149,32 @@ pub(super) fn taken_by(code: &NodeCode, inst: Option<usize>) -> Option<Place> {
 }
 
 /// What an operator sets, and what it takes.
-fn of_operator(operator: &Operator<'_>) -> ([Option<Place>; 2], Option<Place>) {
+fn of_operator(operator: &Operator<'_>) -> ([Option<TableOrSize>; 2], Option<TableOrSize>) {
     match *operator {
-        Operator::TableGet { table } => ([None; 2], Some(Place::Elements(table))),
+        Operator::TableGet { table } => ([None; 2], Some(TableOrSize::Elements(table))),
         Operator::TableSet { table }
         | Operator::TableFill { table }
-        | Operator::TableInit { table, .. } => ([Some(Place::Elements(table)), None], None),
+        | Operator::TableInit { table, .. } => ([Some(TableOrSize::Elements(table)), None], None),
         Operator::TableCopy {
             dst_table,
             src_table,
         } => (
-            [Some(Place::Elements(dst_table)), None],
-            Some(Place::Elements(src_table)),
+            [Some(TableOrSize::Elements(dst_table)), None],
+            Some(TableOrSize::Elements(src_table)),
         ),
-        Operator::TableSize { table } => ([None; 2], Some(Place::TableSize(table))),
+        Operator::TableSize { table } => ([None; 2], Some(TableOrSize::TableSize(table))),
         Operator::TableGrow { table } => {
-            let sets = [Place::Elements(table), Place::TableSize(table)];
-            (sets.map(Some), Some(Place::TableSize(table)))
+            let sets = [TableOrSize::Elements(table), TableOrSize::TableSize(table)];
+            (sets.map(Some), Some(TableOrSize::TableSize(table)))
         }
-        Operator::MemorySize { mem } => ([None; 2], Some(Place::MemorySize(mem))),
+        Operator::MemorySize { mem } => ([None; 2], Some(TableOrSize::MemorySize(mem))),
         Operator::MemoryGrow { mem } => {
-            let size = Some(Place::MemorySize(mem));
+            let size = Some(TableOrSize::MemorySize(mem));
             ([size, None], size)
         }
         Operator::CallIndirect { table_index, .. }
         | Operator::ReturnCallIndirect { table_index, .. } => {
-            ([None; 2], Some(Place::Elements(table_index)))
+            ([None; 2], Some(TableOrSize::Elements(table_index)))
         }
         _ => ([None; 2], None),
     }
@@ -237,11 +240,11 @@ where
             behind = self.compiled(at.node)?.code.insts.len();
         }
         let held = match place {
-            Place::Elements(table) => {
+            TableOrSize::Elements(table) => {
                 let table = self.initial.tables.get(table as usize);
                 table.map_or(0, |table| table.elements.len() as u64)
             }
-            Place::TableSize(_) | Place::MemorySize(_) => 1,
+            TableOrSize::TableSize(_) | TableOrSize::MemorySize(_) => 1,
         };
         let initial = missing.within(&(0..held)).into_iter();
         found.extend(initial.map(|part| (part, Writer::Initial)));
@@ -267,9 +270,9 @@ where
         instance: Instance,
         compiled: &Compiled,
         inst: Option<usize>,
-        place: Place,
+        place: TableOrSize,
     ) -> Result<Range<u64>, Failure<S, E>> {
-        let Place::Elements(_) = place else {
+        let TableOrSize::Elements(_) = place else {
             return Ok(0..1);
         };
         let code = &compiled.code;
@@ -304,9 +307,9 @@ where
         instance: Instance,
         compiled: &Compiled,
         inst: usize,
-        place: Place,
+        place: TableOrSize,
     ) -> Result<Range<u64>, Failure<S, E>> {
-        let Place::Elements(_) = place else {
+        let TableOrSize::Elements(_) = place else {
             return Ok(0..1);
         };
         let one = &compiled.code.insts[inst];
@@ -327,7 +330,7 @@ where
     }
 
     /// The executions that have to do with something. Once O(nodes of the path).
-    pub(super) fn sites(&self, place: Place) -> Result<Rc<Sites<'a, S>>, Failure<S, E>> {
+    pub(super) fn sites(&self, place: TableOrSize) -> Result<Rc<Sites<'a, S>>, Failure<S, E>> {
         if let Some(known) = self.sites.borrow().get(&place) {
             return Ok(Rc::clone(known));
         }
@@ -388,10 +391,10 @@ where
 }
 
 /// How many elements are told of.
-pub(super) fn length(place: Place, part: &Range<u64>) -> u64 {
+pub(super) fn length(place: TableOrSize, part: &Range<u64>) -> u64 {
     match place {
-        Place::Elements(_) => part.end - part.start,
-        Place::TableSize(_) | Place::MemorySize(_) => 0,
+        TableOrSize::Elements(_) => part.end - part.start,
+        TableOrSize::TableSize(_) | TableOrSize::MemorySize(_) => 0,
     }
 }
 

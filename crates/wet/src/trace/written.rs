@@ -6,7 +6,7 @@
 use afterimage_machine::{Inst, Range};
 use afterimage_wpp::Segments;
 
-use super::evaluate::{Bits, Known};
+use super::evaluate::{Bits, ComputedValues};
 use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::model::{WriteTo, write_to};
 
@@ -23,7 +23,7 @@ where
         instance: Instance,
         position: usize,
     ) -> Result<Option<Range>, Failure<S, E>> {
-        self.range_written_knowing(instance, position, &mut Known::default())
+        self.range_written_knowing(instance, position, &mut ComputedValues::default())
     }
 
     /// The same for one of several, as with [`value_knowing`](Self::value_knowing).
@@ -34,7 +34,7 @@ where
         &self,
         instance: Instance,
         position: usize,
-        known: &mut Known,
+        known: &mut ComputedValues,
     ) -> Result<Option<Range>, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         let inst = inst(&compiled, position)?;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::oracle::{Event, Run, runs};
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_wpp::{Found, InMemory, Link, Match, Part, Pattern, PatternError, WholePath};
+use afterimage_wpp::{
+    InMemory, Link, Match, Part, Pattern, PatternError, PatternOccurrences, WholePath,
+};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -170,7 +172,7 @@ fn check(run: &Run, parts: Vec<Part>, limit: usize) -> usize {
         let found = path.find(&pattern, most).unwrap();
         let first = expected.iter().take(most).copied().collect();
         let count = expected.len() as u64;
-        assert_eq!(found, Found { count, first }, "{pattern:?}");
+        assert_eq!(found, PatternOccurrences { count, first }, "{pattern:?}");
     }
     expected.len()
 }

@@ -9,7 +9,7 @@ use crate::paths::grammar::checked;
 
 /// What a rule stands for.
 #[derive(Clone, Copy, Default)]
-struct Known {
+struct RuleFacts {
     length: u64,
     /// Blocks that belong to the activation around it, beside those of the part.
     own: u64,
@@ -134,7 +134,7 @@ impl<S: Segments> Clip<'_, S> {
     }
 
     /// What each rule stands for. Linear.
-    fn rules(&mut self, segment: &Segment) -> PrimaryMap<RuleId, Known> {
+    fn rules(&mut self, segment: &Segment) -> PrimaryMap<RuleId, RuleFacts> {
         let grammar = &segment.grammar;
         let mut rules = PrimaryMap::with_capacity(grammar.rules.len());
         for (id, rule) in grammar.rules.iter() {
@@ -146,14 +146,14 @@ impl<S: Segments> Clip<'_, S> {
                 length += known.length;
             }
             rules.push(match rule.kind {
-                Kind::Call(function) => Known {
+                Kind::Call(function) => RuleFacts {
                     length,
                     own: 0,
                     gaps: 0,
                     part: Some((self.activations.make(Some(function), true, doing), 1)),
                 },
                 // Rules that are never executed may be too long to be counted.
-                Kind::Repeat(times) => Known {
+                Kind::Repeat(times) => RuleFacts {
                     length: length.saturating_mul(times),
                     own: doing.own.saturating_mul(times),
                     gaps: doing.gaps.saturating_mul(times),
@@ -162,13 +162,13 @@ impl<S: Segments> Clip<'_, S> {
                         .first()
                         .map(|&(id, each)| (id, each.saturating_mul(times))),
                 },
-                Kind::Sequence if doing.parts.len() < 2 => Known {
+                Kind::Sequence if doing.parts.len() < 2 => RuleFacts {
                     length,
                     own: doing.own,
                     gaps: doing.gaps,
                     part: doing.parts.first().copied(),
                 },
-                Kind::Sequence => Known {
+                Kind::Sequence => RuleFacts {
                     length,
                     own: 0,
                     gaps: 0,
@@ -179,19 +179,19 @@ impl<S: Segments> Clip<'_, S> {
         rules
     }
 
-    fn known(&self, symbol: Symbol, rules: &PrimaryMap<RuleId, Known>) -> Known {
+    fn known(&self, symbol: Symbol, rules: &PrimaryMap<RuleId, RuleFacts>) -> RuleFacts {
         match (symbol.as_rule(), symbol.as_node()) {
             (Some(rule), _) => rules[rule],
             (None, Some(node)) => {
                 let node = &self.path.nodes()[node];
-                Known {
+                RuleFacts {
                     length: node.length(),
                     own: node.blocks.len() as u64,
                     gaps: node.left_out,
                     part: None,
                 }
             }
-            (None, None) => Known::default(),
+            (None, None) => RuleFacts::default(),
         }
     }
 
@@ -199,7 +199,7 @@ impl<S: Segments> Clip<'_, S> {
     fn part(
         &mut self,
         segment: &Segment,
-        rules: &PrimaryMap<RuleId, Known>,
+        rules: &PrimaryMap<RuleId, RuleFacts>,
         symbol: Symbol,
         from: u64,
         to: u64,

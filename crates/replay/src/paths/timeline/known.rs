@@ -5,7 +5,7 @@ use afterimage_wpp::{Kind, Node, Segment, Symbol};
 
 /// A symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct SymbolFacts {
     /// Blocks that it executes.
     pub length: u64,
     /// Activations that begin in it.
@@ -21,7 +21,7 @@ pub(super) struct Known {
     pub trail: u64,
 }
 
-impl Known {
+impl SymbolFacts {
     fn of_blocks(length: u64) -> Self {
         Self {
             length,
@@ -98,13 +98,13 @@ impl Known {
 /// What is known of a symbol.
 pub(super) fn known(
     symbol: Symbol,
-    rules: &PrimaryMap<RuleId, Known>,
+    rules: &PrimaryMap<RuleId, SymbolFacts>,
     nodes: &PrimaryMap<NodeId, Node>,
-) -> Known {
+) -> SymbolFacts {
     match (symbol.as_rule(), symbol.as_node()) {
         (Some(rule), _) => rules[rule],
-        (None, Some(node)) => Known::of_node(&nodes[node]),
-        (None, None) => Known::default(),
+        (None, Some(node)) => SymbolFacts::of_node(&nodes[node]),
+        (None, None) => SymbolFacts::default(),
     }
 }
 
@@ -112,12 +112,12 @@ pub(super) fn known(
 pub(super) fn rules(
     segment: &Segment,
     nodes: &PrimaryMap<NodeId, Node>,
-) -> PrimaryMap<RuleId, Known> {
+) -> PrimaryMap<RuleId, SymbolFacts> {
     let grammar = &segment.grammar;
     let mut rules = PrimaryMap::with_capacity(grammar.rules.len());
     for (id, rule) in grammar.rules.iter() {
         let symbols = grammar.symbols_of(id).iter();
-        let whole = symbols.fold(Known::of_blocks(0), |whole, &symbol| {
+        let whole = symbols.fold(SymbolFacts::of_blocks(0), |whole, &symbol| {
             whole.then(known(symbol, &rules, nodes))
         });
         rules.push(match rule.kind {

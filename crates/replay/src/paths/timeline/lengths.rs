@@ -5,7 +5,7 @@ use std::ops::Range;
 use afterimage_ids::{NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, WholePath};
 
-use super::known::{Known, known, rules};
+use super::known::{SymbolFacts, known, rules};
 use crate::paths::Window;
 use crate::paths::grammar::{checked, executions};
 
@@ -78,7 +78,7 @@ impl CallLengths {
         &mut self,
         nodes: &PrimaryMap<NodeId, Node>,
         segment: &Segment,
-        rules: &PrimaryMap<RuleId, Known>,
+        rules: &PrimaryMap<RuleId, SymbolFacts>,
         range: Range<u64>,
     ) -> Vec<(Symbol, u64)> {
         let length = |symbol| known(symbol, rules, nodes).length;

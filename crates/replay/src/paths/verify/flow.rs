@@ -53,14 +53,14 @@ impl<'n, 'a> Flow<'n, 'a> {
         let grammar = &segment.grammar;
         let mut at = At {
             segment: number,
-            place: Place::Item(0),
+            place: SegmentPart::Item(0),
             report,
         };
         let mut spans: PrimaryMap<RuleId, Option<Span>> =
             PrimaryMap::with_capacity(grammar.rules.len());
         let mut caught: Vec<(RuleId, NodeId, u64)> = Vec::new();
         for (id, rule) in grammar.rules.iter() {
-            at.place = Place::Rule(id);
+            at.place = SegmentPart::Rule(id);
             let mut whole = None;
             for &symbol in grammar.symbols_of(id) {
                 let next = span_of(symbol, &spans);
@@ -82,7 +82,7 @@ impl<'n, 'a> Flow<'n, 'a> {
             });
         }
         for (item, &root) in segment.root.iter().enumerate() {
-            at.place = Place::Item(item);
+            at.place = SegmentPart::Item(item);
             match root {
                 Root::Run(symbol) => self.run(span_of(symbol, &spans), &mut at),
                 Root::Enter(function) => {
@@ -462,12 +462,12 @@ impl<'n, 'a> Flow<'n, 'a> {
 /// Where in the path something is.
 struct At<'r> {
     segment: usize,
-    place: Place,
+    place: SegmentPart,
     report: &'r mut PathReport,
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum SegmentPart {
     Rule(RuleId),
     Item(usize),
 }
@@ -476,8 +476,8 @@ impl At<'_> {
     fn find(&mut self, rule: PathRule, what: String) {
         let segment = self.segment;
         let text = match self.place {
-            Place::Rule(id) => format!("segment {segment}, {id}: {what}"),
-            Place::Item(item) => format!("segment {segment}, item {item}: {what}"),
+            SegmentPart::Rule(id) => format!("segment {segment}, {id}: {what}"),
+            SegmentPart::Item(item) => format!("segment {segment}, item {item}: {what}"),
         };
         self.report.find(rule, text);
     }

@@ -8,7 +8,7 @@ use afterimage_ids::NodeId;
 use afterimage_wpp::Segments;
 use rustc_hash::FxHashSet;
 
-use crate::epoch::{Candidate, Mentions, Place, Sought, Target};
+use crate::epoch::{Candidate, Mention, Mentions, Sought, Target};
 use crate::trace::{Epochs, Failure, Instance, Span, TraceError, WholeTrace};
 
 /// An execution of an instruction that reads what was written, or a part of it.
@@ -190,12 +190,12 @@ where
             let compiled = self.trace.compiled(place.node())?;
             let model = &compiled.model;
             let inst = match place {
-                Place::Input(_, input) => {
+                Mention::Input(_, input) => {
                     let read = input.checked_sub(model.variables.len());
                     let read = read.and_then(|read| model.reads.get(read));
                     read.map(|read| read.inst)
                 }
-                Place::Copy(_, write) => model.writes.get(write).map(|write| write.inst),
+                Mention::Copy(_, write) => model.writes.get(write).map(|write| write.inst),
             };
             let inst = inst.ok_or(TraceError::Damaged("a read that is not there"))? as usize;
             for (execution, length) in executions {
@@ -225,7 +225,7 @@ where
         stretch: Stretch,
         target: Target,
         number: u64,
-    ) -> Result<Vec<(Place, Executions)>, Failure<S, E>> {
+    ) -> Result<Vec<(Mention, Executions)>, Failure<S, E>> {
         let trace = self.trace;
         let mut found = Vec::new();
         let mentions = trace.mentions(stretch.span.position)?;
@@ -248,7 +248,7 @@ where
                 continue;
             }
             let executions = match place {
-                Place::Input(node, input) => {
+                Mention::Input(node, input) => {
                     let column = epoch.input(node, input)?;
                     let labels = column.as_ref().and_then(|column| column.labels.as_ref());
                     let Some(labels) = labels else { continue };
@@ -269,7 +269,7 @@ where
                     let all = all.iter().map(|found| (found.execution, found.length));
                     Vec::from_iter(all)
                 }
-                Place::Copy(node, write) => {
+                Mention::Copy(node, write) => {
                     let Some(copies) = epoch.copies(node, write)? else {
                         continue;
                     };
@@ -294,7 +294,7 @@ where
     fn executed(
         &self,
         stretch: Stretch,
-        places: &[Place],
+        places: &[Mention],
     ) -> Result<FxHashSet<NodeId>, Failure<S, E>> {
         let wanted = FxHashSet::from_iter(places.iter().map(|place| place.node()));
         let mut executed = FxHashSet::default();

@@ -7,7 +7,7 @@ use afterimage_ids::NodeId;
 use afterimage_wpp::Segments;
 
 use super::Definition;
-use crate::trace::places::{Place, Ranges, Sites, length, sets, taken_by};
+use crate::trace::places::{Ranges, Sites, TableOrSize, length, sets, taken_by};
 use crate::trace::{Epochs, Failure, Instance, TraceError, WholeTrace};
 
 /// A taking: by an instruction, or by the call at the end of a node.
@@ -20,7 +20,7 @@ pub struct TakenBy {
     /// The position of the instruction; `None` for the call that the node ends with. Where the run ends inside the node, it is told whether or not it was tried.
     pub inst: Option<usize>,
     /// From where.
-    pub place: Place,
+    pub place: TableOrSize,
     /// How many elements next to each other; 0 of a size.
     pub elements: u64,
 }
@@ -36,7 +36,7 @@ pub struct Takers<'t, 'a, S: Segments, E> {
 
 /// What goes along with one table or size.
 struct Way<'a, S: Segments> {
-    place: Place,
+    place: TableOrSize,
     sites: Rc<Sites<'a, S>>,
     /// What was not set again.
     live: Ranges,

@@ -117,7 +117,7 @@ pub fn count_paths<S: Segments>(
 
 /// What is found of a function.
 #[derive(Default)]
-struct Found {
+struct CallsOfFunction {
     calls: u64,
     unfinished: u64,
     blocks: u64,
@@ -125,8 +125,8 @@ struct Found {
     traces: FxHashSet<Fingerprint>,
 }
 
-type Functions = HashMap<FuncId, Found, FxBuildHasher>;
+type Functions = HashMap<FuncId, CallsOfFunction, FxBuildHasher>;
 
-fn entry(functions: &mut Functions, function: FuncId) -> &mut Found {
+fn entry(functions: &mut Functions, function: FuncId) -> &mut CallsOfFunction {
     functions.entry(function).or_default()
 }

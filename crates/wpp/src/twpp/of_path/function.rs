@@ -32,7 +32,7 @@ pub fn function_paths<S: Segments>(
             node.is_some_and(|node| node.function == function)
         })
     };
-    let mut found = Found {
+    let mut found = PathsOfFunction {
         table: PathTable::new(function),
         own: OwnTraces::default(),
         numbers: FxHashMap::default(),
@@ -69,7 +69,7 @@ pub(super) fn calls_in(summary: &Summary, function: FuncId) -> u64 {
     at.map_or(0, |at| counts[at].1)
 }
 
-struct Found {
+struct PathsOfFunction {
     table: PathTable,
     own: OwnTraces,
     /// Which unique trace each of the sequences in `own` is that a rule stands for.
@@ -78,7 +78,7 @@ struct Found {
     scratch: PathBuilder,
 }
 
-impl Found {
+impl PathsOfFunction {
     fn add(&mut self, mut trace: PathBuilder) -> Result<u32, Stop> {
         let number = self.table.add(&mut trace)?;
         self.table.path(number).calls += 1;
