@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use afterimage_record::LivePath;
+use afterimage_record::{Cache, LivePath, RecordError, RecordedRun, Spacing, build_snapshots};
 use afterimage_replay::Recording;
 use afterimage_replay::paths::{FileSegments, RecordedPath, path_in_memory};
 use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing};
@@ -11,11 +11,12 @@ use afterimage_replay::steps::{
     Run, SnapshotBuilder, Snapshots, StepsError, Wanted, begin_of_last_steps, take_snapshots,
 };
 use afterimage_replay::values::Bits;
-use afterimage_trace::{Kind, LogReader, TraceFile};
+use afterimage_trace::{Kind, LogReader, TraceFile, TraceWriter};
 use anyhow::Result;
 
 use crate::Session;
 use crate::append::append_to;
+use crate::monitor::Work;
 use crate::trace::MOST_UNBUILT;
 
 /// A run whose path was written while it was executed, and its snapshots.
@@ -154,27 +155,81 @@ fn on_path<T>(
     ask(recording.run()?, file.log()?)
 }
 
-/// Snapshots, made if there are none: in the file, or in memory if that cannot be written. `None` if they are there already, or the words of the path are not.
+/// How snapshots are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snapshotting {
+    /// By running the program again, which writes the words of its path, too.
+    Executed(Spacing),
+    /// About so many blocks apart, by following the run on the words of its path: slow.
+    Followed(u64),
+}
+
+/// Snapshots, made if there are none. Those that were followed are in memory if the file cannot be written. `None` if there are some already, or they cannot be made so: of such a program, or without the words of the path.
 ///
 /// # Errors
-/// If the recording is damaged.
-pub(crate) fn ensure_snapshots(session: &Session, every: u64) -> Result<Option<Snapshots>> {
-    let file = session.newest();
-    if session.snapshots()?.is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
+/// If the recording is damaged, or the file cannot be written.
+pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<Option<Snapshots>> {
+    if session.snapshots()?.is_some() {
         return Ok(None);
     }
-    let Some(made) = followed(session, &file, every)? else {
-        return Ok(None);
+    let file = session.newest();
+    let append = || {
+        let lost = "the snapshots cannot be added to the recording";
+        append_to(session.at(), &file, lost, session.monitor())
     };
-    let lost = "the snapshots cannot be added to the recording";
-    match append_to(session.at(), &file, lost, session.monitor()) {
-        Ok(Some(out)) => {
+    let (made, out) = match how {
+        Snapshotting::Executed(spacing) => {
+            // If another process has added something, that may be it.
+            let Some(out) = append()? else {
+                return Ok(None);
+            };
+            (executed(session, &file, spacing, &out)?, Some(out))
+        }
+        Snapshotting::Followed(every) => {
+            (followed(session, &file, every)?, append().ok().flatten())
+        }
+    };
+    match (made, out) {
+        (None, _) => Ok(None),
+        (Some(made), None) => Ok(Some(Snapshots::in_memory(made))),
+        (Some(made), Some(out)) => {
             made.write(&out)?;
             out.commit()?;
-            Ok(Snapshots::open(&TraceFile::open(session.at())?)?)
+            Ok(Snapshots::open(&session.look_again()?)?)
         }
-        // Another process has added something, or the file is read-only.
-        Ok(None) | Err(_) => Ok(Some(Snapshots::in_memory(made))),
+    }
+}
+
+/// Snapshots by running the program again; the words of its path are added to the file. `None` if none can be made of such a program.
+fn executed(
+    session: &Session,
+    file: &TraceFile,
+    spacing: Spacing,
+    out: &TraceWriter,
+) -> Result<Option<SnapshotBuilder>> {
+    let total = file.end()?.map(|end| end.events);
+    let progress = session.monitor().begin(Work::Path, total);
+    let run = RecordedRun {
+        file,
+        bytes: session.bytes(),
+        program: session.program(),
+        cache: &Cache::of_user(),
+        progress: &progress,
+    };
+    let mut found = SnapshotBuilder::new(ROOM);
+    // Of one that is not later than the one before, the pages are those of the next one, too.
+    let mut changed = Vec::new();
+    let made = build_snapshots(&run, spacing, out, |mut taken| {
+        changed.append(&mut taken.pages);
+        let pages = changed.iter().map(|(page, bytes)| (*page, &**bytes));
+        if found.add_pages((&taken.snapshot, &taken.opened), pages) {
+            changed.clear();
+        }
+        Ok(())
+    });
+    match made {
+        Err(RecordError::NoSnapshots(_)) => Ok(None),
+        made => Ok(made.map(|()| Some(found))?),
     }
 }
 

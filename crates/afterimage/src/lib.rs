@@ -115,6 +115,8 @@ pub use dataflow::DataflowQuery;
 pub use deps::DepsQuery;
 pub use diff::versions::MatchQuery;
 pub use diff::{DiffQuery, Differences};
+#[doc(hidden)]
+pub use early::Snapshotting;
 pub use error::{QuestionError, Reason, SessionError};
 pub use filters::{Beyond, Filters};
 pub use memory::{MemoryBytes, MemoryQuery};

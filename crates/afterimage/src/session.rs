@@ -15,7 +15,7 @@ use afterimage_replay::steps::{SnapshotError, Snapshots};
 use afterimage_replay::{Recording, RecordingError};
 
 use crate::counts::{self, Counting};
-use crate::early;
+use crate::early::{self, Snapshotting};
 use crate::error::{QuestionError, Reason, SessionError};
 use crate::monitor::{Monitor, Note, Silent};
 use crate::path::{self, Added, Empty};
@@ -155,14 +155,13 @@ impl Session {
         Ok(found.map(|found| self.snapshots.get_or_init(|| found)))
     }
 
-    /// Makes snapshots if there are none, about `every` blocks apart: by following the run, on the path that was written while it was executed. They are added to the file, or are in
-    /// memory only if it cannot be written. `false` if that path is not there.
+    /// Makes snapshots if there are none. `false` if none can be made.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// If the run cannot be executed again, the recording is damaged, or nothing can be added to the file.
     #[doc(hidden)]
-    pub fn ensure_snapshots(&self, every: u64) -> Result<bool, QuestionError> {
-        let made = early::ensure_snapshots(self, every);
+    pub fn ensure_snapshots(&self, how: Snapshotting) -> Result<bool, QuestionError> {
+        let made = early::ensure_snapshots(self, how);
         let found = made.map_err(|error| error.context(self.at().display().to_string()))?;
         let Some(found) = found else {
             return Ok(self.snapshots.get().is_some());

@@ -142,6 +142,16 @@ impl Recording {
         newest.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The file as it is now, of which the [newest](Self::newest) knows from here on.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn look_again(&self) -> Result<TraceFile, TraceError> {
+        let again = TraceFile::open(&self.at)?;
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = again.clone();
+        Ok(again)
+    }
+
     /// What the host gave the program, in order.
     ///
     /// # Errors
@@ -347,9 +357,7 @@ impl Recording {
         if let Some(found) = find(&self.newest())? {
             return Ok(Some(found));
         }
-        let again = TraceFile::open(&self.at)?;
-        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = again.clone();
-        find(&again)
+        find(&self.look_again()?)
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use afterimage::present::{NoSources, Sources, Style};
 use afterimage::trace::{Bounds, Form, Level, TraceQuery};
-use afterimage::{Recording, Session, StateQuery};
+use afterimage::{Recording, Session, Snapshotting, StateQuery};
 use afterimage_program::Program;
-use afterimage_record::{Cache, Command, Interrupt, RecordOptions, record};
+use afterimage_record::{Cache, Command, Interrupt, RecordOptions, Spacing, record};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_testkit::tools;
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
@@ -67,7 +67,12 @@ fn query(at: &str) -> StateQuery {
 }
 
 /// Compares states at some moments, with snapshots so far apart. How many were compared, and for how many the values had to be built.
-fn same_states(at: &Path, every: u64, moments: usize, random: &mut SplitMix64) -> (usize, usize) {
+fn same_states(
+    at: &Path,
+    every: Snapshotting,
+    moments: usize,
+    random: &mut SplitMix64,
+) -> (usize, usize) {
     let early = at.with_file_name("early.aft");
     let anew = || {
         let session = Session::open(&copied(at, "early.aft")).unwrap();
@@ -87,7 +92,7 @@ fn same_states(at: &Path, every: u64, moments: usize, random: &mut SplitMix64) -
     for at in &asked {
         let found = session.state(&query(at)).unwrap();
         let known = full.state(&query(at)).unwrap();
-        let about = format!("{at} of {length}, every {every}");
+        let about = format!("{at} of {length}, {every:?}");
         assert_eq!(found.report, known.report, "{about}");
         assert_eq!(found.results.is_some(), known.results.is_some(), "{about}");
         if has(&early, Kind::VALUES_INDEX) {
@@ -126,7 +131,9 @@ fn states_are_those_of_the_whole_execution_trace() {
     let mut random = SplitMix64(35);
     let mut compared = 0;
     each_run(20, |at| {
-        for every in [1, 7, 100] {
+        let executed = Snapshotting::Executed(Spacing::Polls(1));
+        let followed = [1, 7, 100].map(Snapshotting::Followed);
+        for every in followed.into_iter().chain([executed]) {
             let (states, built) = same_states(at, every, 5, &mut random);
             assert_eq!(built, 0, "locals are known without values");
             compared += states;
@@ -190,8 +197,13 @@ fn variables_of_the_source_are_those_of_the_whole_execution_trace() {
             ..Command::default()
         };
         assert!(recorded(&at, &fs::read(&out).unwrap(), &command));
-        for every in [20, 500] {
-            let (states, built) = same_states(&at, every, 25, &mut SplitMix64(every));
+        let executed = Snapshotting::Executed(Spacing::Polls(1));
+        for every in [
+            Snapshotting::Followed(20),
+            Snapshotting::Followed(500),
+            executed,
+        ] {
+            let (states, built) = same_states(&at, every, 25, &mut SplitMix64(35));
             // The index of a call through a table is known by the values only.
             assert!(states == 29 && built < 10, "{level}: {built}");
         }
@@ -212,7 +224,7 @@ fn snapshots_are_in_memory_where_the_file_cannot_be_written() {
     permissions.set_readonly(true);
     fs::set_permissions(&at, permissions).unwrap();
     let before = fs::read(&at).unwrap();
-    assert!(session.ensure_snapshots(1).unwrap());
+    assert!(session.ensure_snapshots(Snapshotting::Followed(1)).unwrap());
     session.state(&query("end")).unwrap();
     let is_root = fs::OpenOptions::new().append(true).open(&at).is_ok();
     assert!(is_root || fs::read(&at).unwrap() == before);
@@ -269,7 +281,12 @@ fn last_statements_are_those_of_the_whole_path() {
         let full = Session::open(&copied(at, "full.aft")).unwrap();
         let length = full.ensure_path().unwrap().length();
         let early = copied(at, "early.aft");
-        if length == 0 || !Session::open(&early).unwrap().ensure_snapshots(9).unwrap() {
+        if length == 0
+            || !Session::open(&early)
+                .unwrap()
+                .ensure_snapshots(Snapshotting::Followed(9))
+                .unwrap()
+        {
             return;
         }
         for (level, last, to) in [
