@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use afterimage_record::{Cache, LivePath, RecordError, RecordedRun, Spacing, build_snapshots};
 use afterimage_replay::Recording;
@@ -16,7 +17,9 @@ use anyhow::Result;
 
 use crate::Session;
 use crate::append::append_to;
-use crate::monitor::Work;
+use crate::error::{QuestionError, Reason, SessionError};
+use crate::monitor::{Note, Work};
+use crate::path::TELLING;
 use crate::trace::MOST_UNBUILT;
 
 /// A run whose path was written while it was executed, and its snapshots.
@@ -193,10 +196,39 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
         (None, _) => Ok(None),
         (Some(made), None) => Ok(Some(Snapshots::in_memory(made))),
         (Some(made), Some(out)) => {
+            let snapshots = made.len();
             made.write(&out)?;
             out.commit()?;
-            Ok(Snapshots::open(&session.look_again()?)?)
+            let file = session.look_again()?;
+            let sections = [Kind::SNAPSHOTS, Kind::PATH_WORDS].map(|kind| file.last(kind));
+            let bytes = sections.iter().flatten().map(|of| of.stored()).sum();
+            let note = Note::SnapshotsTaken { snapshots, bytes };
+            session.monitor().note(session.at(), &note);
+            Ok(Snapshots::open(&file)?)
         }
+    }
+}
+
+/// How far apart snapshots are in a re-execution. With the engine's debugger that takes some four times as long as the run; following a stretch without the engine takes some forty times.
+const SPACING: Spacing = Spacing::Time(Duration::from_millis(40));
+
+/// Snapshots for a question about a moment, if the recording has neither these nor values. Nothing is done where they cannot be made: while the run goes on, of one that was cut off, of such a
+/// program, or if nothing can be added to the file.
+///
+/// # Errors
+/// If the run cannot be executed again, or the recording is damaged.
+pub(crate) fn ensure_for_questions(session: &Session) -> Result<()> {
+    let file = session.newest();
+    if file.last(Kind::VALUES_INDEX).is_some() || file.end()?.is_none() {
+        return Ok(());
+    }
+    let is_lost = |error: &QuestionError| {
+        let session = error.downcast_ref::<SessionError>();
+        session.is_some_and(|error| matches!(*error.why, Reason::Lost { .. }))
+    };
+    match session.ensure_snapshots(Snapshotting::Executed(SPACING)) {
+        Err(error) if !is_lost(&error) => Err(error.into()),
+        _ => Ok(()),
     }
 }
 
@@ -208,7 +240,8 @@ fn executed(
     out: &TraceWriter,
 ) -> Result<Option<SnapshotBuilder>> {
     let total = file.end()?.map(|end| end.events);
-    let progress = session.monitor().begin(Work::Path, total);
+    let total = total.filter(|events| *events >= TELLING);
+    let progress = session.monitor().begin(Work::Snapshots, total);
     let run = RecordedRun {
         file,
         bytes: session.bytes(),

@@ -32,6 +32,8 @@ pub enum Work {
     Path,
     /// The values are being built; the units are executed blocks.
     Values,
+    /// Snapshots are being taken; the units are events of the log.
+    Snapshots,
     /// Blocks are being counted; the units are events of the log.
     Counts,
     /// A question follows the run, for what is said; the units are executed blocks.
@@ -43,6 +45,7 @@ impl Display for Work {
         f.write_str(match self {
             Self::Path => "following the path",
             Self::Values => "following the values",
+            Self::Snapshots => "taking snapshots",
             Self::Counts => "counting",
             Self::Question(doing) => doing,
         })
@@ -93,6 +96,13 @@ pub enum Note {
         /// Why.
         why: String,
     },
+    /// Snapshots were taken.
+    SnapshotsTaken {
+        /// How many.
+        snapshots: usize,
+        /// How many bytes they take, with what was written of the path.
+        bytes: u64,
+    },
     /// Counts could not be added to the file.
     CountsNotKept {
         /// Why.
@@ -123,7 +133,10 @@ pub enum Note {
 impl Note {
     /// Whether it says what went well.
     pub fn is_good_news(&self) -> bool {
-        matches!(self, Self::PathBuilt { .. } | Self::ValuesBuilt { .. })
+        matches!(
+            self,
+            Self::PathBuilt { .. } | Self::ValuesBuilt { .. } | Self::SnapshotsTaken { .. }
+        )
     }
 
     /// The note as a sentence about the recording at a place.
@@ -167,6 +180,9 @@ impl Note {
             Self::WordsStay { why } => format!(
                 "{file}: what the run wrote of its path stays in the recording, which is larger for that: {why}"
             ),
+            Self::SnapshotsTaken { snapshots, bytes } => {
+                format!("{snapshots} snapshots of the run, with its path, in {bytes} bytes")
+            }
             Self::CountsNotKept { why } => format!("the counts are not kept in {file}: {why}"),
             Self::ValuesBuilt {
                 statements,

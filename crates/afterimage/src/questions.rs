@@ -17,6 +17,7 @@ use crate::dataflow::DataflowQuery;
 use crate::deps::DepsQuery;
 use crate::diff::versions::{MatchQuery, matched};
 use crate::diff::{DiffQuery, Differences};
+use crate::early;
 use crate::error::QuestionError;
 use crate::explain::{Scene, explain};
 use crate::memory::MemoryQuery;
@@ -97,18 +98,31 @@ impl Session {
         self.ensured(|| slice::find(self, &wanted, None, |found| found.report()))
     }
 
-    /// What was the state at a moment: the call stack, and what the variables held? If the recording has snapshots and no values, the run is followed from the snapshot before. Otherwise
-    /// builds the path and the values if they are not there yet.
+    /// What was the state at a moment: the call stack, and what the variables held? If the moment is a time and the recording has no values, snapshots are taken by one re-execution if there
+    /// are none, and the run is followed from the snapshot before. Otherwise builds the path and the values if they are not there yet.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
     pub fn state(&self, query: &StateQuery) -> Result<StateView, QuestionError> {
-        let early = query.answer_early(self);
-        let early = early.map_err(|error| error.context(self.at().display().to_string()))?;
-        match early {
+        match self.early_state(query)? {
             Some(found) => Ok(found),
             None => self.prepared(|scene| query.answer(scene)),
         }
+    }
+
+    /// The same, if it can be answered without the path and the values, and they are not there.
+    ///
+    /// # Errors
+    /// As [`state`](Self::state).
+    pub fn early_state(&self, query: &StateQuery) -> Result<Option<StateView>, QuestionError> {
+        let early = || {
+            if query.is_at_time() {
+                early::ensure_for_questions(self)?;
+            }
+            query.answer_early(self)
+        };
+        let early = early();
+        Ok(early.map_err(|error| error.context(self.at().display().to_string()))?)
     }
 
     /// What did the run execute, in order? Builds the path if it is not there yet. All entries are in memory at once: a run has billions, so say

@@ -88,6 +88,12 @@ impl StateQuery {
         self.view(traced, by_values.report(scene, &asked)?)
     }
 
+    /// Whether the moment is a time, which is known without the path.
+    pub fn is_at_time(&self) -> bool {
+        let found = time_of::<PathFileError>(&self.at, u64::MAX >> 1);
+        found.is_ok_and(|time| time.is_some())
+    }
+
     /// The same by the snapshots of a recording, without its path and values. `None` if it has none, or they do not tell all that is asked.
     pub(crate) fn answer_early(&self, session: &Session) -> Result<Option<StateView>> {
         early(session, |early| {

@@ -75,14 +75,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     input::ended(&arguments.report.file)?;
     let session = lens::session(&arguments.report.file)?;
     early::places(&session, Lens::Full, [arguments.at.as_str()])?;
-    let session = lens::with_values(session)?;
     let query = StateQuery {
         at: arguments.at,
         depth: arguments.depth,
         frame: arguments.frame,
         globals: arguments.globals,
     };
-    let view = session.state(&query)?;
+    let view = match session.early_state(&query)? {
+        Some(view) => view,
+        None => lens::with_values(session)?.state(&query)?,
+    };
     let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
     write(output, false, |out| {
         Ok(render(out, &view, arguments.format, style)?)
