@@ -90,29 +90,40 @@ impl<'a> WordWriter<'a> {
 
     /// Writes until the producer is done.
     pub(crate) fn write(mut self, messages: Receiver<Message>) -> Result<(), RecordError> {
-        for message in messages {
-            match message {
-                Message::HostCall(function) => {
-                    self.calls.push(function);
-                    if self.calls.len() == MOST_CALLS {
-                        self.put(&[])?;
-                    }
+        for message in &messages {
+            if let Err(error) = self.message(message) {
+                // A re-execution under the debugger cannot be stopped by a fault.
+                if self.snapshots.is_some() {
+                    messages.iter().for_each(drop);
                 }
-                Message::Words(half) => {
-                    // What led to them was appended before they were handed over.
-                    self.flush();
-                    for words in half.words().chunks(CHUNK) {
-                        self.put(words)?;
-                    }
-                }
-                Message::Cut(words, captured) => self.cut(&words, *captured)?,
-                Message::Last(word) => {
-                    self.flush();
-                    self.put(&[word])?;
-                }
+                return Err(error);
             }
         }
         Ok(self.section.finish(self.counter.time(), &[])?)
+    }
+
+    fn message(&mut self, message: Message) -> Result<(), RecordError> {
+        match message {
+            Message::HostCall(function) => {
+                self.calls.push(function);
+                if self.calls.len() == MOST_CALLS {
+                    self.put(&[])?;
+                }
+            }
+            Message::Words(half) => {
+                // What led to them was appended before they were handed over.
+                self.flush();
+                for words in half.words().chunks(CHUNK) {
+                    self.put(words)?;
+                }
+            }
+            Message::Cut(words, captured) => self.cut(&words, *captured)?,
+            Message::Last(word) => {
+                self.flush();
+                self.put(&[word])?;
+            }
+        }
+        Ok(())
     }
 
     fn flush(&self) {
