@@ -17,7 +17,7 @@ use anyhow::Result;
 
 use crate::Session;
 use crate::append::append_to;
-use crate::error::{QuestionError, Reason, SessionError};
+use crate::error::{Reason, SessionError};
 use crate::monitor::{Note, Work};
 use crate::path::TELLING;
 use crate::trace::MOST_UNBUILT;
@@ -222,12 +222,12 @@ pub(crate) fn ensure_for_questions(session: &Session) -> Result<()> {
     if file.last(Kind::VALUES_INDEX).is_some() || file.end()?.is_none() {
         return Ok(());
     }
-    let is_lost = |error: &QuestionError| {
+    let is_lost = |error: &anyhow::Error| {
         let session = error.downcast_ref::<SessionError>();
         session.is_some_and(|error| matches!(*error.why, Reason::Lost { .. }))
     };
-    match session.ensure_snapshots(Snapshotting::Executed(SPACING)) {
-        Err(error) if !is_lost(&error) => Err(error.into()),
+    match session.snapshots_made(Snapshotting::Executed(SPACING)) {
+        Err(error) if !is_lost(&error) => Err(error),
         _ => Ok(()),
     }
 }

@@ -161,9 +161,12 @@ impl Session {
     /// If the run cannot be executed again, the recording is damaged, or nothing can be added to the file.
     #[doc(hidden)]
     pub fn ensure_snapshots(&self, how: Snapshotting) -> Result<bool, QuestionError> {
-        let made = early::ensure_snapshots(self, how);
-        let found = made.map_err(|error| error.context(self.at().display().to_string()))?;
-        let Some(found) = found else {
+        let made = self.snapshots_made(how);
+        Ok(made.map_err(|error| error.context(self.at().display().to_string()))?)
+    }
+
+    pub(crate) fn snapshots_made(&self, how: Snapshotting) -> anyhow::Result<bool> {
+        let Some(found) = early::ensure_snapshots(self, how)? else {
             return Ok(self.snapshots.get().is_some());
         };
         self.snapshots.get_or_init(|| found);

@@ -16,8 +16,8 @@ use afterimage_machine::{
 use afterimage_paths::{Boundary, Cuts, FinalFrame, PathPlan};
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
 use afterimage_rewrite::{
-    CLOCK_AT, MEMORY_EXPORT, OffsetMap, OriginalPlace, PathProbes, Probes, SNAPSHOT_AT,
-    SNAPSHOT_EXPORT, TracePlan,
+    CLOCK_AT, HALF_FULL, MEMORY_EXPORT, OffsetMap, PathProbes, Place, Probes, SNAPSHOT_AT,
+    SNAPSHOT_EXPORT, TAKE_SNAPSHOT, TracePlan,
 };
 use afterimage_trace::{Ending, LogPlace, TraceWriter};
 use wasmparser::{Catch, Operator};
@@ -69,6 +69,15 @@ pub(crate) struct Captured {
     /// How many bytes each memory has.
     memories: Vec<u64>,
     pages: Vec<ChangedPage>,
+    /// Held until this was read.
+    waits: Option<Arc<()>>,
+}
+
+impl Captured {
+    /// It waits to be read.
+    pub(crate) fn waits(&mut self, waiting: &Arc<()>) {
+        self.waits = Some(Arc::clone(waiting));
+    }
 }
 
 struct CapturedFrame {
@@ -125,7 +134,7 @@ pub fn build_snapshots(
         };
         let words = WordWriter::repeating(out, &plan, reader, tell)?;
         let (producer, messages) = Producer::new(HALF_WORDS);
-        let host = PathHost::new(producer, plan.entry_ids().clone());
+        let host = PathHost::new(producer, plan.entry_ids().clone()).unguarded();
         let capturing = Capturing::new(program, &rewritten.reshaped, spacing);
         std::thread::scope(|scope| {
             let consumer = scope.spawn(move || words.write(messages));
@@ -185,6 +194,7 @@ impl<'a> Reader<'a> {
             tables,
             memories,
             mut pages,
+            waits: _waits,
         } = captured;
         self.pages.append(&mut pages);
         let mut open = Vec::with_capacity(frames.len());
@@ -391,9 +401,17 @@ impl Capturing {
         let (Some(table), Some(probes)) = (table, probes) else {
             return Err(RecordError::NoCounters);
         };
-        let host = Func::wrap(&mut *store, |caller: Caller<'_, T>| capture(caller));
-        let set = table.set(&mut *store, 0, Ref::Func(Some(host)));
-        set.map_err(|_| RecordError::NoCounters)?;
+        let capture = Func::wrap(&mut *store, |caller: Caller<'_, T>| capture(caller));
+        let full = Func::wrap(
+            &mut *store,
+            |mut caller: Caller<'_, T>| -> wasmtime::Result<()> {
+                Ok(PathHost::half_is_full(caller.as_context_mut())?)
+            },
+        );
+        for (place, host) in [(TAKE_SNAPSHOT, capture), (HALF_FULL, full)] {
+            let set = table.set(&mut *store, place, Ref::Func(Some(host)));
+            set.map_err(|_| RecordError::NoCounters)?;
+        }
         let Some(own) = store.data_mut().snapshots() else {
             return Ok(());
         };
@@ -502,6 +520,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
             tables,
             memories,
             pages,
+            waits: None,
         };
         PathHost::cut(caller.as_context_mut(), captured)?;
     }

@@ -31,7 +31,8 @@ use crate::actions::{Action, Actions, Step};
 use crate::carry::Carriers;
 use crate::hinges::Hinges;
 use crate::layout::{
-    ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, LOOPS_AT, Layout, MARK_AT, SNAPSHOT_AT,
+    ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, HALF_FULL, LIMIT_AT, LOOPS_AT, Layout, MARK_AT,
+    SNAPSHOT_AT, TAKE_SNAPSHOT,
 };
 use crate::map::{BodyMap, OriginalPlace, Run};
 use crate::paths::{PathPlaces, PathStep};
@@ -490,6 +491,20 @@ impl Writer<'_, '_> {
         ] {
             self.put(instruction);
         }
+        // Under the debugger no fault tells that a half is full.
+        if let Some((type_index, table_index)) = self.context.snapshots {
+            self.put(&Instruction::GlobalGet(cursor));
+            self.put(&Instruction::I32Const(8 * layout.half as i32 - 1));
+            self.put(&Instruction::I32And);
+            self.put(&Instruction::I32Eqz);
+            self.put(&Instruction::If(BlockType::Empty));
+            self.put(&Instruction::I32Const(HALF_FULL as i32));
+            self.put(&Instruction::CallIndirect {
+                type_index,
+                table_index,
+            });
+            self.put(&Instruction::End);
+        }
     }
 
     /// One tick of the stop clock; traps at the tick that the limit names.
@@ -522,7 +537,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I64GeU);
         self.map.unlikely.push(self.out.len() as u32);
         self.put(&Instruction::If(BlockType::Empty));
-        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I32Const(TAKE_SNAPSHOT as i32));
         self.map
             .stops
             .push((self.out.len() as u32, OriginalPlace::Poll(block)));

@@ -51,8 +51,12 @@ pub const LIMIT_AT: u64 = 0x40;
 pub(crate) const RUNNING_AT: u64 = 0x48;
 /// Address of the stop clock from which on the module asks for a snapshot.
 pub const SNAPSHOT_AT: u64 = 0x48;
-/// The name of the table whose only element is called to make a snapshot.
+/// The name of the table with the host's functions that a module with snapshots calls.
 pub const SNAPSHOT_EXPORT: &str = "afterimage.snapshot";
+/// Which of them makes a snapshot.
+pub const TAKE_SNAPSHOT: u64 = 0;
+/// Which of them is told that a half of the path's ring is full.
+pub const HALF_FULL: u64 = 1;
 pub(crate) const IN_HOST_AT: u64 = 0x4c;
 pub(crate) const ENTRIES_AT: u64 = 0x50;
 /// Address of the clock at which the armed function stops.

@@ -38,7 +38,7 @@ pub enum Armed {
 pub struct Options {
     /// Add the stop clock: polls at loop headers and at entries, so that no run goes on without polls.
     pub clock: bool,
-    /// Add calls of whoever makes snapshots, where the clock polls, to a module that writes its path. The caller puts it into the table [`SNAPSHOT_EXPORT`] before it runs
+    /// Add calls of whoever makes snapshots, where the clock polls, and where a half of the ring is full, to a module that writes its path. The caller puts them into the table [`SNAPSHOT_EXPORT`] before it runs
     /// the module, and says when in the memory's word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT).
     pub snapshots: bool,
     /// Arm a place: it stops the run at a moment that the memory's words name.
@@ -612,8 +612,8 @@ impl<'a> Assembler<'a> {
                     wasm_encoder::TableType {
                         element_type: wasm_encoder::RefType::FUNCREF,
                         table64: false,
-                        minimum: 1,
-                        maximum: Some(1),
+                        minimum: 2,
+                        maximum: Some(2),
                         shared: false,
                     }
                     .encode(&mut added);

@@ -7,11 +7,17 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use afterimage_ids::FuncId;
 
 use super::guard::Ring;
 use crate::snapshots::Captured;
+
+/// So many captured states wait to be read at most.
+const MOST_CUTS: usize = 8;
+/// How long is waited until one is looked at again.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// What the consumer is told, in the order in which it happened.
 pub(crate) enum Message {
@@ -85,6 +91,8 @@ struct Shared {
     reading: Arc<Reading>,
     /// How many words a half has.
     half_words: usize,
+    /// Held by each captured state that nobody has read.
+    waiting: Arc<()>,
     state: Mutex<State>,
 }
 
@@ -130,6 +138,7 @@ impl Producer {
             messages,
             reading: Arc::default(),
             half_words: half_words as usize,
+            waiting: Arc::default(),
             state: Mutex::default(),
         };
         (Self(Arc::new(shared)), receiver)
@@ -201,7 +210,7 @@ impl Producer {
         &self,
         word: usize,
         pending: u64,
-        captured: Box<Captured>,
+        mut captured: Box<Captured>,
     ) -> Result<(), HandOverError> {
         let mut state = self.state();
         let end = self.end(&state, word);
@@ -210,6 +219,11 @@ impl Producer {
             None => Vec::new(),
         };
         state.cut = end;
+        // Who reads may be slower: no more than some wait.
+        while Arc::strong_count(&self.0.waiting) > MOST_CUTS {
+            std::thread::sleep(PAUSE);
+        }
+        captured.waits(&self.0.waiting);
         // Without bits it is 1.
         if pending != 1 {
             words.push(pending);
@@ -241,6 +255,11 @@ impl Producer {
             .messages
             .send(Message::Last(last))
             .map_err(|_| HandOverError::ConsumerGone)
+    }
+
+    /// The guest's half is full.
+    pub(crate) fn full(&self) -> Result<(), HandOverError> {
+        self.exchange(&mut self.state())
     }
 
     /// Hands the guest's half over, and waits for the other one.

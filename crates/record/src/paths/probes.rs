@@ -16,6 +16,8 @@ use crate::snapshots::Captured;
 pub(crate) struct PathHost {
     producer: Producer,
     entry_ids: EntryIds,
+    /// The guest faults where it comes to the half that is read; otherwise it tells that its own is full.
+    guarded: bool,
     places: Option<Places>,
 }
 
@@ -39,8 +41,25 @@ impl PathHost {
         Self {
             producer,
             entry_ids,
+            guarded: true,
             places: None,
         }
+    }
+
+    /// For a guest that calls [`half_is_full`](Self::half_is_full).
+    pub(crate) fn unguarded(self) -> Self {
+        Self {
+            guarded: false,
+            ..self
+        }
+    }
+
+    /// The guest has filled its half of the ring.
+    pub(crate) fn half_is_full<T: HasPaths>(
+        mut store: StoreContextMut<'_, T>,
+    ) -> Result<(), RecordError> {
+        let paths = store.data_mut().paths().ok_or(RecordError::NoCounters)?;
+        Ok(paths.producer.full()?)
     }
 
     /// Connects the probes of an instance. The guard must be dropped before the store is.
@@ -65,8 +84,8 @@ impl PathHost {
             cursor,
             size: 16 * layout.half,
         });
-        let producer = paths.producer.clone();
-        let quiet = producer.place(Ring::new(start, layout.half))?;
+        let (producer, guarded) = (paths.producer.clone(), paths.guarded);
+        let quiet = producer.place(Ring::new(start, layout.half, guarded))?;
         // SAFETY: what a handler may do, and why this one does nothing else, stands at `Producer::fault`; the address in a signal
         // of a fault is valid.
         #[allow(unsafe_code)]
@@ -140,6 +159,10 @@ pub(crate) fn say_number<T: HasPaths>(
         if let Some(paths) = store.data_mut().paths() {
             let written = paths.producer.write(cursor as usize / 8, pending);
             written.map_err(RecordError::from)?;
+            let end = cursor + 8;
+            if !paths.guarded && end.is_multiple_of(places.size / 2) {
+                paths.producer.full().map_err(RecordError::from)?;
+            }
         }
         let next = (cursor + 8) % places.size;
         places.cursor.set(&mut store, Val::I32(next as i32))?;

@@ -2,11 +2,11 @@
 
 use afterimage_ids::FuncId;
 use afterimage_machine::{Caller, GlobalBits, Machine, Next, Observer, Opened, Snapshot};
-use afterimage_record::{Cache, RecordError, Spacing, Taken, build_snapshots};
+use afterimage_record::{Cache, Interrupt, RecordError, Spacing, Taken, build_snapshots};
 use afterimage_trace::{Event, TraceWriter};
 
 use super::follow::Path;
-use crate::harness::{Recording, exact, invoke, progress, quiet, wat};
+use crate::harness::{Recording, exact, invoke, progress, quiet, try_record, wat};
 use crate::stored::Stored;
 
 /// So many snapshots of a run are compared at most.
@@ -61,6 +61,10 @@ impl Observer for OpenTimes {
 
 /// Compares the snapshots of a recording with the machine. The answer is how many there are.
 pub fn agree(recording: &Recording, path: &Path) -> usize {
+    agree_with(recording, path, Spacing::Polls(1))
+}
+
+fn agree_with(recording: &Recording, path: &Path, spacing: Spacing) -> usize {
     let log = recording.file.log().expect("a log");
     let mut machine = Machine::new(&recording.program, &recording.bytes, log).expect("a machine");
     path.define(&mut machine).expect("nodes");
@@ -68,7 +72,7 @@ pub fn agree(recording: &Recording, path: &Path) -> usize {
     let mut visits = path.visits.iter().copied();
     let (mut last, mut count) = (0, 0);
     let mut activations = OpenTimes::default();
-    for taken in taken(recording, Spacing::Polls(1)).into_iter().take(MOST) {
+    for taken in taken(recording, spacing).into_iter().take(MOST) {
         let Taken {
             snapshot,
             opened,
@@ -145,4 +149,22 @@ fn snapshots_are_made_in_loops_and_recursion_with_all_that_waits() {
     let recording = exact(&wat(text), &invoke("run", &[]), &quiet());
     let path = Path::of(&Stored::of(&recording));
     assert_eq!(agree(&recording, &path), MOST);
+}
+
+#[test]
+fn snapshots_are_made_while_halves_of_the_ring_are_exchanged() {
+    // A bit for each of twelve million iterations: more words than a half has.
+    let text = r#"(module
+      (func (export "run") (result i32) (local $i i32) (local $x i32) (local $n i32)
+        (local.set $x (i32.const 12345))
+        (loop $l
+          (local.set $x (i32.add (i32.mul (local.get $x) (i32.const 1664525)) (i32.const 1013904223)))
+          (if (i32.lt_s (local.get $x) (i32.const 0)) (then (local.set $n (i32.add (local.get $n) (i32.const 1)))))
+          (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 12000000))))
+        (local.get $n)))"#;
+    let command = invoke("run", &[]);
+    let recording = try_record(&wat(text), &command, &quiet(), &Interrupt::new());
+    let recording = recording.unwrap();
+    let path = Path::of(&Stored::of(&recording));
+    assert!(agree_with(&recording, &path, Spacing::Polls(10_000)) > 5);
 }
