@@ -16,7 +16,7 @@ use afterimage_machine::{
 use afterimage_paths::{Boundary, Cuts, FinalFrame, PathPlan};
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
 use afterimage_rewrite::{
-    CLOCK_AT, HALF_FULL, MEMORY_EXPORT, OffsetMap, PathProbes, Place, Probes, SNAPSHOT_AT,
+    CLOCK_AT, HALF_FULL, MEMORY_EXPORT, OffsetMap, OriginalPlace, PathProbes, Probes, SNAPSHOT_AT,
     SNAPSHOT_EXPORT, TAKE_SNAPSHOT, TracePlan,
 };
 use afterimage_trace::{Ending, LogPlace, TraceWriter};
