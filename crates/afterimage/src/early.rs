@@ -1,9 +1,11 @@
 //! Following stretches of a run from its snapshots: without its path, and without values.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use afterimage_program::Module;
 use afterimage_record::{Cache, LivePath, RecordError, RecordedRun, Spacing, build_snapshots};
 use afterimage_replay::Recording;
 use afterimage_replay::paths::{FileSegments, RecordedPath, path_in_memory};
@@ -283,6 +285,47 @@ fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<Option<Sn
 
 /// Bytes that all snapshots may have before they are compressed.
 const ROOM: usize = 1 << 28;
+
+/// Whether the snapshots of a recording are what its run comes to: what is wrong, if anything is. Follows the run. Nothing is looked at without a path, since no question uses them then.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub(crate) fn verify_snapshots(
+    at: &Path,
+    file: &TraceFile,
+    module: &Arc<Module>,
+    progress: &dyn Fn(u64),
+) -> Result<Option<String>> {
+    let Some(snapshots) = Snapshots::open(file)? else {
+        return Ok(None);
+    };
+    let recording = Recording::of(at, file.clone(), Arc::clone(module));
+    let is_whole = recording.path().is_ok_and(|path| {
+        let mut nodes = path.nodes().values();
+        nodes.all(|node| node.left_out == 0)
+    });
+    let recording = if is_whole {
+        recording
+    } else {
+        let live = LivePath::open(file, &module.bytes, &module.program)?;
+        let Some(live) = live else {
+            return Ok(None);
+        };
+        let whole = live.whole(|_| {})?;
+        let again = Recording::of(at, file.clone(), Arc::clone(module));
+        again.use_path(path_in_memory(file, whole.directory, whole.segments)?);
+        again
+    };
+    let run = Run {
+        progress,
+        ..recording.run()?
+    };
+    Ok(afterimage_replay::steps::verify_snapshots(
+        run,
+        || file.log(),
+        &snapshots,
+    )?)
+}
 
 /// The first thing that failed where no error can be handed on.
 #[derive(Default)]

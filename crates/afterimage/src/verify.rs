@@ -16,6 +16,7 @@ use afterimage_replay::values::{recorded_epochs, verify_values};
 use afterimage_trace::{Kind as Section, Rule, TraceFile};
 use anyhow::{Context, Result};
 
+use crate::early::verify_snapshots;
 use crate::filters::said;
 use crate::monitor::{Monitor, Work};
 use crate::path::TELLING;
@@ -65,11 +66,12 @@ pub fn verify(
         findings: findings.map(ToString::to_string).collect(),
     };
     if report.findings.is_empty() {
-        let module = &*module()?;
+        let module = module()?;
         let checker = Checker {
             at,
             file,
-            module,
+            module: &module,
+            shared: &module,
             monitor,
         };
         checker.stored(&mut report)?;
@@ -89,6 +91,7 @@ struct Checker<'c> {
     at: &'c Path,
     file: &'c TraceFile,
     module: &'c Module,
+    shared: &'c Arc<Module>,
     monitor: &'c dyn Monitor,
 }
 
@@ -119,10 +122,15 @@ impl Checker<'_> {
             report.findings.extend(along_no_path(file));
         }
         match verify_words(file, &module.program) {
-            Ok(Some(CheckedWords { moments, bits })) => {
+            Ok(Some(CheckedWords {
+                moments,
+                bits,
+                repeated,
+            })) => {
                 report.moments = Some(moments);
                 let directory = recorded_directory(file).ok().flatten();
-                if let Some(directory) = directory.filter(|directory| directory.bits != bits) {
+                let differs = |bits_of: u64| !repeated && bits_of != bits;
+                if let Some(directory) = directory.filter(|directory| differs(directory.bits)) {
                     report.findings.push(format!(
                         "Path: it is of {} recorded bits and not of {bits}, as what the run wrote of it",
                         directory.bits
@@ -165,6 +173,12 @@ impl Checker<'_> {
             });
             report.simulations = Some(rows.collect());
         }
+        let progress = begin("following to the snapshots");
+        let found = verify_snapshots(self.at, file, self.shared, &*progress);
+        drop(progress);
+        let found = found.unwrap_or_else(|error| Some(format!("{error:#}")));
+        let found = found.map(|wrong| format!("Snapshots: {wrong}"));
+        report.findings.extend(found);
         let progress = begin("slicing");
         let found = verify_slices(file, program, bytes, &*progress);
         drop(progress);

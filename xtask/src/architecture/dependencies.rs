@@ -123,7 +123,8 @@ const RULES: &[Rule] = &[
             IDS, PLACEMENT, PROGRAM, REWRITE, TRACE, WET, RECORD, PROFILE, REPLAY, ANALYSES,
             PRESENT,
         ],
-    ),
+    )
+    .tests(&[MACHINE]),
     with_engine(
         "afterimage-cli",
         &[

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use afterimage::present::{NoSources, Sources, Style};
 use afterimage::trace::{Bounds, Form, Level, TraceQuery};
-use afterimage::{Recording, Session, Snapshotting, StateQuery};
-use afterimage_program::Program;
+use afterimage::verify::{Execute, verify};
+use afterimage::{Recording, Session, Silent, Snapshotting, StateQuery};
+use afterimage_machine::{Machine, Opened, SNAPSHOT_PAGE, Snapshot, SnapshotBuilder, Snapshots};
+use afterimage_program::{Module, Program};
 use afterimage_record::{Cache, Command, Interrupt, RecordOptions, Spacing, record};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_testkit::tools;
@@ -231,6 +233,97 @@ fn snapshots_are_in_memory_where_the_file_cannot_be_written() {
     session.state(&query("end")).unwrap();
     let is_root = fs::OpenOptions::new().append(true).open(&at).is_ok();
     assert!(is_root || fs::read(&at).unwrap() == before);
+}
+
+/// The file with its snapshots, of which one is changed.
+fn forged(
+    at: &Path,
+    module: &[u8],
+    number: usize,
+    change: impl Fn(&mut Snapshot, &mut Vec<Opened>, &mut Machine<'_>),
+) -> TraceFile {
+    let file = TraceFile::open(at).unwrap();
+    let program = Program::parse(module).unwrap();
+    let snapshots = Snapshots::open(&file).unwrap().unwrap();
+    let mut builder = SnapshotBuilder::new(1 << 30);
+    for one in 0..snapshots.times().len() {
+        let mut machine = Machine::new(&program, module, file.log().unwrap()).unwrap();
+        snapshots.restore(&mut machine, one).unwrap();
+        let (mut snapshot, mut opened) = snapshots.snapshot(one).unwrap();
+        if one == number {
+            change(&mut snapshot, &mut opened, &mut machine);
+        }
+        let memories = &machine.state.memories;
+        let pages = (0..).zip(memories).flat_map(|(index, memory)| {
+            let pages = memory.bytes.len() as u64 / SNAPSHOT_PAGE;
+            (0..pages).map(move |page| (index, page))
+        });
+        let pages = Vec::from_iter(pages);
+        assert!(builder.add((&snapshot, &opened), &pages, memories));
+    }
+    let copy = at.with_file_name("forged.aft");
+    fs::copy(at, &copy).unwrap();
+    let out = TraceWriter::append(&copy).unwrap();
+    builder.write(&out).unwrap();
+    out.commit().unwrap();
+    drop(out);
+    TraceFile::open(&copy).unwrap()
+}
+
+#[test]
+fn verify_finds_snapshots_that_are_not_what_the_run_comes_to() {
+    let text = r#"(module
+      (memory (export "memory") 1)
+      (global $g (mut i32) (i32.const 3))
+      (func $inner (param i32) (result i32) (local $i i32)
+        (loop $l
+          (i32.store (local.get $i) (i32.add (local.get 0) (global.get $g)))
+          (local.set $i (i32.add (local.get $i) (i32.const 4)))
+          (br_if $l (i32.lt_u (local.get $i) (i32.const 4000))))
+        (i32.load (i32.const 8)))
+      (func (export "run") (result i32)
+        (global.set $g (i32.add (call $inner (i32.const 5)) (call $inner (i32.const 7))))
+        (global.get $g)))"#;
+    let module = wat::parse_str(text).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("run.aft");
+    let command = Command {
+        name: "guest".to_owned(),
+        invoke: Some("run".to_owned()),
+        ..Command::default()
+    };
+    assert!(recorded(&at, &module, &command));
+    let session = Session::open(&at).unwrap();
+    let executed = Snapshotting::Executed(Spacing::Polls(1));
+    assert!(session.ensure_snapshots(executed).unwrap());
+    let parsed = Arc::new(Module::parse(module.clone()).unwrap());
+    let findings = |file: &TraceFile, at: &Path| {
+        let again = || Ok(Arc::clone(&parsed));
+        let report = verify(at, file, again, Execute::Again, &Silent).unwrap();
+        report.findings
+    };
+    let sound = TraceFile::open(&at).unwrap();
+    assert_eq!(findings(&sound, &at), Vec::<String>::new());
+    let snapshots = Snapshots::open(&sound).unwrap().unwrap();
+    let count = snapshots.times().len();
+    assert!(count > 10);
+    type Change = fn(&mut Snapshot, &mut Vec<Opened>, &mut Machine<'_>);
+    let changes: [Change; 6] = [
+        |snapshot, _, _| snapshot.registers[0] ^= 1,
+        |snapshot, _, _| snapshot.globals[0].0 ^= 1,
+        |snapshot, _, _| snapshot.made += 1,
+        |_, opened, _| opened[0].called += 1,
+        |snapshot, _, _| snapshot.frames.reverse(),
+        |_, _, machine| machine.state.memories[0].bytes[5000] ^= 1,
+    ];
+    for change in changes {
+        let file = forged(&at, &module, count / 2, change);
+        let found = findings(&file, &at.with_file_name("forged.aft"));
+        assert!(
+            found.iter().any(|found| found.starts_with("Snapshots: ")),
+            "{found:?}"
+        );
+    }
 }
 
 #[test]

@@ -169,6 +169,8 @@ pub struct CheckedWords {
     pub moments: u64,
     /// How many bits they have: so many has the path that is built from them.
     pub bits: u64,
+    /// A re-execution wrote them: the path may have been built from others.
+    pub repeated: bool,
 }
 
 /// Verifies that the run is at every moment where the words in the file say that it is. `None` if it has none.
@@ -216,5 +218,10 @@ pub fn verify_words(
     if file.end()?.is_some() && said != found {
         return Err(RecordError::Moment { said, found });
     }
-    Ok(Some(CheckedWords { moments, bits }))
+    let repeated = words.repeated;
+    Ok(Some(CheckedWords {
+        moments,
+        bits,
+        repeated,
+    }))
 }

@@ -21,6 +21,7 @@ mod step;
 mod stream;
 mod tally;
 mod values;
+mod verify_snapshots;
 
 pub use accesses::is_access;
 pub use accesses::{AccessSite, access_sites, nearest_access};
@@ -49,3 +50,4 @@ pub use stream::Plans;
 pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, begin_of_last_steps, last_steps};
 pub use tally::{BOUND, Distinct, Frequent};
 pub use values::{LoadedStretches, LoadedValues};
+pub use verify_snapshots::verify_snapshots;

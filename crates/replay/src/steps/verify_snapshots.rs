@@ -1,0 +1,90 @@
+//! Whether snapshots are what the run comes to.
+
+use std::error::Error;
+
+use afterimage_machine::{Machine, MachineError, Next, Snapshot, SnapshotError, Snapshots};
+use afterimage_trace::{Event, LogPlace, LogReader, TraceError};
+use afterimage_wpp::Segments;
+
+use super::{Follower, OpenActivations, Run, StepsError};
+
+/// Follows a run to each of its snapshots and compares all that these hold. What is wrong, in words, if anything is. Linear in the run, and for each snapshot in its memories.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn verify_snapshots<S: Segments>(
+    run: Run<'_, S>,
+    log: impl Fn() -> Result<LogReader, TraceError>,
+    snapshots: &Snapshots,
+) -> Result<Option<String>, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let mut follower = Follower::new(run, log().map_err(MachineError::from)?)?;
+    let mut open = OpenActivations::default();
+    let restored = log().map_err(MachineError::from)?;
+    let mut restored = Machine::new(run.program, run.module, restored)?;
+    restored.expect(run.path.nodes().len());
+    for (number, &time) in snapshots.times().iter().enumerate() {
+        let wrong = |what: &str| Ok(Some(format!("the one after {time} blocks {what}")));
+        while follower.machine.time() < time
+            && let Some(visit) = follower.advance()?
+        {
+            open.next(visit);
+            follower.execute(visit, &mut open)?;
+        }
+        let own = follower.machine.snapshot()?;
+        let Some(own) = own.filter(|own| own.time == time) else {
+            return wrong("is at no moment between two paths");
+        };
+        let (stored, opened) = match snapshots.snapshot(number) {
+            Ok(found) => found,
+            Err(error) => return wrong(&format!("cannot be read: {error}")),
+        };
+        let place = log().map_err(MachineError::from)?;
+        if !goes_on(place, own.log, stored.log).map_err(MachineError::from)? {
+            return wrong("goes on elsewhere in the log");
+        }
+        // How many exceptions are kept depends on when somebody looked.
+        let stored = Snapshot {
+            log: own.log,
+            room: own.room,
+            ..stored
+        };
+        if stored != own {
+            return wrong("is another state");
+        }
+        let mut times = open.times();
+        if let (Some(last), Next::Block(_)) = (times.last_mut(), own.next) {
+            last.called = last.entered;
+        }
+        if !opened.is_empty() && opened != times {
+            return wrong("has activations that began at other times");
+        }
+        match snapshots.restore(&mut restored, number) {
+            Ok(_) => {}
+            Err(error @ SnapshotError::File(_)) => {
+                return wrong(&format!("cannot be read: {error}"));
+            }
+            Err(error) => return wrong(&format!("cannot be restored: {error}")),
+        }
+        let memories = follower.machine.state.memories.iter();
+        let mut pairs = memories.zip(&restored.state.memories);
+        if pairs.any(|(own, stored)| own.bytes[..] != stored.bytes[..]) {
+            return wrong("has other bytes of memory");
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a place in the log is another one, or behind it nothing but memory that the engine got for itself.
+fn goes_on(mut log: LogReader, own: LogPlace, stored: LogPlace) -> Result<bool, TraceError> {
+    log.go(own)?;
+    while log.events() < stored.events {
+        match log.next().transpose()? {
+            Some(Event::MemoryGrow { .. }) => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(log.place() == stored)
+}
