@@ -14,13 +14,13 @@ use afterimage_machine::{
 };
 
 use afterimage_paths::{Boundary, Cuts, FinalFrame, PathPlan};
-use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
+use afterimage_program::{BlockEnd, Callee, Function, OperatorIndex, Program};
 use afterimage_rewrite::{
     CLOCK_AT, HALF_FULL, MEMORY_EXPORT, OffsetMap, OriginalPlace, PathProbes, Probes, SNAPSHOT_AT,
     SNAPSHOT_EXPORT, TAKE_SNAPSHOT, TracePlan,
 };
 use afterimage_trace::{Ending, LogPlace, TraceWriter};
-use wasmparser::{Catch, Operator};
+use wasmparser::{BinaryReader, Catch, FunctionBody, Operator};
 use wasmtime::{AsContextMut, Caller, Func, Instance, Memory, Ref, Store, Val, WasmBacktrace};
 
 use crate::RecordError;
@@ -149,8 +149,18 @@ pub fn build_snapshots(
     Ok(())
 }
 
-/// What a program does that no debugger shows afterwards, if it does.
+/// The sum of operators times locals of all functions, beyond which the engine takes minutes to compile them for its debugger: twice that of SQLite.
+const MOST: u64 = 32_000_000;
+
+/// Why no snapshots can be made of a program, if that is so: because it does what no debugger shows afterwards, or is too large for the debugger.
 fn unseen(program: &Program, bytes: &[u8]) -> Option<&'static str> {
+    let functions = program.functions.iter();
+    let cost: u64 = functions
+        .map(|function| locals(program, bytes, function) * u64::from(function.operators))
+        .sum();
+    if cost > MOST {
+        return Some("is too large for the engine's debugger");
+    }
     let functions = program.functions.iter();
     let mut all = functions.flat_map(|function| program.operators(bytes, function));
     all.find_map(|(_, _, operator)| match operator {
@@ -163,6 +173,19 @@ fn unseen(program: &Program, bytes: &[u8]) -> Option<&'static str> {
         }
         _ => None,
     })
+}
+
+/// How many locals a function has.
+fn locals(program: &Program, bytes: &[u8], function: &Function) -> u64 {
+    let parameters = program
+        .types
+        .get(function.ty)
+        .map_or(0, |ty| ty.params.len());
+    let body = function.body.start.0 as usize..function.body.end.0 as usize;
+    let reader = BinaryReader::new(bytes.get(body).unwrap_or_default(), 0);
+    let groups = FunctionBody::new(reader).get_locals_reader();
+    let groups = groups.into_iter().flatten().filter_map(Result::ok);
+    parameters as u64 + groups.map(|(count, _)| u64::from(count)).sum::<u64>()
 }
 
 /// What captured states mean.
