@@ -234,7 +234,7 @@ pub(crate) fn ensure_for_questions(session: &Session) -> Result<()> {
     }
 }
 
-/// Snapshots by running the program again; the words of its path are added to the file. `None` if none can be made of such a program.
+/// Snapshots by running the program again; the words of its path are added to the file. `None` if none can be made of such a program, or such a run.
 fn executed(
     session: &Session,
     file: &TraceFile,
@@ -263,7 +263,12 @@ fn executed(
         Ok(())
     });
     match made {
-        Err(RecordError::NoSnapshots(_)) => Ok(None),
+        // Under the debugger frames are larger: a deep recursion may find no room.
+        Err(
+            RecordError::NoSnapshots(_)
+            | RecordError::OverflowNotFound
+            | RecordError::Diverged { .. },
+        ) => Ok(None),
         made => Ok(made.map(|()| Some(found))?),
     }
 }

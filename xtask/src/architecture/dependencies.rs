@@ -335,10 +335,10 @@ mod tests {
         assert_eq!(
             check(&metadata(&[
                 (RECORD, SLICE, Some("dev")),
-                (RECORD, MACHINE, None)
+                (RECORD, WET, None)
             ]))
             .unwrap(),
-            ["afterimage-record must not depend on afterimage-machine"]
+            ["afterimage-record must not depend on afterimage-wet"]
         );
     }
 

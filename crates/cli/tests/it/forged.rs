@@ -11,8 +11,9 @@ use std::fmt::Write;
 use std::fs;
 use std::sync::Arc;
 
+use afterimage::{Session, Snapshotting};
 use afterimage_program::Program;
-use afterimage_record::{Cache, Command, Interrupt, RecordOptions, record};
+use afterimage_record::{Cache, Command, Interrupt, RecordOptions, Spacing, record};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use serde_json::{Value, json};
 
@@ -77,6 +78,9 @@ const QUESTIONS: [&str; 24] = [
     "simulate FILE --branch-predictor bimodal --by instruction --format csv",
 ];
 
+/// What is asked before anything is built.
+const EARLY: &str = "state --at 80% --globals";
+
 /// A section: its kind, its name, its chunks, each with how many items come before it.
 #[derive(Clone)]
 struct Section {
@@ -123,7 +127,7 @@ fn write(sandbox: &Sandbox, name: &str, sections: &[Section]) {
 
 /// A run that was cut off after some words of its path: all that is known of it is in these and in the log. A longer run, for nothing is written before a word is full.
 fn cut_off(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
-    let bytes = wat::parse_str(text.replacen("\\00\\00\\00", "\\01\\00\\00", 1)).unwrap();
+    let bytes = wat::parse_str(longer_run(text)).unwrap();
     let program = Arc::new(Program::parse(&bytes).unwrap());
     let command = Command {
         name: "guest".to_owned(),
@@ -339,7 +343,29 @@ fn recorded(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Vec<Section>> {
     });
     let mut all = Vec::from_iter(made);
     all.push(cut_off(sandbox, name, text));
+    all.push(with_snapshots(sandbox, name, text));
     all
+}
+
+/// A longer run, with snapshots of a re-execution, and nothing else that is derived.
+fn with_snapshots(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
+    let longer = format!("longer-{name}");
+    sandbox.wasm(&format!("{longer}.wasm"), &longer_run(text));
+    sandbox.run(&format!("record --force {longer}.wasm"));
+    let at = sandbox.path(&format!("{longer}.aft"));
+    let session = Session::open(&at).unwrap();
+    let every = Snapshotting::Executed(Spacing::Polls(1));
+    assert!(session.ensure_snapshots(every).unwrap());
+    drop(session);
+    let all = sections(&TraceFile::open(&at).unwrap());
+    let snapshots = all.iter().find(|one| one.kind == Kind::SNAPSHOTS);
+    assert!(snapshots.unwrap().chunks.len() > 1);
+    all
+}
+
+/// The program, which sums up more numbers.
+fn longer_run(text: &str) -> String {
+    text.replacen("\\00\\00\\00", "\\01\\00\\00", 1)
 }
 
 /// What of `info` follows from the module and the log, and from what a run wrote of its path if that is there; otherwise how many bits that had depends on which counts were
@@ -367,6 +393,11 @@ fn answers(sandbox: &Sandbox, file: &str) -> Vec<Answer> {
         assert!(!ran.stderr.contains("panicked"), "{question}: {ran:?}");
         (ran.code, ran.stdout.replace(file, "FILE"))
     };
+    // Of a copy, before anything is built: by snapshots.
+    fs::copy(sandbox.path(file), sandbox.path("early.aft")).unwrap();
+    let ran = sandbox.run(&format!("{EARLY} early.aft"));
+    assert!(!ran.stderr.contains("panicked"), "{EARLY}: {ran:?}");
+    let early = (ran.code, ran.stdout.replace("early.aft", "FILE"));
     let mut all = Vec::from_iter(QUESTIONS.iter().map(ask));
     let (code, told) = ask(&"info FILE --format json");
     let mut told: Value = serde_json::from_str(&told).unwrap_or_default();
@@ -385,6 +416,7 @@ fn answers(sandbox: &Sandbox, file: &str) -> Vec<Answer> {
             part.map(ToString::to_string).unwrap_or_default(),
         )
     }));
+    all.push(early);
     all
 }
 
@@ -547,7 +579,7 @@ fn what_verify_calls_sound_gives_the_right_answers() {
         }
     });
     let made = Vec::from_iter(made);
-    let questions = Vec::from_iter(QUESTIONS.iter().chain(&TOLD));
+    let questions = Vec::from_iter(QUESTIONS.iter().chain(&TOLD).chain(&[EARLY]));
     for (question, (code, out)) in QUESTIONS.iter().zip(&made[0].right) {
         assert!(
             *code == Some(0) && !out.is_empty(),

@@ -8,7 +8,7 @@ use afterimage_wpp::Segments;
 
 use super::{Follower, OpenActivations, Run, StepsError};
 
-/// Follows a run to each of its snapshots and compares all that these hold. What is wrong, in words, if anything is. Linear in the run, and for each snapshot in its memories.
+/// Follows a run to each of its snapshots, and to its end, and compares all that these hold. What is wrong, in words, if anything is. Linear in the run, and for each snapshot in its memories.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -73,6 +73,10 @@ where
         if pairs.any(|(own, stored)| own.bytes[..] != stored.bytes[..]) {
             return wrong("has other bytes of memory");
         }
+    }
+    // Questions follow the path behind the last one, too.
+    while let Some(visit) = follower.advance()? {
+        follower.execute(visit, &mut ())?;
     }
     Ok(None)
 }
