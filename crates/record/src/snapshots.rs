@@ -33,6 +33,9 @@ use crate::paths::{
 const PAGE: usize = SNAPSHOT_PAGE as usize;
 /// Bytes of a page by which memories grow.
 const WASM_PAGE: u64 = 65536;
+/// So many pages are compared with what they were at most: they are kept here, and twice that where snapshots are collected.
+const MOST_PAGES: usize = (128 << 20) / PAGE;
+
 /// A page that nobody wrote.
 const ZEROS: [u8; PAGE] = [0; PAGE];
 
@@ -609,12 +612,13 @@ fn changed_pages<T: HasSnapshots + 'static>(
         let bytes = found.data(&store);
         sizes.push(bytes.len() as u64);
         for (number, bytes) in (0..).zip(bytes.chunks(PAGE)) {
+            let has_room = before.len() <= MOST_PAGES;
             let known = before.get_mut(&(memory, number));
             let same = match &known {
                 Some(known) => known[..] == *bytes,
                 None => *bytes == ZEROS[..bytes.len()],
             };
-            if !same {
+            if !same && has_room {
                 let bytes: Box<[u8]> = bytes.into();
                 match known {
                     Some(known) => known.clone_from(&bytes),
@@ -623,6 +627,11 @@ fn changed_pages<T: HasSnapshots + 'static>(
                 pages.push(((memory, number), bytes));
             }
         }
+    }
+    if before.len() > MOST_PAGES {
+        return Err(RecordError::NoSnapshots(
+            "has more than 128 MiB of memory in use",
+        ));
     }
     if let Some(own) = store.data_mut().snapshots() {
         own.before = before;

@@ -42,6 +42,8 @@ fn measured(sandbox: &Sandbox, words: &str) -> (Option<i32>, String, u64) {
 
 /// What is asked of every recording.
 const COMMANDS: &[&str] = &[
+    // Before there are values: by snapshots.
+    "state --at 50% run.aft",
     "build --lens full run.aft",
     "info --sizes run.aft",
     "verify run.aft",
