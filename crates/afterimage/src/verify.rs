@@ -127,7 +127,7 @@ impl Checker<'_> {
                 bits,
                 repeated,
             })) => {
-                report.moments = Some(moments);
+                report.moments = (!repeated).then_some(moments);
                 let directory = recorded_directory(file).ok().flatten();
                 let differs = |bits_of: u64| !repeated && bits_of != bits;
                 if let Some(directory) = directory.filter(|directory| differs(directory.bits)) {

@@ -152,12 +152,21 @@ pub fn build_snapshots(
     Ok(())
 }
 
+/// Operators, beyond which a function takes the engine hundreds of megabytes to compile for its debugger.
+const LARGEST: u32 = 50_000;
+
 /// The sum of operators times locals of all functions, beyond which the engine takes minutes to compile them for its debugger: twice that of SQLite.
 const MOST: u64 = 32_000_000;
 
 /// Why no snapshots can be made of a program, if that is so: because it does what no debugger shows afterwards, or is too large for the debugger.
 fn unseen(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     let functions = program.functions.iter();
+    if functions
+        .clone()
+        .any(|function| function.operators > LARGEST)
+    {
+        return Some("has a function too large for the engine's debugger");
+    }
     let cost: u64 = functions
         .map(|function| locals(program, bytes, function) * u64::from(function.operators))
         .sum();
