@@ -186,6 +186,7 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
         Snapshotting::Executed(spacing) => {
             // If another process has added something, that may be it.
             let Some(out) = append()? else {
+                session.look_again()?;
                 return Ok(None);
             };
             (executed(session, &file, spacing, &out)?, Some(out))
