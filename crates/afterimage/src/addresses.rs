@@ -30,7 +30,7 @@ pub struct AddressesQuery {
     pub at: String,
     /// Which executions of each: `1000..1010`, `7`, `last`, or `t=1000` for those in that block and later.
     pub instances: Option<String>,
-    /// At most so many executions.
+    /// The greatest number of executions.
     pub limit: Option<u64>,
 }
 

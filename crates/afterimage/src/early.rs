@@ -77,7 +77,7 @@ impl Early<'_> {
         Ok((path, first))
     }
 
-    /// From the last snapshot before the last so many steps up to block `wanted.window.last`, with which the window ends: where that stretch begins. `None` if it has too many blocks.
+    /// Where the stretch begins that holds the wanted steps: at the last snapshot before them. It ends with block `wanted.window.last`. `None` if it has too many blocks.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -125,7 +125,7 @@ impl Early<'_> {
         })
     }
 
-    /// What the activation was called with that began with a block.
+    /// The arguments of the activation that began with a block.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -165,7 +165,7 @@ fn on_path<T>(
 pub enum Snapshotting {
     /// By running the program again, which writes the words of its path, too.
     Executed(Spacing),
-    /// About so many blocks apart, by following the run on the words of its path: slow.
+    /// By following the run along the words of its path, with about this many blocks between two snapshots. Slow.
     Followed(u64),
 }
 
@@ -342,7 +342,7 @@ pub(crate) fn verify_snapshots(
 pub(crate) struct Failure(RefCell<Option<anyhow::Error>>);
 
 impl Failure {
-    /// What was found, or nothing.
+    /// Keeps an error, and returns what was found otherwise.
     pub fn keep<T>(&self, found: Result<T>) -> Option<T> {
         match found {
             Ok(found) => Some(found),

@@ -47,7 +47,7 @@ pub struct SimulateQuery {
     pub specs: Vec<Spec>,
     /// What has a row: if nothing is said, a line, or a function where no line is known.
     pub by: Option<MissesBy>,
-    /// At most so many rows of each simulation.
+    /// The greatest number of rows of each simulation.
     pub top: Option<u64>,
     /// Whether what every execution met is kept in the recording.
     pub save: bool,

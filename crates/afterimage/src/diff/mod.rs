@@ -18,7 +18,7 @@ use same::{SameQuery, same};
 pub struct DiffQuery {
     /// How often lines were executed, too.
     pub lines: bool,
-    /// At most so many rows of each list.
+    /// The greatest number of rows in each list.
     pub top: Option<usize>,
 }
 
@@ -26,9 +26,9 @@ pub struct DiffQuery {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Differences {
-    /// Of one program, or of two that are alike: what they do differently first.
+    /// What the runs do differently first. The programs are the same, or alike.
     Runs(Box<DiffDocument>),
-    /// Of two versions: which statements compute something else.
+    /// Which statements of two versions compute something else.
     Versions(Box<VersionsDocument>),
 }
 

@@ -15,7 +15,7 @@ use crate::steps::follow;
 pub struct RankQuery<'s> {
     /// Values that statements gave, too: that follows each run, whose path must be whole.
     pub values: bool,
-    /// At most so many rows of each list.
+    /// The greatest number of rows in each list.
     pub most: usize,
     pub sources: &'s dyn Sources,
 }

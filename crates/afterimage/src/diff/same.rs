@@ -43,7 +43,7 @@ impl Opened<'_> {
 pub struct SameQuery<'s> {
     /// How often lines were executed, too.
     pub lines: bool,
-    /// At most so many rows of each list, if not as many as usual.
+    /// The greatest number of rows in each list, if not as many as usual.
     pub top: Option<usize>,
     pub sources: &'s dyn Sources,
     pub style: Style,

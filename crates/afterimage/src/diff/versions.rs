@@ -136,7 +136,7 @@ pub struct MatchQuery {
     pub all: bool,
     /// The matches are compared with the line tables.
     pub check: bool,
-    /// At most so many rows of each list, if not as many as usual.
+    /// The greatest number of rows in each list, if not as many as usual.
     pub top: Option<usize>,
 }
 

@@ -167,20 +167,7 @@ struct In<'a>(&'a [u8]);
 
 impl In<'_> {
     fn take(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self.0.split_first()?;
-            self.0 = rest;
-            let bits = u64::from(byte & 0x7f);
-            if shift == 63 && bits > 1 {
-                return None;
-            }
-            value |= bits << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
+        crate::snapshots::take(&mut self.0)
     }
 
     fn entity(&mut self) -> Option<u32> {

@@ -10,7 +10,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-pub(super) fn take(input: &mut &[u8]) -> Option<u64> {
+pub(crate) fn take(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = input.split_first()?;
