@@ -1,14 +1,20 @@
 //! Following stretches of a run from its snapshots: without its path, and without values.
 
 use std::cell::RefCell;
+use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use afterimage_program::Module;
-use afterimage_record::{Cache, LivePath, RecordError, RecordedRun, Spacing, build_snapshots};
+use afterimage_record::{
+    Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, build_snapshots,
+};
 use afterimage_replay::Recording;
-use afterimage_replay::paths::{FileSegments, RecordedPath, path_in_memory};
+use afterimage_replay::paths::{
+    FileSegments, MakeSegment, PathSegment, RecordedDirectory, RecordedPath, path_in_memory,
+    path_of_stretches,
+};
 use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing};
 use afterimage_replay::steps::{
     Run, SnapshotBuilder, Snapshots, StepsError, Wanted, begin_of_last_steps, take_snapshots,
@@ -146,6 +152,54 @@ impl Early<'_> {
             Ok(found?.flatten())
         })
     }
+}
+
+/// Stretches whose segments are made from the words of the path.
+#[derive(Debug)]
+struct FromWords(Stretches);
+
+impl MakeSegment for FromWords {
+    fn segment(
+        &self,
+        directory: &RecordedDirectory,
+        number: usize,
+    ) -> Result<PathSegment, Box<dyn Error + Send + Sync>> {
+        Ok(self.0.load(directory, number)?)
+    }
+}
+
+/// Of a run of fewer polls all values are there before it could be executed again with the engine's debugger: some ten milliseconds of a run.
+const LONG: u64 = 1 << 14;
+
+/// The recording with stretches of the path and the values, of which no more than one in `share` is built.
+///
+/// # Errors
+/// If the run cannot be executed again, or the recording is damaged.
+pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Recording>> {
+    let file = session.newest();
+    if file.last(Kind::STRETCHES).is_none() {
+        let clock = file.end()?.and_then(|end| end.clock);
+        if clock.is_none_or(|polls| polls < LONG) {
+            return Ok(None);
+        }
+        ensure_for_questions(session)?;
+    }
+    let file = session.newest();
+    if file.last(Kind::VALUES_INDEX).is_some() || file.last(Kind::STRETCHES).is_none() {
+        return Ok(None);
+    }
+    let Some(words) = Stretches::open(&file, session.module())? else {
+        return Ok(None);
+    };
+    // What is open is kept for a while, and made again then.
+    let maker = (Box::new(FromWords(words)) as Box<_>, share.div_ceil(2));
+    let path = path_of_stretches(&file, session.program(), maker)?;
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let recording = Recording::of(session.at(), file, Arc::clone(session.module()));
+    recording.use_path(path);
+    Ok(recording.use_stretches(share)?.then_some(recording))
 }
 
 fn on_path<T>(

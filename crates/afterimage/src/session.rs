@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::Counts;
 use afterimage_profile::{Profile, Remarks, Resolver};
@@ -22,6 +22,9 @@ use crate::path::{self, Added, Empty};
 use crate::source::source_map;
 use crate::values::{self, Adds, KeptValues};
 
+/// One in so many stretches is built for questions at most: building all values takes about as long for each.
+const SHARE: usize = 8;
+
 /// A recording, and what builds the parts of it that questions need.
 ///
 /// What is built is added to the file, where the next session finds it. Two processes may build at the same time: one waits for the other.
@@ -29,10 +32,12 @@ use crate::values::{self, Adds, KeptValues};
 /// It is a [`Recording`] for all that only reads.
 pub struct Session {
     recording: Recording,
-    monitor: Box<dyn Monitor + Send>,
+    monitor: Arc<dyn Monitor + Send>,
     /// What the monitor heard already.
-    remarked: Mutex<HashSet<String>>,
+    remarked: Arc<Mutex<HashSet<String>>>,
     snapshots: OnceLock<Snapshots>,
+    /// The same recording, whose stretches are built when they are needed.
+    stretched: OnceLock<Option<Box<Session>>>,
 }
 
 impl Remarks for Session {
@@ -66,9 +71,62 @@ impl Session {
     pub fn of(recording: Recording, monitor: impl Monitor + Send + 'static) -> Self {
         Self {
             recording,
-            monitor: Box::new(monitor),
-            remarked: Mutex::default(),
+            monitor: Arc::new(monitor),
+            remarked: Arc::default(),
             snapshots: OnceLock::new(),
+            stretched: OnceLock::new(),
+        }
+    }
+
+    /// The same recording with stretches of its path and values in place of all of these: each is built when a question needs it, and nothing is added to the file but snapshots, which one
+    /// re-execution takes. `None` if the values are there, or snapshots cannot be taken.
+    ///
+    /// # Errors
+    /// If the run cannot be executed again, or the recording is damaged.
+    fn stretched(&self) -> anyhow::Result<Option<&Self>> {
+        if let Some(known) = self.stretched.get() {
+            return Ok(known.as_deref());
+        }
+        let found = self.on_stretches(SHARE)?.map(Box::new);
+        Ok(self.stretched.get_or_init(|| found).as_deref())
+    }
+
+    /// The same, of which no more than one in `share` stretches is built.
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(hidden)]
+    pub fn on_stretches(&self, share: usize) -> anyhow::Result<Option<Self>> {
+        let found = early::stretched(self, share)?;
+        Ok(found.map(|recording| Self {
+            recording,
+            monitor: Arc::clone(&self.monitor),
+            remarked: Arc::clone(&self.remarked),
+            snapshots: OnceLock::new(),
+            stretched: OnceLock::from(None),
+        }))
+    }
+
+    /// Asks about stretches of the run first, if the recording has no values: `None` if there are none, or not enough for the answer.
+    ///
+    /// # Errors
+    /// If the run cannot be executed again, the recording is damaged, or `ask` fails.
+    #[doc(hidden)]
+    pub fn ask_stretches<R>(
+        &self,
+        ask: impl FnOnce(&Self) -> anyhow::Result<R>,
+    ) -> anyhow::Result<Option<R>> {
+        let Some(stretched) = self.stretched()? else {
+            return Ok(None);
+        };
+        match ask(stretched) {
+            Err(_)
+                if stretched.epochs()?.are_too_many()
+                    || stretched.path()?.segments().are_too_many() =>
+            {
+                Ok(None)
+            }
+            answer => answer.map(Some),
         }
     }
 

@@ -114,13 +114,26 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Format::Csv => Form::Csv,
         Format::Dot => Form::Dot,
     };
+    let early = session.ask_stretches(|session| {
+        let mut told = Vec::new();
+        lens::opened(session, |scene| {
+            let start = query.start(scene)?;
+            start.show(&mut told, scene, query.steps, form)
+        })?;
+        Ok(told)
+    });
+    let about = || file.display().to_string();
+    if let Some(told) = early.with_context(about)? {
+        write(output, false, |out| Ok(out.write_all(&told)?))?;
+        return Ok(Exit::Success);
+    }
     let found = lens::opened(&session, |scene| {
         let start = query.start(scene)?;
         write(output, false, |out| {
             start.show(out, scene, query.steps, form)
         })
     });
-    found.with_context(|| file.display().to_string())?;
+    found.with_context(about)?;
     Ok(Exit::Success)
 }
 

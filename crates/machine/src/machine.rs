@@ -172,6 +172,14 @@ impl<'a> Machine<'a> {
         self.frames.iter().map(|frame| (frame.function, frame.call))
     }
 
+    /// How many variables a function's activations have.
+    ///
+    /// # Errors
+    /// If the program has no such function.
+    pub fn variables_of(&mut self, function: FuncId) -> Result<usize, MachineError> {
+        Ok(self.body(function)?.variables())
+    }
+
     /// The nodes' code.
     pub fn codes(&self) -> &PrimaryMap<NodeId, NodeCode> {
         &self.codes

@@ -17,7 +17,7 @@ pub use numbering::{Cuts, Numbering};
 pub use plan::{PathPlan, Spot};
 pub use regenerate::{
     Boundary, Counter, ExecutedPath, FinalFrame, Finish, NullSink, RegenerateError, Regenerator,
-    Sink, Waypoint,
+    Sink, Tally, Waypoint,
 };
 pub use steps::Step;
 

@@ -21,7 +21,7 @@ use afterimage_program::Program;
 use crate::PathPlan;
 use bits::Bits;
 pub use boundary::Boundary;
-pub use count::Counter;
+pub use count::{Counter, Tally};
 pub use end::{FinalFrame, Finish};
 use looks::UNKNOWN_PLACE;
 use stack::{Activation, LEAVES, NOWHERE};

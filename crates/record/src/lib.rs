@@ -35,7 +35,8 @@ pub use lens::{check, check_blocks, count};
 pub use live::{Command, RecordOptions, Recorded, Repeating, Uncertain, record};
 pub use paths::{
     BuiltPaths, CUT, CheckedWords, Filter, GrammarSink, HandOverError, LivePath, Mark, MarkedCode,
-    Nodes, PathFilter, RecordedRun, Stretch, Traced, build_paths, trace_paths, verify_words,
+    Nodes, PathFilter, RecordedRun, Stretch, Stretches, Traced, build_paths, trace_paths,
+    verify_words,
 };
 pub use replay::Progress;
 pub use snapshots::{ChangedPage, Spacing, Taken, build_snapshots};

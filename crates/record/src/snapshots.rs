@@ -19,7 +19,7 @@ use afterimage_rewrite::{
     CLOCK_AT, HALF_FULL, MEMORY_EXPORT, OffsetMap, OriginalPlace, PathProbes, Probes, SNAPSHOT_AT,
     SNAPSHOT_EXPORT, TAKE_SNAPSHOT, TracePlan,
 };
-use afterimage_trace::{Ending, LogPlace, TraceWriter};
+use afterimage_trace::{Ending, Kind, LogPlace, TraceWriter};
 use wasmparser::{BinaryReader, Catch, FunctionBody, Operator};
 use wasmtime::{AsContextMut, Caller, Func, Instance, Memory, Ref, Store, Val, WasmBacktrace};
 
@@ -27,6 +27,7 @@ use crate::RecordError;
 use crate::lens::{Job, Repeat};
 use crate::paths::{
     HALF_WORDS, HasPaths, PathHost, Producer, RecordedRun, SnapshotFn, WordWriter, ends_inside,
+    recorded_finish,
 };
 
 /// Bytes of a page of memory, as snapshots keep it.
@@ -124,6 +125,8 @@ pub fn build_snapshots(
         return Err(RecordError::NoSnapshots(what));
     }
     let index = OperatorIndex::new(program, run.bytes);
+    let finish = recorded_finish(program, &index, &job.end)?;
+    let mut stretches = None;
     let mut tell: Option<&mut SnapshotFn<'_>> = Some(&mut tell);
     job.repeat_with(repeat, &mut |job, engine, rewritten, stop| {
         let tell = tell.take().ok_or(RecordError::OverflowNotFound)?;
@@ -140,15 +143,22 @@ pub fn build_snapshots(
         let host = PathHost::new(producer, plan.entry_ids().clone()).unguarded();
         let capturing = Capturing::new(program, &rewritten.reshaped, spacing);
         std::thread::scope(|scope| {
-            let consumer = scope.spawn(move || words.write(messages));
+            let finish = &finish;
+            let consumer = scope.spawn(move || words.write_stretches(messages, finish));
             let replayed = job.replay(engine, rewritten, stop, Some(host), Some(capturing));
             // Its reason is the better one: the guest only learns that it is gone.
             match consumer.join() {
-                Ok(written) => written.and(replayed),
+                Ok(written) => {
+                    stretches = Some(written?);
+                    replayed
+                }
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         })
     })?;
+    if let Some(directory) = stretches {
+        out.whole(Kind::STRETCHES, None, &directory.encode())?;
+    }
     Ok(())
 }
 

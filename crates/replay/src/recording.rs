@@ -14,8 +14,12 @@ use afterimage_wpp::PathError;
 use crate::paths::{
     FileSegments, Numbering, PathFileError, Positions, RecordedPath, recorded_path,
 };
-use crate::steps::{FileCheckpoints, Run, recorded_checkpoints, stopped_before};
-use crate::values::{RecordedValues, ValuesError, recorded_epochs, recorded_values};
+use crate::steps::{
+    FileCheckpoints, Run, SnapshotError, Snapshots, recorded_checkpoints, stopped_before,
+};
+use crate::values::{
+    RecordedValues, ValuesError, epochs_of_stretches, recorded_epochs, recorded_values,
+};
 
 /// A recording and what was built of it: its program, its path, its values and its checkpoints.
 ///
@@ -36,9 +40,10 @@ pub struct Recording {
     newest: Mutex<TraceFile>,
     module: Arc<Module>,
     stops: OnceLock<Vec<Stop>>,
-    path: OnceLock<RecordedPath>,
+    path: OnceLock<Arc<RecordedPath>>,
     epochs: OnceLock<FileEpochs>,
     checkpoints: OnceLock<FileCheckpoints>,
+    snapshots: OnceLock<Snapshots>,
 }
 
 /// Why a recording, or a part of it, cannot be opened.
@@ -74,7 +79,13 @@ pub enum RecordingError {
     /// The checkpoints are damaged.
     #[error("{0}")]
     Checkpoints(#[from] CheckpointError),
+    /// The snapshots are damaged.
+    #[error("{0}")]
+    Snapshots(#[from] SnapshotError),
 }
+
+/// So many stretches of a run are built in any case.
+const FEW_STRETCHES: usize = 16;
 
 /// The operator with which a run ended, by trapping.
 #[derive(Clone, Debug)]
@@ -118,12 +129,35 @@ impl Recording {
             path: OnceLock::new(),
             epochs: OnceLock::new(),
             checkpoints: OnceLock::new(),
+            snapshots: OnceLock::new(),
         }
     }
 
     /// Uses a path that was read already, or is in memory only. A path that was used before stays.
     pub fn use_path(&self, path: RecordedPath) -> &RecordedPath {
-        self.path.get_or_init(|| path)
+        self.path.get_or_init(|| Arc::new(path))
+    }
+
+    /// Uses the stretches of the run between its snapshots, each built when it is needed, in place of values that were built. No more than one in `share` of them is
+    /// built, and a few. What was used before stays. `false` if there are no snapshots.
+    ///
+    /// # Errors
+    /// If there is no path, or it, the snapshots or the end of the run are damaged.
+    pub fn use_stretches(&self, share: usize) -> Result<bool, RecordingError> {
+        let path = Arc::clone(self.shared_path()?);
+        let stopped = self.run()?.stopped;
+        let file = self.newest();
+        // Who follows the run and who builds stretches have their own.
+        let (Some(own), Some(snapshots)) = (Snapshots::open(&file)?, Snapshots::open(&file)?)
+        else {
+            return Ok(false);
+        };
+        let most = FEW_STRETCHES + snapshots.times().len() / share;
+        self.snapshots.get_or_init(|| own);
+        self.epochs.get_or_init(|| {
+            epochs_of_stretches(&file, &self.module, path, snapshots, (stopped, most))
+        });
+        Ok(true)
     }
 
     /// Where it is.
@@ -196,8 +230,13 @@ impl Recording {
     /// # Errors
     /// If it was not built, or is damaged.
     pub fn path(&self) -> Result<&RecordedPath, RecordingError> {
+        self.shared_path().map(|path| &**path)
+    }
+
+    fn shared_path(&self) -> Result<&Arc<RecordedPath>, RecordingError> {
         kept(&self.path, || {
             self.added(|file| Ok(recorded_path(file, self.program())?))?
+                .map(Arc::new)
                 .ok_or(RecordingError::NoPath)
         })
     }
@@ -255,13 +294,14 @@ impl Recording {
         })
     }
 
-    /// The run, to be followed from its beginning or from a checkpoint.
+    /// The run, to be followed from its beginning or from a checkpoint, or a snapshot if these are used.
     ///
     /// # Errors
     /// As [`run`](Self::run), and if the checkpoints are damaged.
     pub fn run_from_checkpoints(&self) -> Result<Run<'_, FileSegments>, RecordingError> {
         Ok(Run {
             checkpoints: self.checkpoints()?,
+            snapshots: self.snapshots.get(),
             ..self.run()?
         })
     }

@@ -199,6 +199,7 @@ fn kinds_and_tags() {
         Kind::PATH_GRAMMARS,
         Kind::PRINTED,
         Kind::SNAPSHOTS,
+        Kind::STRETCHES,
     ];
     for kind in kinds {
         assert_row(kind.0, &kind.to_string());

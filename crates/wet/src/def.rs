@@ -7,6 +7,8 @@ use afterimage_ids::NodeId;
 pub enum Origin {
     /// They are what the memory or global held before the run.
     Initial,
+    /// Somebody wrote them before the stretch that was built alone, or nobody did.
+    Before,
     /// The host wrote them.
     Host,
     /// A write of the guest.

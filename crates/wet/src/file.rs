@@ -1,16 +1,20 @@
 //! Whole execution traces in trace files.
 
+use std::error::Error;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use afterimage_trace::{
     Kind, SectionReader, SectionWriter, TraceError as FileError, TraceFile, TraceWriter,
 };
 
+use crate::build::LastWriters;
+use crate::def::Origin;
 use crate::epoch::{Epoch, EpochError};
 use crate::index::{Index, LeftOut};
 use crate::locked;
-use crate::trace::{Epochs, HostCalls, Lent, Span};
+use crate::trace::{Epochs, HostCalls, Lent, Place, Span};
 
 /// Most bytes of an epoch in one chunk.
 const PART: usize = 15 << 20;
@@ -38,6 +42,47 @@ pub enum EpochFileError {
         "the whole execution trace belongs to a path that was built anew since: build it again (afterimage build --lens full --again)"
     )]
     OtherPath,
+    /// A stretch of the run cannot be followed.
+    #[error(transparent)]
+    Made(Box<dyn Error + Send + Sync>),
+    /// The answer needs more stretches of the run than are made for one question.
+    #[error(
+        "more than {0} stretches of the run are needed: build all values (afterimage build --lens full)"
+    )]
+    TooMany(usize),
+}
+
+/// Who builds stretches of a run, each alone, when they are needed.
+pub trait MakeStretch: std::fmt::Debug + Send + Sync {
+    /// A stretch, by its position: its coded epoch, and who wrote what last in it.
+    ///
+    /// # Errors
+    /// If it cannot be followed.
+    fn stretch(
+        &self,
+        position: usize,
+        host: &HostCalls,
+    ) -> Result<(Vec<u8>, LastWriters), Box<dyn Error + Send + Sync>>;
+
+    /// The last stretch before one in which a place may have been written; `None` if there is none.
+    ///
+    /// # Errors
+    /// If what is known of the stretches is damaged.
+    fn written_before(
+        &self,
+        position: usize,
+        place: Place,
+    ) -> Result<Option<usize>, Box<dyn Error + Send + Sync>>;
+}
+
+/// Stretches that are built when they are needed.
+#[derive(Debug)]
+struct Made {
+    maker: Box<dyn MakeStretch>,
+    writers: Vec<OnceLock<LastWriters>>,
+    /// How many were built, and may be.
+    built: AtomicUsize,
+    most: usize,
 }
 
 /// Writes epochs to a file, as they come.
@@ -98,6 +143,8 @@ pub struct FileEpochs {
     /// The one that was lent last.
     passing: Mutex<Option<(usize, Arc<Epoch>)>>,
     host: OnceLock<HostCalls>,
+    /// Who builds them, if they are in no file.
+    made: Option<Made>,
 }
 
 /// What was traced at one time.
@@ -127,6 +174,7 @@ impl FileEpochs {
             loaded: Vec::new(),
             passing: Mutex::default(),
             host: OnceLock::new(),
+            made: None,
         };
         let mut sections = Vec::new();
         while let Some(section) = file.section(sections.len()) {
@@ -158,6 +206,59 @@ impl FileEpochs {
             }
         }
         Ok((!epochs.windows.is_empty()).then_some(epochs))
+    }
+
+    /// Epochs that are built when they are needed, at most so many: how many blocks were executed before each, and before the end of the last one.
+    pub fn made(
+        file: &TraceFile,
+        (before, end): (Vec<u64>, u64),
+        maker: Box<dyn MakeStretch>,
+        most: usize,
+    ) -> Self {
+        let index = Index {
+            first: 1,
+            length: end,
+            epochs: before.iter().map(|&before| (before, 0)).collect(),
+            ..Index::default()
+        };
+        Self {
+            file: file.clone(),
+            windows: vec![Window {
+                index,
+                section: usize::MAX,
+                of_index: usize::MAX,
+                first: 0,
+                chunks: vec![0; before.len()],
+            }],
+            loaded: before.iter().map(|_| OnceLock::new()).collect(),
+            passing: Mutex::default(),
+            host: OnceLock::new(),
+            made: Some(Made {
+                maker,
+                writers: before.iter().map(|_| OnceLock::new()).collect(),
+                built: AtomicUsize::new(0),
+                most,
+            }),
+            before,
+        }
+    }
+
+    /// Whether more epochs were needed than may be built.
+    pub fn are_too_many(&self) -> bool {
+        let built = |made: &Made| made.built.load(Ordering::Relaxed) > made.most;
+        self.made.as_ref().is_some_and(built)
+    }
+
+    fn build(&self, made: &Made, position: usize) -> Result<Epoch, EpochFileError> {
+        if made.built.fetch_add(1, Ordering::Relaxed) >= made.most {
+            return Err(EpochFileError::TooMany(made.most));
+        }
+        let stretch = made.maker.stretch(position, self.host()?);
+        let (bytes, writers) = stretch.map_err(EpochFileError::Made)?;
+        if let Some(cell) = made.writers.get(position) {
+            cell.get_or_init(|| writers);
+        }
+        Ok(Epoch::open(bytes)?)
     }
 
     fn add(
@@ -330,13 +431,49 @@ impl Epochs for FileEpochs {
         if let Some(epoch) = cell.get() {
             return Ok(epoch);
         }
-        let epoch = self.read(position)?;
+        let epoch = match &self.made {
+            Some(made) => self.build(made, position)?,
+            None => self.read(position)?,
+        };
         Ok(cell.get_or_init(|| epoch))
+    }
+
+    fn written_before(
+        &self,
+        mut position: usize,
+        place: Place,
+    ) -> Result<Option<(Origin, u64)>, EpochFileError> {
+        let Some(made) = &self.made else {
+            return Ok(None);
+        };
+        loop {
+            let earlier = made.maker.written_before(position, place);
+            let Some(earlier) = earlier.map_err(EpochFileError::Made)? else {
+                return Ok(None);
+            };
+            if earlier >= position {
+                return Err(EpochFileError::Index);
+            }
+            position = earlier;
+            self.load(position)?;
+            let writers = made.writers.get(position).and_then(OnceLock::get);
+            let writers = writers.ok_or(EpochFileError::Index)?;
+            let found = match place {
+                Place::Byte { memory, address } => writers.of_byte(memory, address),
+                Place::Global(global) => writers.of_global(global),
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
     }
 
     fn lend(&self, position: usize) -> Result<Lent<'_>, EpochFileError> {
         if let Some(epoch) = self.loaded.get(position).and_then(OnceLock::get) {
             return Ok(Lent::Kept(epoch));
+        }
+        if self.made.is_some() {
+            return self.load(position).map(Lent::Kept);
         }
         let mut passing = locked(&self.passing);
         if let Some((known, epoch)) = &*passing

@@ -10,17 +10,18 @@ mod model;
 mod printed;
 mod trace;
 
-pub use build::run::{BuildError, Run};
+pub use build::LastWriters;
+pub use build::run::{Before, BuildError, Run};
 pub use def::{Origin, Piece};
 pub use epoch::{Content, Epoch, EpochError, InputForm, Part, Role, Sizes};
-pub use file::{EpochFileError, EpochWriter, FileEpochs};
+pub use file::{EpochFileError, EpochWriter, FileEpochs, MakeStretch};
 pub use index::{Index, LeftOut, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo, read_from, write_to};
 pub use printed::{FilePrinted, MOST_PRINTED, Printed, PrintedError, PrintedWriter, is_printing};
 pub use trace::{
     Bits, Compiled, ComputedValues, Definition, Epochs, Held, Holders, HoldersMark, HostCall,
-    HostCalls, Instance, Lent, ReadBy, Readers, Reading, Source, Span, TableOrSize, Taken, TakenBy,
-    Takers, TraceError, WholeTrace, Writer,
+    HostCalls, Instance, Lent, Place, ReadBy, Readers, Reading, Source, Span, TableOrSize, Taken,
+    TakenBy, Takers, TraceError, WholeTrace, Writer,
 };
 
 /// Locks a cache. One that a panic left is still sound: each change is one insertion.

@@ -89,13 +89,47 @@ impl Builder {
         }
     }
 
-    /// Makes a node known. Nodes are numbered from 0 in this order.
-    pub fn define(&mut self, shape: Shape) -> NodeId {
-        let known = NodeFacts {
+    /// The run goes on after so many blocks, with these activations open, the outermost first.
+    pub fn resumed(limits: Limits, before: u64, open: Vec<FuncId>) -> Self {
+        let mut builder = Self::new(limits);
+        for &function in &open {
+            builder.frames.push(Frame {
+                function,
+                begun: false,
+                caller: Loops::OUTSIDE,
+            });
+            builder.lists.open();
+        }
+        builder.before = before;
+        builder.open = open;
+        builder
+    }
+
+    /// Makes a node known that has a number already.
+    pub fn define_as(&mut self, node: NodeId, shape: Shape) {
+        let position = node.as_u32() as usize;
+        if position >= self.nodes.len() {
+            let unknown = NodeFacts {
+                length: 0,
+                place: Loops::OUTSIDE,
+                header: false,
+            };
+            self.nodes.resize(position + 1, unknown);
+        }
+        self.nodes[position] = self.facts(&shape);
+    }
+
+    fn facts(&mut self, shape: &Shape) -> NodeFacts {
+        NodeFacts {
             length: shape.length,
             place: self.loops.place(&shape.loops),
             header: shape.header && !shape.loops.is_empty(),
-        };
+        }
+    }
+
+    /// Makes a node known. Nodes are numbered from 0 in this order.
+    pub fn define(&mut self, shape: Shape) -> NodeId {
+        let known = self.facts(&shape);
         self.nodes.push(known);
         NodeId::from_u32(self.nodes.len() as u32 - 1)
     }

@@ -17,7 +17,7 @@ const WHOLE: u64 = 1;
 const PARTIAL: u64 = 2;
 
 /// Where an activation goes on after a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Continuation {
     /// The vertex, the one behind the call if the node ends with a call; `None` if the activation ends.
     pub next: Option<BlockId>,

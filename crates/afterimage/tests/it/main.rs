@@ -2,6 +2,7 @@
 
 mod questions;
 mod snapshots;
+mod stretches;
 
 use std::fs;
 use std::path::{Path, PathBuf};

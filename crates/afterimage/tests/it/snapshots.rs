@@ -34,16 +34,18 @@ fn recorded(at: &Path, module: &[u8], command: &Command) -> bool {
 
 /// How to call an export whose parameters are all numbers.
 fn call(program: &Program, export: usize) -> Option<Command> {
+    call_with(program, export, 1 + export % 3)
+}
+
+/// The same with this number for each parameter.
+fn call_with(program: &Program, export: usize, number: usize) -> Option<Command> {
     let (name, function) = program.exports.get(export)?;
     let params = &program.types[program.function(*function)?.ty].params;
     let is_number = |ty: &ValType| !matches!(ty, ValType::V128 | ValType::Ref(_));
     params.iter().all(is_number).then(|| Command {
         name: "guest".to_owned(),
         invoke: Some(name.clone()),
-        args: params
-            .iter()
-            .map(|_| (1 + export % 3).to_string())
-            .collect(),
+        args: params.iter().map(|_| number.to_string()).collect(),
         ..Command::default()
     })
 }
@@ -53,7 +55,7 @@ fn has(at: &Path, kind: Kind) -> bool {
 }
 
 /// The same recording under another name.
-fn copied(at: &Path, name: &str) -> PathBuf {
+pub fn copied(at: &Path, name: &str) -> PathBuf {
     let copy = at.with_file_name(name);
     fs::copy(at, &copy).unwrap();
     copy
@@ -107,7 +109,12 @@ fn same_states(
 }
 
 /// Generated programs and those written by hand, each recorded for some of its exports.
-fn each_run(seeds: u64, mut show: impl FnMut(&Path)) {
+fn each_run(seeds: u64, show: impl FnMut(&Path)) {
+    each_run_with(seeds, |export| 1 + export % 3, show);
+}
+
+/// The same, with the number that each parameter of an export gets.
+pub fn each_run_with(seeds: u64, argument: impl Fn(usize) -> usize, mut show: impl FnMut(&Path)) {
     let generated = (0..seeds).map(|seed| module_from_seed(seed, &ModuleConfig::default()));
     let handwritten = HANDWRITTEN
         .iter()
@@ -115,7 +122,7 @@ fn each_run(seeds: u64, mut show: impl FnMut(&Path)) {
     for (number, module) in generated.chain(handwritten).enumerate() {
         let program = Program::parse(&module).unwrap();
         for export in 0..3 {
-            if let Some(command) = call(&program, export) {
+            if let Some(command) = call_with(&program, export, argument(export)) {
                 // Shown if a test fails.
                 println!("program {number}, export {export}");
                 let folder = tempfile::tempdir().unwrap();
@@ -182,8 +189,8 @@ long run(int count) {
 }
 "#;
 
-#[test]
-fn variables_of_the_source_are_those_of_the_whole_execution_trace() {
+/// Records that program at some levels of optimisation.
+pub fn each_tree(count: u32, mut show: impl FnMut(&str, &Path)) {
     let Some(clang) = tools::clang() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (source, out) = (
@@ -198,21 +205,28 @@ fn variables_of_the_source_are_those_of_the_whole_execution_trace() {
         let command = Command {
             name: "tree".to_owned(),
             invoke: Some("run".to_owned()),
-            args: vec!["40".to_owned()],
+            args: vec![count.to_string()],
             ..Command::default()
         };
         assert!(recorded(&at, &fs::read(&out).unwrap(), &command));
+        show(level, &at);
+    }
+}
+
+#[test]
+fn variables_of_the_source_are_those_of_the_whole_execution_trace() {
+    each_tree(40, |level, at| {
         let executed = Snapshotting::Executed(Spacing::Polls(1));
         for every in [
             Snapshotting::Followed(20),
             Snapshotting::Followed(500),
             executed,
         ] {
-            let (states, built) = same_states(&at, every, 25, &mut SplitMix64(35));
+            let (states, built) = same_states(at, every, 25, &mut SplitMix64(35));
             // The index of a call through a table is known by the values only.
             assert!(states == 29 && built < 10, "{level}: {built}");
         }
-    }
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@ use afterimage_ids::{BlockId, FuncId};
 
 use super::stack::Activation;
 use super::tables::Target;
-use super::{FinalFrame, NullSink, RegenerateError, Regenerator};
+use super::{FinalFrame, RegenerateError, Regenerator, Sink};
 
 /// A moment at which an activation is about to execute a block where paths begin: a loop's header, or a function's first one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,12 +21,16 @@ impl Regenerator<'_> {
     /// Goes on to a boundary, before which the words end that were fed.
     ///
     /// As at the end of a run the first state that agrees is the one: after the last bits everything is determined, and no state comes back.
-    pub(super) fn go_to(&mut self, boundary: &Boundary) -> Result<(), RegenerateError> {
+    pub(super) fn go_to<S: Sink>(
+        &mut self,
+        boundary: &Boundary,
+        sink: &mut S,
+    ) -> Result<(), RegenerateError> {
         if let Some(last) = self.bits.last() {
             self.bits.open(last);
         }
         while !self.is_at(boundary) {
-            match self.step(&mut NullSink, None) {
+            match self.step(sink, None) {
                 Ok(super::Next::Go) => {}
                 Ok(_) => return Err(RegenerateError::Elsewhere),
                 Err(RegenerateError::Bits) if !self.bits.left() => {

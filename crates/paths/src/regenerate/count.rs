@@ -1,20 +1,40 @@
 //! How many blocks a run's bits stand for, and who is active: without telling of its paths.
 
-use afterimage_ids::{BlockId, FuncId};
+use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_program::Program;
 
 use super::looks::{Kind, Look, LookupTables, UNKNOWN_PLACE};
 use super::stack::{Activation, LEAVES, NOWHERE};
 use super::unheard::NullSink;
-use super::{Boundary, DEEPEST, Next, RegenerateError, Regenerator, Waypoint};
+use super::{
+    Boundary, DEEPEST, ExecutedPath, Finish, Next, RegenerateError, Regenerator, Sink, Waypoint,
+};
 use crate::PathPlan;
+
+/// Who counts how often paths are executed. In which order they are is not told.
+pub trait Tally: Sink {
+    /// Whether anything is counted.
+    const COUNTS: bool;
+
+    /// A path was executed so many more times.
+    fn add(&mut self, node: NodeId, times: u64);
+}
+
+impl Tally for NullSink {
+    const COUNTS: bool = false;
+
+    fn add(&mut self, _: NodeId, _: u64) {}
+}
 
 /// Counts the blocks that a run's bits stand for, several paths at a time: tables say for the place where a path begins and the next
 /// few bits where they lead. What they do not know, a [`Regenerator`] does. O(1) for every path; three to seven
 /// times as fast as regenerating them.
-pub struct Counter<'a> {
+pub struct Counter<'a, T = NullSink> {
     run: Regenerator<'a>,
     looks: LookupTables,
+    tally: T,
+    /// How many activations were open when the fewest were, since [`take`](Self::take).
+    fewest: usize,
     /// Where the table of the next path begins; if it is the one that knows nothing, `run` says where the run is.
     place: u32,
     /// When the innermost activation began.
@@ -22,11 +42,20 @@ pub struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    /// Begins before the first path.
+    /// Begins before the first path, and counts blocks only.
     pub fn new(program: &'a Program, plan: &'a PathPlan) -> Self {
+        Self::with(program, plan, NullSink)
+    }
+}
+
+impl<'a, T: Tally> Counter<'a, T> {
+    /// Begins before the first path. The tally is told of the paths when they are [taken](Self::take).
+    pub fn with(program: &'a Program, plan: &'a PathPlan, tally: T) -> Self {
         Self {
             run: Regenerator::new(program, plan),
             looks: LookupTables::new(),
+            tally,
+            fewest: 0,
             place: UNKNOWN_PLACE,
             entered: 0,
         }
@@ -44,7 +73,55 @@ impl<'a> Counter<'a> {
 
     /// How many activations are open.
     pub fn depth(&self) -> usize {
-        self.run.outer.len() + 1
+        self.run.outer.len() + usize::from(self.is_active())
+    }
+
+    fn is_active(&self) -> bool {
+        self.run.current.is_some() || self.looks.start(self.place).is_some()
+    }
+
+    /// The tally, which is told of all paths that were executed since this was called last; and how many of the activations that were open then still are. O(different looks
+    /// since then).
+    ///
+    /// # Errors
+    /// If the program is not that of the plan.
+    pub fn take(&mut self) -> Result<(&mut T, usize), RegenerateError> {
+        self.looks.told(&mut self.run.tables, &mut self.tally)?;
+        let kept = self.fewest;
+        self.fewest = self.depth();
+        Ok((&mut self.tally, kept))
+    }
+
+    /// The tally as it is.
+    pub fn into_tally(self) -> T {
+        self.tally
+    }
+
+    /// Takes the run to its end, as [`Regenerator::finish`] does. The last words have been fed.
+    ///
+    /// # Errors
+    /// If it does not get there.
+    pub fn finish(&mut self, finish: &Finish) -> Result<(), RegenerateError> {
+        self.tell_place();
+        self.watched(|run, sink| run.finish(finish, sink))?;
+        self.find_place();
+        Ok(())
+    }
+
+    /// Goes on without tables, and learns how many activations are open when the fewest are. What ends in one step ends before anything begins.
+    fn watched<R>(
+        &mut self,
+        go_on: impl FnOnce(&mut Regenerator<'a>, &mut Watched<'_, T>) -> R,
+    ) -> R {
+        let open = self.run.outer.len() + usize::from(self.run.current.is_some());
+        let mut watched = Watched {
+            tally: &mut self.tally,
+            open,
+            fewest: self.fewest.min(open),
+        };
+        let result = go_on(&mut self.run, &mut watched);
+        self.fewest = watched.fewest;
+        result
     }
 
     /// Where the run is. O(open activations).
@@ -53,7 +130,7 @@ impl<'a> Counter<'a> {
     /// If the words do not continue the run.
     pub fn waypoint(&mut self) -> Result<Waypoint, RegenerateError> {
         self.tell_place();
-        let waypoint = self.run.waypoint(&mut NullSink)?;
+        let waypoint = self.watched(|run, sink| run.waypoint(sink))?;
         self.find_place();
         Ok(waypoint)
     }
@@ -65,7 +142,7 @@ impl<'a> Counter<'a> {
     /// If the run does not get there.
     pub fn close(&mut self, boundary: &Boundary) -> Result<u64, RegenerateError> {
         self.tell_place();
-        self.run.go_to(boundary)?;
+        self.watched(|run, sink| run.go_to(boundary, sink))?;
         self.find_place();
         Ok(self.run.time)
     }
@@ -93,6 +170,9 @@ impl<'a> Counter<'a> {
             let (entry, bits) = LookupTables::entry(place, rest, left);
             // By value it would be copied to the stack and read from there, which takes a third more time.
             let look = *self.looks.at(entry);
+            if T::COUNTS && look.blocks > 0 {
+                self.looks.count(entry);
+            }
             let before = time;
             left -= u32::from(look.bits);
             rest <<= look.bits;
@@ -117,6 +197,8 @@ impl<'a> Counter<'a> {
                     }
                     self.run.current = outer;
                     self.entered = outer.map_or(0, |at| at.entered);
+                    let open = self.run.outer.len() + usize::from(outer.is_some());
+                    self.fewest = self.fewest.min(open);
                     place = outer.map_or(UNKNOWN_PLACE, |at| at.place);
                     if place == UNKNOWN_PLACE {
                         self.find_place();
@@ -124,7 +206,12 @@ impl<'a> Counter<'a> {
                     }
                 }
                 Kind::New
-                    if self.looks.fill(&mut self.run.tables, place, entry, bits) == Kind::New => {}
+                    if self.looks.fill(
+                        (&mut self.run.tables, &mut self.tally),
+                        place,
+                        entry,
+                        bits,
+                    ) == Kind::New => {}
                 Kind::New | Kind::Unknown => {
                     (self.place, self.run.time) = (place, time);
                     left = self.step(word, left)?;
@@ -162,7 +249,7 @@ impl<'a> Counter<'a> {
     /// The first block of each open activation, and the block of the call that it waits for, the outermost first. Of one that does not wait, the second is the first.
     pub fn opened(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let waiting = self.run.outer.iter().map(|at| (at.entered, at.called));
-        let active = self.run.current.is_some() || self.looks.start(self.place).is_some();
+        let active = self.is_active();
         waiting.chain(active.then_some((self.entered, self.entered)))
     }
 
@@ -171,7 +258,7 @@ impl<'a> Counter<'a> {
     fn step(&mut self, word: u64, left: u32) -> Result<u32, RegenerateError> {
         self.tell_place();
         self.run.bits.go_on(word, left);
-        if let Next::Idle = self.run.step(&mut NullSink, None)? {
+        if let Next::Idle = self.watched(|run, sink| run.step(sink, None))? {
             return Err(RegenerateError::Late);
         }
         self.find_place();
@@ -200,5 +287,33 @@ impl<'a> Counter<'a> {
                 called: 0,
             });
         }
+    }
+}
+
+/// A sink that learns how many activations are open when the fewest are.
+struct Watched<'t, T> {
+    tally: &'t mut T,
+    open: usize,
+    fewest: usize,
+}
+
+impl<T: Tally> Sink for Watched<'_, T> {
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
+        self.tally.define(path)
+    }
+
+    fn path(&mut self, node: NodeId) {
+        self.tally.path(node);
+    }
+
+    fn enter(&mut self, function: FuncId) {
+        self.open += 1;
+        self.tally.enter(function);
+    }
+
+    fn leave(&mut self) {
+        self.open -= 1;
+        self.fewest = self.fewest.min(self.open);
+        self.tally.leave();
     }
 }

@@ -1,8 +1,11 @@
 //! Where the next few bits lead: several paths at once.
 
+use afterimage_ids::NodeId;
+
+use super::count::Tally;
 use super::stack::{Activation, LEAVES, NOWHERE};
 use super::tables::{PathEnd, Tables, Target};
-use super::unheard::NullSink;
+use super::{RegenerateError, Sink};
 
 /// How many bits are looked at at once. With seven or nine, counting is slower.
 const BITS: u32 = 8;
@@ -75,6 +78,10 @@ pub(super) struct LookupTables {
     starts: Vec<(u32, u32)>,
     /// The activations that wait, one look's after the other's.
     sites: Vec<Activation>,
+    /// By entry: how often it was used since that was told, if somebody counts.
+    used: Vec<u64>,
+    /// The entries that were used since then.
+    met: Vec<u32>,
 }
 
 impl LookupTables {
@@ -83,7 +90,74 @@ impl LookupTables {
             entries: vec![UNKNOWN; TABLE],
             starts: vec![(NOWHERE, NOWHERE)],
             sites: Vec::new(),
+            used: Vec::new(),
+            met: Vec::new(),
         }
+    }
+
+    /// An entry is used once more.
+    #[inline]
+    pub(super) fn count(&mut self, entry: usize) {
+        match self.used.get_mut(entry) {
+            Some(used) if *used > 0 => *used += 1,
+            _ => self.count_first(entry),
+        }
+    }
+
+    #[cold]
+    fn count_first(&mut self, entry: usize) {
+        if self.used.len() <= entry {
+            self.used.resize(self.entries.len(), 0);
+        }
+        self.used[entry] = 1;
+        self.met.push(entry as u32);
+    }
+
+    /// Tells a tally of the paths of all entries that were used since the last time.
+    pub(super) fn told<T: Tally>(
+        &mut self,
+        tables: &mut Tables<'_>,
+        tally: &mut T,
+    ) -> Result<(), RegenerateError> {
+        let met = std::mem::take(&mut self.met);
+        for entry in met.iter().map(|&entry| entry as usize) {
+            let times = std::mem::take(&mut self.used[entry]);
+            let look = self.entries[entry];
+            let within = (entry % TABLE) as u32;
+            let bits = within.ilog2();
+            let value = within - (1 << bits);
+            let mut way = self.way((entry - entry % TABLE) as u32, value, bits);
+            while let Some(on) = &mut way
+                && on.blocks < look.blocks
+            {
+                let before = on.blocks;
+                let step = on.step(self, tables, tally);
+                let ends = matches!(step, Step::End | Step::Later);
+                if ends || on.blocks > look.blocks {
+                    return Err(RegenerateError::Bits);
+                }
+                if on.blocks > before {
+                    tally.add(on.node, times);
+                }
+            }
+        }
+        self.met = met;
+        self.met.clear();
+        Ok(())
+    }
+
+    /// Before the paths that begin at the start of a place's table, by so many bits of this value. `None` if it is of no start.
+    fn way(&self, place: u32, value: u32, bits: u32) -> Option<Way> {
+        let (function, start) = self.start(place)?;
+        Some(Way {
+            value,
+            left: bits,
+            blocks: 0,
+            node: NodeId::from_u32(0),
+            function,
+            start,
+            waiting: Vec::new(),
+        })
     }
 
     /// Which entry tells of the next bits, which are the `left` topmost ones of `rest`, and of how many of them.
@@ -150,15 +224,15 @@ impl LookupTables {
 
     /// Finds out what an entry tells. It is kept, unless it will tell more when a start has got its table.
     #[cold]
-    pub(super) fn fill(
+    pub(super) fn fill<S: Sink>(
         &mut self,
-        tables: &mut Tables<'_>,
+        (tables, sink): (&mut Tables<'_>, &mut S),
         place: u32,
         entry: usize,
         bits: u32,
     ) -> Kind {
         let value = entry as u32 - place - (1 << bits);
-        let (look, lasts) = self.find(tables, place, value, bits);
+        let (look, lasts) = self.find((tables, sink), place, value, bits);
         if lasts {
             self.entries[entry] = look;
         }
@@ -166,18 +240,16 @@ impl LookupTables {
     }
 
     /// What some bits lead to, and whether that is all that can be told.
-    fn find(&mut self, tables: &mut Tables<'_>, place: u32, value: u32, bits: u32) -> (Look, bool) {
+    fn find<S: Sink>(
+        &mut self,
+        (tables, sink): (&mut Tables<'_>, &mut S),
+        place: u32,
+        value: u32,
+        bits: u32,
+    ) -> (Look, bool) {
         let mut found = UNKNOWN;
-        let Some((function, start)) = self.start(place) else {
+        let Some(mut way) = self.way(place, value, bits) else {
             return (found, true);
-        };
-        let mut way = Way {
-            value,
-            left: bits,
-            blocks: 0,
-            function,
-            start,
-            waiting: Vec::new(),
         };
         let mut sites = Vec::new();
         for _ in 0..FAR {
@@ -185,7 +257,7 @@ impl LookupTables {
             if way.left == 0 {
                 break;
             }
-            match way.step(self, tables) {
+            match way.step(self, tables, sink) {
                 Step::On => {}
                 Step::Leave => {
                     found.bits = (bits - way.left) as u8;
@@ -245,6 +317,8 @@ struct Way {
     value: u32,
     left: u32,
     blocks: u32,
+    /// The path before, if it has blocks.
+    node: NodeId,
     function: u32,
     start: u32,
     /// The activations that have begun to wait.
@@ -258,18 +332,28 @@ impl Way {
     }
 
     /// Goes along one path.
-    fn step(&mut self, looks: &LookupTables, tables: &mut Tables<'_>) -> Step {
-        match self.path(looks, tables) {
+    fn step<S: Sink>(
+        &mut self,
+        looks: &LookupTables,
+        tables: &mut Tables<'_>,
+        sink: &mut S,
+    ) -> Step {
+        match self.path(looks, tables, sink) {
             Some(step) => step,
             None => Step::End,
         }
     }
 
     /// The same; `None` is [`Step::End`].
-    fn path(&mut self, looks: &LookupTables, tables: &mut Tables<'_>) -> Option<Step> {
+    fn path<S: Sink>(
+        &mut self,
+        looks: &LookupTables,
+        tables: &mut Tables<'_>,
+        sink: &mut S,
+    ) -> Option<Step> {
         let (function, start) = (self.function, self.start);
         let (mut left, number) = self.take(self.left, tables.width(function, start))?;
-        let path = tables.path(function, start, number, &mut NullSink).ok()?;
+        let path = tables.path(function, start, number, sink).ok()?;
         let mut step = Step::On;
         match path.end {
             PathEnd::Start(next) => self.start = next,
@@ -323,6 +407,7 @@ impl Way {
             PathEnd::TailCall { .. } | PathEnd::Throw | PathEnd::Stop => return None,
         }
         self.left = left;
+        self.node = path.node;
         self.blocks += path.length;
         Some(step)
     }

@@ -128,7 +128,7 @@ fn compact<S: Sink>(
 }
 
 /// Where a recording's path ends.
-pub(super) fn recorded_finish(
+pub(crate) fn recorded_finish(
     program: &Program,
     index: &OperatorIndex<'_>,
     end: &End,

@@ -9,10 +9,12 @@ mod lens;
 mod live;
 mod probes;
 mod regenerate;
+mod stretches;
 mod words;
 
 pub use buffer::HandOverError;
 pub(crate) use buffer::{Message, Producer};
+pub(crate) use build::recorded_finish;
 pub use build::{BuiltPaths, CUT, PathFilter, build_paths};
 pub use filter::{Filter, Mark, MarkedCode};
 pub use grammar::{GrammarSink, Nodes};
@@ -21,6 +23,7 @@ pub use lens::{RecordedRun, Traced, trace_paths};
 pub use live::{CheckedWords, LivePath, Stretch, verify_words};
 pub(crate) use probes::{HasPaths, PathHost, say_number};
 pub(crate) use regenerate::{Consumed, consume};
+pub use stretches::Stretches;
 pub(crate) use words::{SnapshotFn, WordReader, WordWriter};
 
 /// How many words each half of the ring has: 1 MiB, some ten million blocks.

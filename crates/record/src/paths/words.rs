@@ -9,11 +9,13 @@ use std::sync::mpsc::Receiver;
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_machine::Opened;
-use afterimage_paths::{Counter, PathPlan, Waypoint};
+use afterimage_paths::{Counter, Finish, NullSink, PathPlan, Waypoint};
 use afterimage_program::Program;
 use afterimage_trace::{Kind, LogFlusher, SectionReader, SectionWriter, TraceFile, TraceWriter};
+use afterimage_wpp::{Directory, Summary};
 
 use super::Message;
+use super::stretches::{NodeCounts, NodeTally, directory};
 use crate::RecordError;
 use crate::snapshots::{Captured, Reader, Taken};
 
@@ -40,16 +42,20 @@ pub(crate) type SnapshotFn<'a> = dyn FnMut(Taken) -> Result<(), RecordError> + S
 
 /// Writes the words of a live run, on a thread of its own, and follows them far enough to say where the run is at each chunk. The log is
 /// never behind them in the file, so that a run can be followed as far as its path goes, wherever it is cut off.
-pub(crate) struct WordWriter<'a> {
+pub(crate) struct WordWriter<'a, T = NullSink> {
     section: SectionWriter,
     log: Option<LogFlusher>,
     /// What captured states mean, and who is told.
     snapshots: Option<(Reader<'a>, &'a mut SnapshotFn<'a>)>,
-    counter: Counter<'a>,
+    /// The stretches between snapshots that are complete, and where the one at hand begins.
+    stretches: Vec<Summary>,
+    stretch: Summary,
+    counter: Counter<'a, T>,
     calls: Vec<FuncId>,
     chunk: Vec<u8>,
     /// Bytes of words since it was told where the run is.
     since: usize,
+    program: &'a Program,
 }
 
 impl<'a> WordWriter<'a> {
@@ -63,13 +69,24 @@ impl<'a> WordWriter<'a> {
             section: out.live_section(Kind::PATH_WORDS, Some(&name(plan)))?,
             log: Some(log),
             snapshots: None,
+            stretches: Vec::new(),
+            stretch: Summary::default(),
             counter: Counter::new(program, plan),
+            program,
             calls: Vec::new(),
             chunk: Vec::new(),
             since: usize::MAX,
         })
     }
 
+    /// Writes until the producer is done.
+    pub(crate) fn write(mut self, messages: Receiver<Message>) -> Result<(), RecordError> {
+        self.all(messages)?;
+        Ok(self.section.finish(self.counter.time(), &[])?)
+    }
+}
+
+impl<'a> WordWriter<'a, NodeTally> {
     /// Writes what a re-execution says, and tells of the snapshots that it makes.
     pub(crate) fn repeating(
         out: &TraceWriter,
@@ -80,7 +97,10 @@ impl<'a> WordWriter<'a> {
         Ok(Self {
             section: out.section(Kind::PATH_WORDS, Some(&repeated_name(plan)))?,
             log: None,
-            counter: Counter::new(reader.program(), plan),
+            stretches: Vec::new(),
+            stretch: Summary::default(),
+            counter: Counter::with(reader.program(), plan, NodeTally::default()),
+            program: reader.program(),
             snapshots: Some((reader, tell)),
             calls: Vec::new(),
             chunk: Vec::new(),
@@ -88,8 +108,24 @@ impl<'a> WordWriter<'a> {
         })
     }
 
-    /// Writes until the producer is done.
-    pub(crate) fn write(mut self, messages: Receiver<Message>) -> Result<(), RecordError> {
+    /// Writes until the producer is done. The answer is what the stretches between the snapshots hold.
+    pub(crate) fn write_stretches(
+        mut self,
+        messages: Receiver<Message>,
+        finish: &Finish,
+    ) -> Result<Directory, RecordError> {
+        self.all(messages)?;
+        let written = self.counter.time();
+        self.counter.finish(finish)?;
+        self.end_stretch()?;
+        self.section.finish(written, &[])?;
+        let nodes = self.counter.into_tally().nodes();
+        Ok(directory(self.program, nodes, self.stretches))
+    }
+}
+
+impl<T: NodeCounts> WordWriter<'_, T> {
+    fn all(&mut self, messages: Receiver<Message>) -> Result<(), RecordError> {
         for message in &messages {
             if let Err(error) = self.message(message) {
                 // A re-execution under the debugger cannot be stopped by a fault.
@@ -99,7 +135,32 @@ impl<'a> WordWriter<'a> {
                 return Err(error);
             }
         }
-        Ok(self.section.finish(self.counter.time(), &[])?)
+        Ok(())
+    }
+
+    /// A stretch ends here, unless nothing was executed in it.
+    fn end_stretch(&mut self) -> Result<(), RecordError> {
+        let (before, time) = (self.stretch.before, self.counter.time());
+        if time == before {
+            return Ok(());
+        }
+        let depth = self.counter.depth() as u32;
+        let (tally, kept) = self.counter.take()?;
+        let kept = (kept as u32).min(self.stretch.open);
+        let next = Summary {
+            before: time,
+            open: depth,
+            ..Summary::default()
+        };
+        let ended = std::mem::replace(&mut self.stretch, next);
+        self.stretches.push(Summary {
+            length: time - before,
+            kept,
+            begun: depth - kept,
+            node_counts: tally.taken(),
+            ..ended
+        });
+        Ok(())
     }
 
     fn message(&mut self, message: Message) -> Result<(), RecordError> {
@@ -132,7 +193,7 @@ impl<'a> WordWriter<'a> {
         }
     }
 
-    /// Words up to a snapshot. Where the run is then is told with the next ones.
+    /// Words up to a snapshot, and where the run is then.
     fn cut(&mut self, words: &[u64], captured: Captured) -> Result<(), RecordError> {
         for words in words.chunks(CHUNK) {
             self.put(words)?;
@@ -149,6 +210,9 @@ impl<'a> WordWriter<'a> {
             taken.opened = opened.collect();
             self.since = usize::MAX;
             tell(taken)?;
+            self.end_stretch()?;
+            // A stretch may have no words: calls of a function by itself need none.
+            self.put(&[])?;
         }
         Ok(())
     }
@@ -252,6 +316,31 @@ impl WordReader {
         }
         self.go(low);
         Ok(())
+    }
+
+    /// The piece before which so many blocks were executed and the words are complete, and where the run is there. O(log pieces).
+    pub(super) fn between(&mut self, time: u64) -> Result<(Waypoint, Piece), RecordError> {
+        let (mut low, mut high) = (0, self.section.chunks());
+        while low < high {
+            let middle = low.midpoint(high);
+            self.section.go(middle + 1);
+            if self.section.first() < time {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        self.go(low);
+        while let Some(mut piece) = self.next()?
+            && piece.first == time
+        {
+            if let Some(waypoint) = piece.waypoint.take()
+                && waypoint.is_between_words()
+            {
+                return Ok((waypoint, piece));
+            }
+        }
+        Err(RecordError::Words)
     }
 
     fn go(&mut self, chunk: usize) {

@@ -1,6 +1,7 @@
 //! Opening the path in a trace file.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use afterimage_program::Program;
 use afterimage_trace::{Kind, SectionReader, TraceError, TraceFile, TraceWriter};
@@ -16,6 +17,8 @@ pub type RecordedPath = WholePath<FileSegments>;
 const LARGEST_DIRECTORY: u64 = 1 << 30;
 /// Most rules and symbols that a segment may have.
 const LARGEST_SEGMENT: usize = 1 << 26;
+/// So many segments are made in any case.
+const FEW_SEGMENTS: usize = 32;
 /// Most activations that may be open at once.
 const DEEPEST: usize = 1 << 26;
 /// Most blocks that the nodes may have together.
@@ -62,6 +65,14 @@ pub enum PathFileError {
     /// An opened grammar.
     #[error("an opened grammar of the path is damaged: {0}")]
     Grammar(CodecError),
+    /// A segment that had to be made cannot be.
+    #[error(transparent)]
+    Made(#[from] Box<dyn std::error::Error + Send + Sync>),
+    /// The answer needs more segments than are made for one question.
+    #[error(
+        "more than {0} stretches of the path are needed: build all of it (afterimage build --lens paths)"
+    )]
+    TooMany(usize),
     /// What the segments are said to hold is impossible.
     #[error("the segments of the path do not follow each other: {0}")]
     Follow(String),
@@ -70,14 +81,37 @@ pub enum PathFileError {
 /// What is stored of a path beside its segments.
 pub type RecordedDirectory = Directory;
 
+/// Who makes segments that are in no file when they are needed.
+pub trait MakeSegment: std::fmt::Debug + Send + Sync {
+    /// A segment of which the directory says what it holds.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    fn segment(
+        &self,
+        directory: &Directory,
+        number: usize,
+    ) -> Result<Segment, Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// Where segments are.
+#[derive(Debug)]
+enum Source {
+    /// In the file, and which of its sections has their opened grammars.
+    File(Option<usize>),
+    Memory(Vec<Arc<Segment>>),
+    /// They are made, at most so many times; and how many were.
+    Made(Box<dyn MakeSegment>, usize, AtomicUsize),
+}
+
+/// A part of a path.
+pub type PathSegment = Segment;
+
 /// The segments of a file's path.
 #[derive(Debug)]
 pub struct FileSegments {
     file: TraceFile,
-    /// Segments that are in no file.
-    in_memory: Option<Vec<Arc<Segment>>>,
-    /// Which section has the opened grammars.
-    grammars: Option<usize>,
+    source: Source,
     contexts: Vec<NodeContext>,
     directory: Directory,
     functions: u32,
@@ -96,7 +130,18 @@ impl FileSegments {
 
     /// Which of the file's sections has the path's opened grammars, if one has them.
     pub fn grammars(&self) -> Option<usize> {
-        self.grammars
+        match self.source {
+            Source::File(grammars) => grammars,
+            Source::Memory(_) | Source::Made(..) => None,
+        }
+    }
+
+    /// Whether more segments were needed than may be made.
+    pub fn are_too_many(&self) -> bool {
+        match &self.source {
+            Source::Made(_, most, made) => made.load(Ordering::Relaxed) > *most,
+            Source::File(_) | Source::Memory(_) => false,
+        }
     }
 
     /// A segment as its bytes in PATHS make it, whether or not its opened grammar is there.
@@ -164,14 +209,24 @@ impl Segments for FileSegments {
     }
 
     fn load(&self, segment: usize) -> Result<Arc<Segment>, PathFileError> {
-        if let Some(segments) = &self.in_memory {
-            let found = segments.get(segment).map(Arc::clone);
-            return found.ok_or(PathFileError::Segments {
-                expected: segment + 1,
-                found: segments.len(),
-            });
+        match &self.source {
+            Source::Memory(segments) => {
+                let found = segments.get(segment).map(Arc::clone);
+                return found.ok_or(PathFileError::Segments {
+                    expected: segment + 1,
+                    found: segments.len(),
+                });
+            }
+            Source::Made(maker, most, made) => {
+                if made.fetch_add(1, Ordering::Relaxed) >= *most {
+                    return Err(PathFileError::TooMany(*most));
+                }
+                return Ok(Arc::new(maker.segment(&self.directory, segment)?));
+            }
+            Source::File(_) => {}
         }
-        let section = self.grammars.and_then(|section| self.file.section(section));
+        let section = self.grammars();
+        let section = section.and_then(|section| self.file.section(section));
         let Some(mut reader) = section else {
             return self.coded(segment);
         };
@@ -198,7 +253,11 @@ pub fn recorded_path(
 /// # Errors
 /// If it is damaged.
 pub fn recorded_directory(file: &TraceFile) -> Result<Option<Directory>, PathFileError> {
-    let Some(bytes) = file.last_whole(Kind::PATH_INDEX, LARGEST_DIRECTORY)? else {
+    directory_in(file, Kind::PATH_INDEX)
+}
+
+fn directory_in(file: &TraceFile, kind: Kind) -> Result<Option<Directory>, PathFileError> {
+    let Some(bytes) = file.last_whole(kind, LARGEST_DIRECTORY)? else {
         return Ok(None);
     };
     let limits = DirectoryLimits {
@@ -255,6 +314,48 @@ fn opened(
     directory: Directory,
     grammars: Option<usize>,
 ) -> Result<RecordedPath, PathFileError> {
+    let segments = checked(file, program, directory, Source::File(grammars))?;
+    let (expected, found) = (
+        segments.directory.summaries.len(),
+        segments.reader()?.chunks().saturating_sub(1),
+    );
+    if expected != found {
+        return Err(PathFileError::Segments { expected, found });
+    }
+    let section = segments
+        .grammars()
+        .and_then(|section| file.section(section));
+    let found = section.map_or(expected, |section| section.chunks().saturating_sub(1));
+    if expected != found {
+        return Err(PathFileError::Grammars { expected, found });
+    }
+    whole(segments)
+}
+
+/// The path of a run whose stretches are told in the file, and are made when they are needed: no more than one in `share` of them, and a few. `None` if they are not told.
+///
+/// # Errors
+/// If what is told is damaged, or not of this program.
+pub fn path_of_stretches(
+    file: &TraceFile,
+    program: &Program,
+    (maker, share): (Box<dyn MakeSegment>, usize),
+) -> Result<Option<RecordedPath>, PathFileError> {
+    let Some(directory) = directory_in(file, Kind::STRETCHES)? else {
+        return Ok(None);
+    };
+    let most = FEW_SEGMENTS + directory.summaries.len() / share;
+    let source = Source::Made(maker, most, AtomicUsize::new(0));
+    whole(checked(file, program, directory, source)?).map(Some)
+}
+
+/// Segments whose directory names only what the program has.
+fn checked(
+    file: &TraceFile,
+    program: &Program,
+    directory: Directory,
+    source: Source,
+) -> Result<FileSegments, PathFileError> {
     let functions = (program.imports.len() + program.functions.len()) as u32;
     if directory.functions() > functions {
         let error = CodecError::Malformed("a function that does not exist");
@@ -273,27 +374,13 @@ fn opened(
             });
         }
     }
-    let segments = FileSegments {
+    Ok(FileSegments {
         contexts: directory.contexts().contexts().to_vec(),
         file: file.clone(),
-        in_memory: None,
-        grammars,
+        source,
         directory,
         functions,
-    };
-    let (expected, found) = (
-        segments.directory.summaries.len(),
-        segments.reader()?.chunks().saturating_sub(1),
-    );
-    if expected != found {
-        return Err(PathFileError::Segments { expected, found });
-    }
-    let section = segments.grammars.and_then(|section| file.section(section));
-    let found = section.map_or(expected, |section| section.chunks().saturating_sub(1));
-    if expected != found {
-        return Err(PathFileError::Grammars { expected, found });
-    }
-    whole(segments)
+    })
 }
 
 /// The path of a file that consists of these segments, which are not in the file.
@@ -307,8 +394,7 @@ pub fn path_in_memory(
 ) -> Result<RecordedPath, PathFileError> {
     whole(FileSegments {
         file: file.clone(),
-        in_memory: Some(segments.into_iter().map(Arc::new).collect()),
-        grammars: None,
+        source: Source::Memory(segments.into_iter().map(Arc::new).collect()),
         contexts: Vec::new(),
         directory,
         functions: 0,

@@ -21,8 +21,9 @@ pub use arrivals::{ArrivalTimes, ArrivedAt, LineArrivals, Step, line_arrivals};
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
 pub use contexts::{Context, ContextLimits, ContextTree, Rest};
 pub use file::{
-    FileSegments, PathFileError, RecordedDirectory, RecordedPath, coded_path, path_in_memory,
-    recorded_directory, recorded_path, recorded_path_of,
+    FileSegments, MakeSegment, PathFileError, PathSegment, RecordedDirectory, RecordedPath,
+    coded_path, path_in_memory, path_of_stretches, recorded_directory, recorded_path,
+    recorded_path_of,
 };
 pub use numbering::{NumberError, Numbering};
 pub use places::{BlockPlace, Places};

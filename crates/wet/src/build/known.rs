@@ -8,6 +8,7 @@ use afterimage_program::Program;
 
 use super::costs::{Mask, Masks};
 use super::sites::{Numbers, Site};
+use crate::def::Origin;
 use crate::model::{Event, NodeModel, ReadFrom, WriteTo, read_from, write_to};
 
 /// What is known of all nodes.
@@ -220,7 +221,13 @@ impl NodeTable {
             inputs.push(next);
             next += count + Event::COUNT;
         }
-        (known, Numbers { sites, inputs })
+        let first = Origin::Initial;
+        let numbers = Numbers {
+            sites,
+            first,
+            inputs,
+        };
+        (known, numbers)
     }
 
     /// Leaves the nodes of functions out.

@@ -19,6 +19,7 @@ use afterimage_ids::{EntityRef, FuncId, NodeId, PrimaryMap};
 use afterimage_machine::{NodeCode, Range};
 use afterimage_program::Program;
 
+use crate::def::Origin;
 use crate::model::Event;
 pub(crate) use buffers::{Buffers, Column, Copies, Executions, Label, Labels};
 use columns::Columns;
@@ -72,6 +73,22 @@ pub(crate) struct Builder<'a> {
     pub(crate) time: u64,
     /// A number does not fit into a definition.
     pub(crate) overflow: bool,
+    /// What was written before is not known.
+    resumed: bool,
+}
+
+/// Where a run goes on that is not followed from its beginning.
+pub(crate) struct Resumed<'a> {
+    /// How often nodes were executed.
+    pub counts: &'a [(NodeId, u64)],
+    /// The open activations, the outermost first: the node with the call that each waits for, and how many variables it has.
+    pub open: Vec<(NodeId, usize)>,
+    /// How many arguments the call has that is about to begin.
+    pub arguments: usize,
+    /// Calls of the host so far.
+    pub host_calls: u64,
+    /// Executed blocks.
+    pub time: u64,
 }
 
 /// An execution of a node.
@@ -117,6 +134,33 @@ impl<'a> Builder<'a> {
             parts: Vec::new(),
             statements: 0,
             time: 0,
+            resumed: false,
+        }
+    }
+
+    /// In the middle of a run.
+    pub(crate) fn resume(&mut self, resumed: Resumed<'_>) {
+        self.resumed = true;
+        for &(node, count) in resumed.counts {
+            self.counts[node] = count;
+        }
+        self.activations.resume(resumed.open.into_iter());
+        self.activations.given = vec![KEPT; resumed.arguments];
+        self.memories.iter_mut().for_each(Shadow::resume);
+        self.host_calls = resumed.host_calls;
+        self.time = resumed.time;
+        if let Some(numbers) = Arc::get_mut(&mut self.numbers) {
+            numbers.first = Origin::Before;
+        }
+    }
+
+    /// Who wrote what last.
+    pub(crate) fn writers(mut self) -> LastWriters {
+        self.memories.iter_mut().for_each(Shadow::pack);
+        LastWriters {
+            memories: self.memories,
+            globals: self.globals,
+            numbers: self.numbers,
         }
     }
 
@@ -275,7 +319,7 @@ impl<'a> Builder<'a> {
         for (input, &variable) in known.variables(node).iter().enumerate() {
             let written = innermost.written(variable);
             let number = node.inputs + input as u32;
-            if innermost.last.step - written.step > NEAR {
+            if innermost.last.step - written.step > NEAR && written.is_known() {
                 let by = (
                     written.node.as_u32(),
                     written.execution,
@@ -376,7 +420,10 @@ impl<'a> Builder<'a> {
                 if TOLD {
                     self.label(number, entry.def);
                 }
-                let cost = if entry.def.is_outside() {
+                let is_told = entry.def.site() == sites::INITIAL && self.resumed;
+                let cost = if is_told {
+                    KEPT
+                } else if entry.def.is_outside() {
                     1
                 } else {
                     u32::from(entry.cost) + 1
@@ -448,6 +495,7 @@ impl<'a> Builder<'a> {
         }
         let address = self.costs.of(read.mask);
         match entry.def.site() {
+            sites::INITIAL if self.resumed => KEPT,
             // It is in the module or the log, at an address that has to be computed.
             sites::INITIAL | HOST => address + 1,
             // So it is with what was copied there.
@@ -509,6 +557,42 @@ impl<'a> Builder<'a> {
             let top = first + count;
             self.activations.give(top.saturating_sub(results)..top);
         }
+    }
+}
+
+/// Who wrote bytes and globals last in a stretch.
+pub struct LastWriters {
+    memories: Vec<Shadow>,
+    globals: Vec<Entry>,
+    numbers: Arc<Numbers>,
+}
+
+impl std::fmt::Debug for LastWriters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LastWriters").finish_non_exhaustive()
+    }
+}
+
+impl LastWriters {
+    /// Who wrote a byte of a memory last, and in which execution or call; `None` if nobody did in the stretch.
+    pub fn of_byte(&self, memory: u32, address: u64) -> Option<(Origin, u64)> {
+        let shadow = self.memories.get(memory as usize)?;
+        self.told(shadow.look(address))
+    }
+
+    /// The same for a global.
+    pub fn of_global(&self, global: u32) -> Option<(Origin, u64)> {
+        self.told(*self.globals.get(global as usize)?)
+    }
+
+    fn told(&self, entry: Entry) -> Option<(Origin, u64)> {
+        let known = entry.def.site() != sites::INITIAL;
+        known.then(|| {
+            (
+                self.numbers.origin(entry.def.place()),
+                entry.def.execution(),
+            )
+        })
     }
 }
 

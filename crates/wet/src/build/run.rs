@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use afterimage_ids::{EntityRef, NodeId};
-use afterimage_machine::{Machine, MachineError, Observer, StoppedBefore};
+use afterimage_machine::{
+    Machine, MachineError, Observer, SnapshotError, Snapshots, StoppedBefore,
+};
 use afterimage_program::Program;
 use afterimage_trace::LogReader;
-use afterimage_wpp::{Continuation, PathError, Segments, WholePath};
+use afterimage_wpp::{Continuation, Cursor, PathError, Segments, WholePath};
 
 use super::tape::Tape;
-use super::{Buffers, Builder};
+use super::{Buffers, Builder, LastWriters, Resumed};
 use crate::checkpoint::{Intervals, Recorder, Vertex, Vertices};
 use crate::epoch::Writer;
 use crate::index::{Index, LeftOut, fingerprint};
@@ -37,6 +39,9 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
         "the program has too many writes, or one is executed too often, for a whole execution trace"
     )]
     Overflow,
+    /// There is no going on from a snapshot.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
     /// What was built cannot be written.
     #[error("what was built cannot be written: {0}")]
     Write(W),
@@ -223,6 +228,25 @@ pub struct Run<'a, S: Segments> {
     pub epoch: usize,
 }
 
+/// From where a stretch is built alone.
+pub struct Before<'a> {
+    /// The snapshot before it; `None` at the beginning of the run.
+    pub snapshot: Option<(&'a Snapshots, usize)>,
+    /// The nodes that are executed in it.
+    pub nodes: &'a [NodeId],
+    /// How often each node was executed before it.
+    pub counts: &'a [(NodeId, u64)],
+    /// How many calls of the host there were before it.
+    pub host_calls: u64,
+}
+
+/// Those who follow a run, at a moment of it.
+struct Begun<'a, 'p, S: Segments> {
+    machine: Machine<'a>,
+    builder: Builder<'a>,
+    cursor: Cursor<'p, S>,
+}
+
 impl<S: Segments> Run<'_, S> {
     /// The usual size of an epoch.
     pub const EPOCH: usize = 4 << 20;
@@ -376,6 +400,119 @@ where
         &self,
         log: LogReader,
         cuts: Option<&[u64]>,
+        write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
+        record: Option<(
+            u64,
+            (
+                impl FnMut(&Vertex) -> Result<(), W> + Send,
+                impl FnMut(&Printed<'_>) -> Result<(), W>,
+            ),
+        )>,
+        progress: impl FnMut(u64),
+        stop: &AtomicBool,
+    ) -> Result<Index, BuildError<S::Error, W>> {
+        if self.path.nodes().values().any(|node| node.left_out > 0) {
+            return Err(BuildError::Partial);
+        }
+        let machine = self.machine(log)?;
+        let builder = self.builder(&machine);
+        let cursor = self.path.cursor();
+        let begun = Begun {
+            machine,
+            builder,
+            cursor,
+        };
+        let followed = self.follow_on(begun, cuts, write, record, progress, stop);
+        followed.map(|(index, _)| index)
+    }
+
+    /// Who builds from what a machine does.
+    fn builder(&self, machine: &Machine<'_>) -> Builder<'_> {
+        let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
+        let codes = machine.codes();
+        let lengths = self.path.nodes().values().map(|node| node.length());
+        // A machine that was taken to a snapshot has nodes besides, of one block.
+        let lengths = Vec::from_iter(lengths.chain(std::iter::repeat(1)).take(codes.len()));
+        let mut builder = Builder::new(self.program, codes, &lengths, memories, globals);
+        if !self.left_out.is_nothing() {
+            builder.leave_out(codes, |function| self.left_out.has(function));
+        }
+        builder
+    }
+
+    /// Builds a stretch alone: the [window](Self::window), before which there is a snapshot, or the run begins. It is one epoch, which says of what is from before only that it is.
+    /// Beside its coded form is who wrote what last in it.
+    ///
+    /// # Errors
+    /// If the path, the snapshots or the log are damaged or not of this program.
+    pub fn build_stretch(
+        &self,
+        log: LogReader,
+        before: &Before<'_>,
+    ) -> Result<(Vec<u8>, LastWriters), BuildError<S::Error, Infallible>> {
+        let mut machine = Machine::new(self.program, self.bytes, log)?;
+        let nodes = self.path.nodes();
+        machine.expect(nodes.len());
+        for &node in before.nodes {
+            let unknown = MachineError::Unsupported("a node that the path does not have");
+            let known = nodes.get(node).zip(self.continuations.get(node.index()));
+            let (known, on) = known.ok_or(unknown)?;
+            machine.compile(node, known.function, &known.blocks, on.next)?;
+        }
+        let mut arguments = 0;
+        if let Some((snapshots, number)) = before.snapshot {
+            arguments = snapshots.restore(&mut machine, number)?.arguments.len();
+        }
+        let time = machine.time();
+        let mut cursor = self.path.cursor();
+        let begins = match cursor.seek(time).map_err(BuildError::Path)? {
+            Some(visit) => visit.last() == time,
+            None => time == 0,
+        };
+        if !begins || time + 1 != *self.window.start() {
+            return Err(SnapshotError::Damaged("one is inside a node").into());
+        }
+        let mut open = Vec::new();
+        for (function, node) in Vec::from_iter(machine.activations()) {
+            open.push((node, machine.variables_of(function)?));
+        }
+        let mut builder = self.builder(&machine);
+        if before.snapshot.is_some() {
+            builder.resume(Resumed {
+                counts: before.counts,
+                open,
+                arguments,
+                host_calls: before.host_calls,
+                time,
+            });
+        }
+        let begun = Begun {
+            machine,
+            builder,
+            cursor,
+        };
+        let mut bytes = Vec::new();
+        let write = |_, epoch: Vec<u8>| {
+            bytes.push(epoch);
+            Ok::<_, Infallible>(())
+        };
+        type Nobody = (
+            fn(&Vertex) -> Result<(), Infallible>,
+            fn(&Printed<'_>) -> Result<(), Infallible>,
+        );
+        let never = AtomicBool::new(false);
+        let nobody = None::<(u64, Nobody)>;
+        let (_, builder) = self.follow_on(begun, Some(&[]), write, nobody, |_| {}, &never)?;
+        match <[_; 1]>::try_from(bytes) {
+            Ok([bytes]) => Ok((bytes, builder.writers())),
+            Err(_) => Err(BuildError::Overflow),
+        }
+    }
+
+    fn follow_on<'b, W: Send>(
+        &self,
+        begun: Begun<'b, '_, S>,
+        cuts: Option<&'b [u64]>,
         mut write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
         record: Option<(
             u64,
@@ -386,19 +523,15 @@ where
         )>,
         mut progress: impl FnMut(u64),
         stop: &AtomicBool,
-    ) -> Result<Index, BuildError<S::Error, W>> {
+    ) -> Result<(Index, Builder<'b>), BuildError<S::Error, W>> {
+        let Begun {
+            mut machine,
+            builder,
+            mut cursor,
+        } = begun;
         let nodes = self.path.nodes();
-        if nodes.values().any(|node| node.left_out > 0) {
-            return Err(BuildError::Partial);
-        }
-        let mut machine = self.machine(log)?;
         let lengths = Vec::from_iter(nodes.values().map(|node| node.length()));
-        let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
-        let codes = machine.codes();
-        let mut builder = Builder::new(self.program, codes, &lengths, memories, globals);
-        if !self.left_out.is_nothing() {
-            builder.leave_out(codes, |function| self.left_out.has(function));
-        }
+        let time = machine.time();
         let mut writer = Writer::new(builder.numbers());
         let (interval, kept) = record.unzip();
         let (mut record, mut print) = kept.unzip();
@@ -412,7 +545,7 @@ where
             let (recycle, empty) = channel::<Buffers>();
             let coder = scope.spawn(move || {
                 let mut vertices = Vertices::default();
-                let mut begun = first <= 1;
+                let mut begun = first <= time + 1;
                 let mut put = |made: Vec<Vertex>, begun: bool| match &mut record {
                     Some(record) if begun => made.iter().try_for_each(record),
                     _ => Ok(()),
@@ -443,15 +576,14 @@ where
                 cuts: cuts.map(<[u64]>::iter),
                 work,
                 empty,
-                before: 0,
-                begun: first <= 1,
+                before: time,
+                begun: first <= time + 1,
                 sent: false,
             };
             let reader = scope.spawn(move || reader.all(told, &give));
             let mut tape = Tape::default();
-            let mut begun = first <= 1;
+            let mut begun = first <= time + 1;
             let mut ended = false;
-            let mut cursor = self.path.cursor();
             // Whether there is anybody who is told.
             let hand_on = |tape: &mut Tape| {
                 let empty = tapes.try_recv().unwrap_or_default();
@@ -537,7 +669,7 @@ where
             if builder.overflow {
                 return Err(BuildError::Overflow);
             }
-            Ok(Index {
+            let index = Index {
                 nodes: fingerprint(nodes, self.continuations),
                 anew: true,
                 first,
@@ -546,7 +678,8 @@ where
                 statements: builder.statements,
                 left_out: self.left_out.clone(),
                 sizes: sizes.map_err(BuildError::Write)?,
-            })
+            };
+            Ok((index, builder))
         })
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Shadow {
     /// How many bytes these take, and may take.
     taken: usize,
     room: usize,
+    /// Of bytes that nobody wrote.
+    first: Entry,
 }
 
 enum Page {
@@ -322,6 +324,7 @@ impl Shadow {
             open: VecDeque::new(),
             taken: 0,
             room,
+            first: Entry::default(),
         }
     }
 
@@ -391,7 +394,7 @@ impl Shadow {
         let within = address as usize % PAGE;
         match self.pages.get((address >> PAGE_BITS) as usize) {
             Some(page) => page.piece(within),
-            None => (Entry::default(), PAGE - within),
+            None => (self.first, PAGE - within),
         }
     }
 
@@ -509,9 +512,34 @@ impl Shadow {
         }
     }
 
+    /// Bytes that nobody wrote are from before, and are not to be computed.
+    pub(super) fn resume(&mut self) {
+        self.first.cost = KEPT as u8;
+    }
+
+    /// Packs all pages.
+    pub(super) fn pack(&mut self) {
+        for page in &mut self.pages {
+            if let Page::Each(each) = page {
+                *page = Page::Packed(each.packed());
+            }
+        }
+        self.open = VecDeque::new();
+        self.taken = 0;
+    }
+
+    /// The entry of a byte, of a page that may be packed. O(page).
+    pub(super) fn look(&self, address: u64) -> Entry {
+        match self.pages.get((address >> PAGE_BITS) as usize) {
+            Some(page) => page.piece(address as usize % PAGE).0,
+            None => self.first,
+        }
+    }
+
     fn page(&mut self, page: usize) -> &mut Page {
         if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, Page::default);
+            let first = self.first;
+            self.pages.resize_with(page + 1, || Page::Whole(first));
         }
         &mut self.pages[page]
     }

@@ -111,6 +111,8 @@ pub(crate) struct Site {
 pub(crate) struct Numbers {
     /// The writes, by site.
     pub sites: Vec<Site>,
+    /// What is there at first.
+    pub first: Origin,
     /// The number of each node's first input, ascending.
     pub inputs: Vec<u32>,
 }
@@ -126,7 +128,7 @@ impl Numbers {
     pub(crate) fn origin(&self, place: u32) -> Origin {
         let def = Def::of_place(place);
         match def.site() {
-            INITIAL => Origin::Initial,
+            INITIAL => self.first,
             HOST => Origin::Host,
             site => {
                 let Site { node, write } = self.sites[site as usize];

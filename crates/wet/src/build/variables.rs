@@ -26,6 +26,16 @@ impl Default for Written {
     }
 }
 
+/// In the place of a node: one that was executed before.
+const BEFORE: u32 = u32::MAX - 1;
+
+impl Written {
+    /// Which execution of which node is known.
+    pub(super) fn is_known(&self) -> bool {
+        self.node.as_u32() != BEFORE
+    }
+}
+
 /// What is kept of a [`Written`]: its number of the activation, execution, step, and node and cost. Numbers only, because a list of zeros takes no memory
 /// before it is written, and most variables of a deep stack never are.
 type Packed = [u64; 4];
@@ -87,6 +97,26 @@ impl Activations {
             last: begins,
             begins,
         });
+    }
+
+    /// Those that are open at first, the outermost first: the node with the call that each waits for, and how many variables it has. What these are was written before, nobody knows where.
+    pub(super) fn resume(&mut self, open: impl Iterator<Item = (NodeId, usize)>) {
+        for (node, variables) in open {
+            self.enter();
+            let Some(frame) = self.frames.last_mut() else {
+                continue;
+            };
+            frame.variables = variables;
+            frame.begins.node = NodeId::from_u32(BEFORE);
+            frame.begins.cost = KEPT;
+            frame.last.node = node;
+            // It is not its first that comes next.
+            frame.last.step = 1;
+            let end = frame.base + variables;
+            if self.variables.len() < end {
+                self.variables = lengthened(&self.variables, 2 * end);
+            }
+        }
     }
 
     /// One ends.

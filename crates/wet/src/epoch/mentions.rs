@@ -27,7 +27,7 @@ impl Target {
     /// What an origin names. `None` for what was there before the run.
     pub(crate) fn of(origin: Origin) -> Option<Self> {
         match origin {
-            Origin::Initial => None,
+            Origin::Initial | Origin::Before => None,
             Origin::Host => Some(Self::Host),
             Origin::Write { node, write, .. } => Some(Self::Write { node, write }),
         }

@@ -42,6 +42,9 @@ const CUTS: u8 = 4;
 /// The values are vectors.
 const VECTORS: u8 = 8;
 
+/// In the place of a node: what was written before a stretch that was built alone. It is in no file.
+const BEFORE: u64 = 1 << 40;
+
 /// Executions are told by how many executions ago they were.
 const AGES: u8 = 0;
 /// Executions are told by their numbers.

@@ -9,7 +9,7 @@ use afterimage_streams::{BLOCK, StreamError};
 
 use super::blocks::{Blocks, Coded};
 use super::wire::{take, take_bytes, take_u32};
-use super::{AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
+use super::{AGES, BEFORE, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
 use crate::def::{Origin, Piece};
 
 pub(crate) use search::{Candidate, Sought};
@@ -228,6 +228,7 @@ impl<'a> Reader<'a> {
         Ok(match self.number()? {
             0 => Origin::Initial,
             1 => Origin::Host,
+            BEFORE => Origin::Before,
             node => {
                 let node = u32::try_from(node - 2).map_err(|_| damaged("a node"))?;
                 let write = self.number()?;

@@ -10,7 +10,7 @@ use afterimage_streams::{encode, estimate};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::wire::put;
-use super::{ABSOLUTE, AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
+use super::{ABSOLUTE, AGES, BEFORE, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
 use crate::build::{Buffers, Column, Copies, Executions, Labels, Numbers, Pattern};
 use crate::def::Origin;
 
@@ -331,6 +331,8 @@ impl<'n> NodeWriter<'n> {
         match self.numbers.origin(place) {
             Origin::Initial => put(out, 0),
             Origin::Host => put(out, 1),
+            // No node has this number.
+            Origin::Before => put(out, BEFORE),
             Origin::Write {
                 node,
                 write,

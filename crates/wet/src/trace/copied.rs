@@ -1,10 +1,11 @@
 //! What copies from memory to memory read.
 
-use afterimage_machine::Code;
+use afterimage_machine::{Code, Range};
 use afterimage_wpp::Segments;
 
-use super::{Epochs, Failure, Instance, Reading, TraceError, WholeTrace, Writer};
+use super::{Epochs, Failure, Instance, Reading, TraceError, WholeTrace};
 use crate::def::Origin;
+use crate::epoch::Execution;
 
 /// Most parts of a copy that are told.
 const MOST_PARTS: usize = 1 << 24;
@@ -30,7 +31,24 @@ where
         let Some(copies) = self.copies(instance, write)? else {
             return Ok(readings);
         };
+        let mut done = 0;
         for (run, origin) in copies.runs_of(instance.number, &self.blocks)? {
+            let first = done;
+            done += run.bytes();
+            if origin == Origin::Before {
+                if run.bytes() > (MOST_PARTS - readings.len()) as u64 {
+                    return Err(TraceError::TooManyParts);
+                }
+                let inst = &compiled.code.insts[inst];
+                let (from, _) = self.value(instance, inst.b)?;
+                let range = Range {
+                    memory: inst.immediate as u32,
+                    address: from.wrapping_add(first),
+                    length: run.bytes(),
+                };
+                self.readings_before(instance, range, &mut readings)?;
+                continue;
+            }
             // Elements that one execution wrote are one part.
             let (elements, length) = match run.step {
                 0 => (1, run.bytes()),
@@ -41,28 +59,8 @@ where
             }
             for element in 0..elements {
                 let execution = run.execution.wrapping_add(run.step.wrapping_mul(element));
-                let writer = match origin {
-                    Origin::Initial => Writer::Initial,
-                    Origin::Host => Writer::Host { call: execution },
-                    Origin::Write {
-                        node,
-                        write,
-                        offset,
-                    } => {
-                        let unknown = TraceError::Damaged("an execution that is not there");
-                        let named = self.instance(node, execution)?;
-                        let named = named.filter(|named| named.time <= instance.time);
-                        let writer = self.compiled(node)?;
-                        let write = writer.model.writes.get(write as usize);
-                        let write =
-                            write.ok_or(TraceError::Damaged("a write that is not there"))?;
-                        Writer::Write {
-                            instance: named.ok_or(unknown)?,
-                            inst: write.inst as usize,
-                            offset,
-                        }
-                    }
-                };
+                let writer = self.writer(origin, Execution::Number(execution), instance)?;
+                let writer = writer.ok_or(TraceError::Damaged("a writer that is not told"))?;
                 readings.push(Reading { length, writer });
             }
         }

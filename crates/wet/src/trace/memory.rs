@@ -5,8 +5,8 @@ use afterimage_wpp::Segments;
 
 use super::evaluate::{Bits, ComputedValues};
 use super::source::Writer;
-use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
-use crate::def::Origin;
+use super::{Compiled, Epochs, Failure, Instance, Place, TraceError, WholeTrace};
+use crate::epoch::Execution;
 
 /// Most bytes that a value has.
 const LONGEST: usize = 16;
@@ -222,30 +222,27 @@ where
             let offset = source.offset.wrapping_add(i);
             let found = copies.at(instance.number, offset, &self.blocks)?;
             let (origin, execution) = found.ok_or(TraceError::Damaged("a copy of fewer bytes"))?;
-            let writer = match origin {
-                Origin::Initial => Writer::Initial,
-                Origin::Host => Writer::Host { call: execution },
-                Origin::Write {
-                    node,
-                    write,
-                    offset,
-                } => {
-                    let named = self.instance(node, execution)?;
-                    let named = named.filter(|named| named.time <= instance.time);
-                    let named = named.ok_or(TraceError::Damaged("an execution"))?;
-                    let writer = self.compiled(node)?;
-                    let write = writer.model.writes.get(write as usize);
-                    let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
-                    if (named.time, write.inst as usize) >= (instance.time, position) {
-                        return Err(TraceError::Damaged("a copy of what was written later"));
-                    }
-                    Writer::Write {
-                        instance: named,
-                        inst: write.inst as usize,
-                        offset,
-                    }
+            let writer = match self.writer(origin, Execution::Number(execution), instance)? {
+                Some(writer) => writer,
+                None => {
+                    let (base, register) = source.base;
+                    let Some((from, _)) = known.get(base, register) else {
+                        return Ok(false);
+                    };
+                    let address = from.wrapping_add(offset);
+                    let memory = source.memory;
+                    self.writer_before(instance, Place::Byte { memory, address })?
                 }
             };
+            if let Writer::Write {
+                instance: named,
+                inst,
+                ..
+            } = writer
+                && (named.time, inst) >= (instance.time, position)
+            {
+                return Err(TraceError::Damaged("a copy of what was written later"));
+            }
             let wanted = Wanted {
                 offset,
                 length: 1,

@@ -1,5 +1,6 @@
 //! Asking a whole execution trace.
 
+mod before;
 mod caught;
 mod copied;
 mod error;
@@ -20,6 +21,7 @@ use afterimage_machine::{Body, NodeCode, State, compile_apart};
 use afterimage_program::Program;
 use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 
+pub use before::Place;
 pub use error::TraceError;
 pub use evaluate::{Bits, ComputedValues};
 pub use forward::{Definition, Held, Holders, HoldersMark, ReadBy, Readers, TakenBy, Takers};
@@ -28,6 +30,7 @@ pub use places::{TableOrSize, Taken};
 pub use source::{Reading, Source, Writer};
 
 use self::places::{Scanned, Sites};
+use crate::def::Origin;
 use crate::epoch::{Blocks, ColumnView, CopyView, Epoch, Execution, Mentions};
 use crate::index::LeftOut;
 use crate::model::NodeModel;
@@ -93,6 +96,19 @@ pub trait Epochs {
     /// If it is damaged or cannot be read.
     fn lend(&self, position: usize) -> Result<Lent<'_>, Self::Error> {
         self.load(position).map(Lent::Kept)
+    }
+
+    /// Who wrote a place last before an epoch that was built alone, and in which execution or call; `None` if nobody did. An epoch that was built along with those before it says so itself.
+    ///
+    /// # Errors
+    /// If an epoch cannot be built.
+    fn written_before(
+        &self,
+        position: usize,
+        place: Place,
+    ) -> Result<Option<(Origin, u64)>, Self::Error> {
+        let _ = (position, place);
+        Ok(None)
     }
 
     /// What the host wrote.

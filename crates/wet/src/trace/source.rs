@@ -1,15 +1,13 @@
 //! Who made what: dependences of one execution on others.
 
 use afterimage_ids::FuncId;
-use afterimage_machine::{NodeCode, NodeEnd, Operand, Register, Taker};
+use afterimage_machine::{Code, NodeCode, NodeEnd, Operand, Range, Register, Taker};
 use afterimage_program::Callee;
 use afterimage_wpp::Segments;
 
 use super::caught::{Carried, Caught, throws};
-use super::{Epochs, Failure, Instance, TraceError, WholeTrace};
+use super::{Epochs, Failure, Instance, Place, TraceError, WholeTrace};
 use crate::build::NEAR;
-use crate::def::Origin;
-use crate::epoch::Execution;
 
 /// Where the value of a register comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,34 +223,44 @@ where
             None => None,
         };
         let mut readings = Vec::new();
+        let mut done = 0;
         for (piece, execution) in label.unwrap_or_default() {
-            let writer = match piece.origin {
-                Origin::Initial => Writer::Initial,
-                Origin::Host => Writer::Host {
-                    call: match execution {
-                        Execution::Number(call) | Execution::Ago(call) => call,
-                    },
-                },
-                Origin::Write {
-                    node,
-                    write,
-                    offset,
-                } => {
-                    let instance = self.named(node, execution, instance.time)?;
-                    let writer = self.compiled(node)?;
-                    let write = writer.model.writes.get(write as usize);
-                    let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
-                    Writer::Write {
-                        instance,
-                        inst: write.inst as usize,
-                        offset,
-                    }
-                }
-            };
             let length = u64::from(piece.length);
-            readings.push(Reading { length, writer });
+            match self.writer(piece.origin, execution, instance)? {
+                Some(writer) => readings.push(Reading { length, writer }),
+                None => self.read_before(instance, inst, (done, length), &mut readings)?,
+            }
+            done += length;
         }
         Ok(readings)
+    }
+
+    /// Who wrote some of the bytes that an instruction reads, of which a stretch says only that it was before: from one of them on, so many, or all if that is 0.
+    fn read_before(
+        &self,
+        instance: Instance,
+        inst: usize,
+        (first, length): (u64, u64),
+        readings: &mut Vec<Reading>,
+    ) -> Result<(), Failure<S, E>> {
+        let compiled = self.compiled(instance.node)?;
+        let inst = &compiled.code.insts[inst];
+        if inst.code == Code::GlobalGet {
+            let place = Place::Global(inst.immediate as u32);
+            let writer = self.writer_before(instance, place)?;
+            readings.push(Reading { length: 0, writer });
+            return Ok(());
+        }
+        let (base, _) = self.value(instance, inst.a)?;
+        let read = inst.accesses([base, 0, 0]).read;
+        let read = read.ok_or(TraceError::Damaged("a load of no bytes"))?;
+        let length = if length == 0 { read.length } else { length };
+        let range = Range {
+            address: read.address.wrapping_add(first),
+            length,
+            ..read
+        };
+        self.readings_before(instance, range, readings)
     }
 
     /// Where a variable of an execution comes from, one step back.

@@ -5,15 +5,18 @@ use afterimage_machine::{Caller, GlobalBits, Machine, Next, Observer, Opened, Sn
 use afterimage_record::{Cache, Interrupt, RecordError, Spacing, Taken, build_snapshots};
 use afterimage_trace::{Event, TraceWriter};
 
+use tempfile::TempDir;
+
 use super::follow::Path;
+use super::stretches;
 use crate::harness::{Recording, exact, invoke, progress, quiet, try_record, wat};
 use crate::stored::Stored;
 
 /// So many snapshots of a run are compared at most.
 const MOST: usize = 200;
 
-/// The snapshots of a recording; none if its program is not one of which they can be made.
-fn taken(recording: &Recording, spacing: Spacing) -> Vec<Taken> {
+/// The snapshots of a recording, and the file to which what was written was added; nothing if its program is not one of which they can be made.
+fn taken(recording: &Recording, spacing: Spacing) -> Option<(Vec<Taken>, TempDir)> {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
     std::fs::write(&at, &recording.whole).expect("a copy");
@@ -25,7 +28,11 @@ fn taken(recording: &Recording, spacing: Spacing) -> Vec<Taken> {
         Ok(())
     });
     match made {
-        Ok(()) | Err(RecordError::NoSnapshots(_)) => all,
+        Ok(()) => {
+            out.commit().expect("a commit");
+            Some((all, folder))
+        }
+        Err(RecordError::NoSnapshots(_)) => None,
         Err(error) => panic!("snapshots: {error}, {}", recording.ending()),
     }
 }
@@ -60,11 +67,16 @@ impl Observer for OpenTimes {
 }
 
 /// Compares the snapshots of a recording with the machine. The answer is how many there are.
-pub fn agree(recording: &Recording, path: &Path) -> usize {
-    agree_with(recording, path, Spacing::Polls(1))
+pub fn agree(recording: &Recording, stored: &Stored) -> usize {
+    agree_with(recording, stored, Spacing::Polls(1))
 }
 
-fn agree_with(recording: &Recording, path: &Path, spacing: Spacing) -> usize {
+fn agree_with(recording: &Recording, stored: &Stored, spacing: Spacing) -> usize {
+    let Some((all, folder)) = taken(recording, spacing) else {
+        return 0;
+    };
+    stretches::agree(recording, &folder.path().join("a.aft"), stored);
+    let path = &Path::of(stored);
     let log = recording.file.log().expect("a log");
     let mut machine = Machine::new(&recording.program, &recording.bytes, log).expect("a machine");
     path.define(&mut machine).expect("nodes");
@@ -72,7 +84,7 @@ fn agree_with(recording: &Recording, path: &Path, spacing: Spacing) -> usize {
     let mut visits = path.visits.iter().copied();
     let (mut last, mut count) = (0, 0);
     let mut activations = OpenTimes::default();
-    for taken in taken(recording, spacing).into_iter().take(MOST) {
+    for taken in all.into_iter().take(MOST) {
         let Taken {
             snapshot,
             opened,
@@ -147,8 +159,7 @@ fn snapshots_are_made_in_loops_and_recursion_with_all_that_waits() {
           (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))
         (global.get $g)))"#;
     let recording = exact(&wat(text), &invoke("run", &[]), &quiet());
-    let path = Path::of(&Stored::of(&recording));
-    assert_eq!(agree(&recording, &path), MOST);
+    assert_eq!(agree(&recording, &Stored::of(&recording)), MOST);
 }
 
 #[test]
@@ -165,6 +176,6 @@ fn snapshots_are_made_while_halves_of_the_ring_are_exchanged() {
     let command = invoke("run", &[]);
     let recording = try_record(&wat(text), &command, &quiet(), &Interrupt::new());
     let recording = recording.unwrap();
-    let path = Path::of(&Stored::of(&recording));
-    assert!(agree_with(&recording, &path, Spacing::Polls(10_000)) > 5);
+    let stored = Stored::of(&recording);
+    assert!(agree_with(&recording, &stored, Spacing::Polls(10_000)) > 5);
 }

@@ -134,7 +134,7 @@ pub fn agree(recording: &Recording, stored: &Stored) -> BTreeSet<&'static str> {
     assert_eq!(followed.time, path.time());
     checkpoints::go_on(recording, &path);
     snapshots::go_on(recording, &path);
-    captured::agree(recording, &path);
+    captured::agree(recording, stored);
     assert!(
         fits(recording.ending(), followed.trap),
         "{} is not {:?}",

@@ -9,5 +9,6 @@ mod coverage;
 mod follow;
 mod mutations;
 mod snapshots;
+mod stretches;
 
 pub use follow::agree;

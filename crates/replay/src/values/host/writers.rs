@@ -6,6 +6,7 @@ use afterimage_ids::FuncId;
 use afterimage_machine::{NodeCode, Observer, Range};
 use afterimage_trace::TraceFile;
 use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
+use afterimage_wet::{Place, Writer};
 use afterimage_wpp::Visit;
 
 use super::HostReadsError;
@@ -72,6 +73,9 @@ impl<'a> Writers<'a> {
         let mut canvas = Canvas::new(range);
         let Some(checkpoints) = self.run.checkpoints else {
             self.follow(values, None, moment, &mut canvas)?;
+            if self.run.snapshots.is_some() {
+                before_stretch(values, moment.start(), &mut canvas)?;
+            }
             return Ok(canvas.parts());
         };
         let start = moment.start();
@@ -198,7 +202,7 @@ impl<'a> Writers<'a> {
         Err(HostReadsError::Damaged("bytes that are not there"))
     }
 
-    /// Follows the run from the beginning of an interval, or its own, until a moment, and notes who wrote last.
+    /// Follows the run from the beginning of an interval, or from the last snapshot before, or from its own beginning, until a moment, and notes who wrote last.
     fn follow(
         &mut self,
         values: &RecordedValues<'a>,
@@ -217,6 +221,14 @@ impl<'a> Writers<'a> {
             if let Some(checkpoint) = checkpoints.checkpoint(interval)? {
                 calls = values.host()?.among(checkpoint.log().events)?;
             }
+        }
+        let before = moment.start().checked_sub(1).filter(|_| from.is_none());
+        if let Some(snapshots) = self.run.snapshots
+            && let Some(number) = before.and_then(|before| snapshots.at(before))
+        {
+            follower.go_to_snapshot(snapshots, number)?;
+            let (snapshot, _) = snapshots.snapshot(number).map_err(StepsError::from)?;
+            calls = values.host()?.among(snapshot.log.events)?;
         }
         let mut watch = Watch {
             canvas,
@@ -240,6 +252,33 @@ impl<'a> Writers<'a> {
         self.follower = from.map(|_| follower);
         Ok(())
     }
+}
+
+/// Who wrote bytes before the stretch that a block is in, of those of which nothing is known.
+fn before_stretch(
+    values: &RecordedValues<'_>,
+    time: u64,
+    canvas: &mut Canvas,
+) -> Result<(), HostReadsError> {
+    let range = canvas.range();
+    let missing = HostReadsError::Damaged("an execution that is not there");
+    let at = values.at(time)?.ok_or(missing)?;
+    for position in canvas.unknown() {
+        let place = Place::Byte {
+            memory: range.memory,
+            address: range.address + position as u64,
+        };
+        let wrote = match values.writer_before(at, place)? {
+            Writer::Initial => continue,
+            Writer::Host { call } => Wrote::Host { call },
+            Writer::Write { instance, inst, .. } => Wrote::Guest {
+                start: instance.time,
+                inst: inst as u32,
+            },
+        };
+        canvas.set(position, Some(wrote));
+    }
+    Ok(())
 }
 
 /// What a range of memory holds; `None` if the memory does not have it all.

@@ -1,0 +1,152 @@
+//! What stretches of a run tell that are built alone, each when it is asked for, is what the whole execution trace tells.
+
+use std::path::Path;
+
+use afterimage::{Session, Snapshotting};
+use afterimage_machine::Code;
+use afterimage_record::Spacing;
+use afterimage_replay::values::{Instance, RecordedValues};
+use afterimage_wet::{Reading, Writer};
+
+use crate::snapshots::{copied, each_run_with, each_tree};
+
+/// A writer, by what does not depend on how nodes are numbered.
+fn told(writer: Writer) -> (u64, u64, usize, u8) {
+    match writer {
+        Writer::Initial => (0, 0, 0, 0),
+        Writer::Host { call } => (0, call, 0, 0),
+        Writer::Write {
+            instance,
+            inst,
+            offset,
+        } => (instance.time, instance.number, inst, offset),
+    }
+}
+
+/// Readings, byte by byte: how they are divided into parts is of no account.
+fn bytes(
+    values: &RecordedValues<'_>,
+    readings: &[Reading],
+    length: u64,
+) -> Vec<(u64, u64, usize, u8)> {
+    let mut all = Vec::new();
+    for reading in readings {
+        let count = if readings.len() == 1 {
+            length.max(1)
+        } else {
+            reading.length
+        };
+        let steps = match reading.writer {
+            Writer::Write { instance, inst, .. } => {
+                let compiled = values.compiled(instance.node).unwrap();
+                matches!(
+                    compiled.code.insts[inst].code,
+                    Code::Store(_) | Code::StoreVector(_)
+                )
+            }
+            _ => false,
+        };
+        all.extend((0..count).map(|i| {
+            let (time, number, inst, offset) = told(reading.writer);
+            (time, number, inst, offset + if steps { i as u8 } else { 0 })
+        }));
+    }
+    all
+}
+
+/// Compares all that is told of an execution.
+fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance; 2]) -> usize {
+    assert_eq!((a.time, a.number), (b.time, b.number));
+    let (of_full, of_alone) = (
+        full.compiled(a.node).unwrap(),
+        alone.compiled(b.node).unwrap(),
+    );
+    assert_eq!(of_full.code.insts.len(), of_alone.code.insts.len());
+    let about = |what: &str| format!("{what} of t={}, execution {}", a.time, a.number);
+    let code = &of_full.code;
+    for &variable in &of_full.model.variables {
+        let known = full.value(a, variable).map_err(|error| error.to_string());
+        let found = alone.value(b, variable).map_err(|error| error.to_string());
+        assert_eq!(found, known, "{}", about("a variable"));
+        let of = |values: &RecordedValues<'_>, at| {
+            let (_, at, register) = values.source_at(at, variable).unwrap();
+            (at.time, at.number, register)
+        };
+        assert_eq!(of(alone, b), of(full, a), "{}", about("a source"));
+    }
+    for (position, inst) in code.insts.iter().enumerate() {
+        let register = code.first_result() + position as u32;
+        let known = full.value(a, register).map_err(|error| error.to_string());
+        let found = alone.value(b, register).map_err(|error| error.to_string());
+        assert_eq!(found, known, "{}", about("a value"));
+        let length = match inst.code {
+            Code::Load(load) => u64::from(load.bytes),
+            Code::LoadVector(load) => load.bytes() as u64,
+            _ => 0,
+        };
+        let (known, found) = (full.reading(a, position), alone.reading(b, position));
+        if let (Ok(known), Ok(found)) = (&known, &found) {
+            let (known, found) = (bytes(full, known, length), bytes(alone, found, length));
+            assert_eq!(found, known, "{}", about("a reading"));
+        }
+        assert_eq!(found.is_ok(), known.is_ok(), "{}", about("a reading"));
+        let (known, found) = (
+            full.copied(a, position).unwrap(),
+            alone.copied(b, position).unwrap(),
+        );
+        let (known, found) = (bytes(full, &known, 0), bytes(alone, &found, 0));
+        if known.len() > 1 {
+            assert_eq!(found, known, "{}", about("a copy"));
+        }
+    }
+    let (known, found) = (full.host_call(a).unwrap(), alone.host_call(b).unwrap());
+    assert_eq!(found, known, "{}", about("a call of the host"));
+    code.insts.len()
+}
+
+/// Most executions of nodes that are compared of one run.
+const MOST: usize = 1000;
+
+/// About how many stretches a run has.
+const STRETCHES: u64 = 40;
+
+fn agree(at: &Path) -> usize {
+    let at = copied(at, "stretches.aft");
+    let session = Session::open(&at).unwrap();
+    let end = session.file().end().unwrap().expect("an end");
+    let spacing = Spacing::Polls(1 + end.clock.unwrap_or(0) / STRETCHES);
+    if !session
+        .ensure_snapshots(Snapshotting::Executed(spacing))
+        .unwrap()
+    {
+        return 0;
+    }
+    let alone = session.on_stretches(1).unwrap().expect("stretches");
+    let full = Session::open(&copied(&at, "full.aft")).unwrap();
+    let path = full.ensure_path().unwrap();
+    assert_eq!(alone.path().unwrap().length(), path.length());
+    full.ensure_values(&false.into()).unwrap();
+    let (of_full, of_alone) = (full.values().unwrap(), alone.values().unwrap());
+    let mut cursor = path.cursor();
+    let mut compared = 0;
+    let mut visits = Vec::new();
+    while let Some(visit) = cursor.next().unwrap() {
+        visits.push(visit);
+    }
+    // From the end on: so stretches are built in another order than they were executed.
+    let every = 1 + visits.len() / MOST;
+    for visit in visits.iter().rev().step_by(every) {
+        let a = of_full.at(visit.start).unwrap().expect("an execution");
+        let b = of_alone.at(visit.start).unwrap().expect("an execution");
+        compared += same(&of_full, &of_alone, [a, b]);
+    }
+    compared
+}
+
+#[test]
+fn each_value_and_dependence_is_that_of_the_whole_execution_trace() {
+    let mut compared = 0;
+    each_run_with(12, |_| 19, |at| compared += agree(at));
+    each_tree(64, |_, at| compared += agree(at));
+    assert!(compared > 10_000, "{compared}");
+}

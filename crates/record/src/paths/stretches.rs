@@ -1,0 +1,281 @@
+//! Stretches: parts of a path between moments at which its words are cut, which can be loaded one by one.
+//!
+//! What each holds is counted while the words are written. So the path of the whole run can be asked at once, and a stretch is
+//! regenerated when an answer is in it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
+use afterimage_paths::{ExecutedPath, NullSink, PathPlan, Regenerator, Sink, Tally, Waypoint};
+use afterimage_program::{Module, OperatorIndex, Program};
+use afterimage_trace::TraceFile;
+use afterimage_wpp::{Builder, Continuation, Directory, Limits, Node, Segment, Shape, Summary};
+
+use super::WordReader;
+use super::build::{live_words, recorded_finish};
+use super::grammar::Nodes;
+use crate::RecordError;
+
+/// What a path is: its function, its blocks, and where its activation goes on.
+type NodeKey = (FuncId, Box<[BlockId]>, Continuation);
+
+/// Nodes, each once.
+#[derive(Default)]
+pub(super) struct NodeSet {
+    nodes: Nodes,
+    ids: HashMap<NodeKey, NodeId>,
+}
+
+impl NodeSet {
+    /// The nodes of a directory.
+    fn of(directory: &Directory) -> Self {
+        let all = directory.nodes.iter().zip(&directory.continuations);
+        let ids = all.map(|((id, node), on)| ((node.function, node.blocks.clone(), *on), id));
+        Self {
+            ids: ids.collect(),
+            nodes: Nodes {
+                nodes: directory.nodes.clone(),
+                continuations: directory.continuations.clone(),
+            },
+        }
+    }
+
+    /// The node that a path is.
+    fn id(&mut self, path: &ExecutedPath<'_>) -> NodeId {
+        let on = Continuation {
+            next: path.next,
+            calls: path.calls,
+        };
+        let key = (path.function, path.blocks.into(), on);
+        let nodes = &mut self.nodes;
+        *self
+            .ids
+            .entry(key)
+            .or_insert_with_key(|(function, blocks, on)| {
+                nodes.continuations.push(*on);
+                nodes.nodes.push(Node {
+                    function: *function,
+                    blocks: blocks.clone(),
+                    left_out: 0,
+                })
+            })
+    }
+}
+
+/// Counts how often each node is executed.
+#[derive(Default)]
+pub(crate) struct NodeTally {
+    set: NodeSet,
+    counts: PrimaryMap<NodeId, u64>,
+}
+
+impl Sink for NodeTally {
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
+        let id = self.set.id(&path);
+        while self.counts.len() <= id.index() {
+            self.counts.push(0);
+        }
+        id
+    }
+
+    fn path(&mut self, node: NodeId) {
+        self.add(node, 1);
+    }
+
+    fn enter(&mut self, _: FuncId) {}
+
+    fn leave(&mut self) {}
+}
+
+impl Tally for NodeTally {
+    const COUNTS: bool = true;
+
+    fn add(&mut self, node: NodeId, times: u64) {
+        self.counts[node] += times;
+    }
+}
+
+/// What counts nodes, or nothing.
+pub(crate) trait NodeCounts: Tally {
+    /// How often each node was executed since this was asked last, ascending by node.
+    fn taken(&mut self) -> Vec<(NodeId, u64)>;
+
+    /// The nodes.
+    fn nodes(self) -> Nodes;
+}
+
+impl NodeCounts for NullSink {
+    fn taken(&mut self) -> Vec<(NodeId, u64)> {
+        Vec::new()
+    }
+
+    fn nodes(self) -> Nodes {
+        Nodes::default()
+    }
+}
+
+impl NodeCounts for NodeTally {
+    fn taken(&mut self) -> Vec<(NodeId, u64)> {
+        let counts = self.counts.iter_mut();
+        let taken = counts.map(|(node, count)| (node, std::mem::take(count)));
+        taken.filter(|&(_, count)| count > 0).collect()
+    }
+
+    fn nodes(self) -> Nodes {
+        self.set.nodes
+    }
+}
+
+/// The directory of a path whose stretches hold these nodes. `summaries` lack how many activations begin: those that execute a node with which a function begins.
+pub(super) fn directory(program: &Program, nodes: Nodes, mut summaries: Vec<Summary>) -> Directory {
+    let begins = |node: NodeId| {
+        let node = &nodes.nodes[node];
+        let root = program.function(node.function)?.cfg.graph.root();
+        (node.blocks.first() == Some(&root)).then_some(node.function)
+    };
+    for summary in &mut summaries {
+        let counts = summary.node_counts.iter();
+        let mut calls =
+            Vec::from_iter(counts.filter_map(|&(id, times)| Some((begins(id)?, times))));
+        calls.sort_unstable_by_key(|&(function, _)| function);
+        for (function, times) in calls {
+            match summary.call_counts.last_mut() {
+                Some((last, count)) if *last == function => *count += times,
+                _ => summary.call_counts.push((function, times)),
+            }
+        }
+    }
+    Directory {
+        nodes: nodes.nodes,
+        continuations: nodes.continuations,
+        summaries,
+        ..Directory::default()
+    }
+}
+
+/// Loads the stretches of a path from its words.
+pub struct Stretches {
+    file: TraceFile,
+    module: Arc<Module>,
+    plan: PathPlan,
+}
+
+impl std::fmt::Debug for Stretches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stretches").finish_non_exhaustive()
+    }
+}
+
+impl Stretches {
+    /// Those of a recording with the words of a re-execution; `None` without these.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn open(file: &TraceFile, module: &Arc<Module>) -> Result<Option<Self>, RecordError> {
+        let found = live_words(file, &module.program)?;
+        let found = found.filter(|(_, words)| words.repeated);
+        Ok(found.map(|(plan, _)| Self {
+            file: file.clone(),
+            module: Arc::clone(module),
+            plan,
+        }))
+    }
+
+    /// A stretch, in which nodes have the numbers that the directory gives them. Linear in its blocks.
+    ///
+    /// # Errors
+    /// If the file is damaged, or there is no such stretch.
+    pub fn load(&self, directory: &Directory, number: usize) -> Result<Segment, RecordError> {
+        let program = &self.module.program;
+        let summary = directory.summaries.get(number).ok_or(RecordError::Words)?;
+        let end = summary.before.saturating_add(summary.length);
+        let is_last = number + 1 == directory.summaries.len();
+        let words = WordReader::open(&self.file, &self.plan)?;
+        let mut words = words.ok_or(RecordError::Words)?;
+        let (begin, mut piece) = words.between(summary.before)?;
+        let mut run = Regenerator::resumed(program, &self.plan, &begin)?;
+        let open = run.open().collect();
+        let mut sink = StretchSink::new(directory, summary.before, open);
+        loop {
+            for function in piece.calls {
+                run.host_call(function);
+            }
+            run.feed(&piece.words, &mut sink)?;
+            if run.time() > end {
+                return Err(RecordError::Words);
+            }
+            let is_end = |said: &Waypoint| said.is_between_words() && said.time() == end;
+            match words.next()? {
+                None if is_last => {
+                    if let Some(end) = self.file.end()? {
+                        let index = OperatorIndex::new(program, &self.module.bytes);
+                        run.finish(&recorded_finish(program, &index, &end)?, &mut sink)?;
+                    }
+                    break;
+                }
+                Some(next) if !is_last && next.waypoint.as_ref().is_some_and(is_end) => {
+                    if let Some(said) = next.waypoint {
+                        run.close(&said, &mut sink)?;
+                    }
+                    break;
+                }
+                Some(next) => piece = next,
+                None => return Err(RecordError::Words),
+            }
+        }
+        sink.finish().ok_or(RecordError::Words)
+    }
+}
+
+/// Makes the segment of a stretch, in which nodes have the numbers that a directory gives them.
+pub(super) struct StretchSink {
+    builder: Builder,
+    set: NodeSet,
+}
+
+impl StretchSink {
+    /// Before the stretch: after so many blocks, with these activations open, the outermost first.
+    pub fn new(directory: &Directory, before: u64, open: Vec<FuncId>) -> Self {
+        let all = Limits {
+            symbols: usize::MAX,
+        };
+        Self {
+            builder: Builder::resumed(all, before, open),
+            set: NodeSet::of(directory),
+        }
+    }
+
+    /// The segment; `None` of nothing.
+    pub fn finish(mut self) -> Option<Segment> {
+        self.builder.finish()
+    }
+}
+
+impl Sink for StretchSink {
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
+        let id = self.set.id(&path);
+        let shape = Shape {
+            length: path.blocks.len() as u64,
+            loops: path.loops.iter().map(|block| block.as_u32()).collect(),
+            header: path.header,
+        };
+        self.builder.define_as(id, shape);
+        id
+    }
+
+    #[inline]
+    fn path(&mut self, node: NodeId) {
+        self.builder.node(node, 1);
+    }
+
+    #[inline]
+    fn enter(&mut self, function: FuncId) {
+        self.builder.enter(function);
+    }
+
+    #[inline]
+    fn leave(&mut self) {
+        self.builder.leave();
+    }
+}

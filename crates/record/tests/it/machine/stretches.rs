@@ -1,0 +1,83 @@
+//! Stretches between snapshots, made one by one, are what the whole path has there.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_program::Module;
+use afterimage_record::{RecordError, Stretches};
+use afterimage_trace::{Kind, TraceFile};
+use afterimage_wpp::{Directory, DirectoryLimits, InMemory, Segment, Segments, Summary, WholePath};
+
+use crate::harness::Recording;
+use crate::stored::Stored;
+
+/// Segments that are made when they are asked for.
+struct Made {
+    stretches: Stretches,
+    directory: Directory,
+}
+
+impl Segments for Made {
+    type Error = RecordError;
+
+    fn summaries(&self) -> &[Summary] {
+        &self.directory.summaries
+    }
+
+    fn load(&self, segment: usize) -> Result<Arc<Segment>, RecordError> {
+        self.stretches.load(&self.directory, segment).map(Arc::new)
+    }
+}
+
+/// Compares the stretches in a file, to which snapshots were added, with the path of the recording. The answer is how many there are.
+pub fn agree(recording: &Recording, at: &Path, stored: &Stored) -> usize {
+    let file = TraceFile::open(at).expect("a file");
+    let bytes = file.last_whole(Kind::STRETCHES, u64::MAX);
+    let bytes = bytes.expect("a sound section").expect("stretches");
+    let program = &recording.program;
+    let limits = DirectoryLimits {
+        nodes: 1 << 20,
+        blocks: 1 << 24,
+        functions: (program.imports.len() + program.functions.len()) as u32,
+        open: 1 << 20,
+    };
+    let directory = Directory::decode(&bytes, &limits).expect("a directory");
+    let module = Module::parse(recording.bytes.clone()).expect("a module");
+    let stretches = Stretches::open(&file, &Arc::new(module)).expect("words");
+    let nodes = Arc::new(directory.nodes.clone());
+    let made = Made {
+        stretches: stretches.expect("words of a re-execution"),
+        directory,
+    };
+    let path = WholePath::new(made, nodes).expect("stretches that follow each other");
+    let checked = path.check();
+    checked.unwrap_or_else(|error| panic!("{error}, {}", recording.ending()));
+    assert_eq!(
+        blocks(&path),
+        blocks(&stored.path),
+        "{}",
+        recording.ending()
+    );
+    path.segments().summaries().len()
+}
+
+/// Most blocks that are compared.
+const MOST: usize = 100_000;
+
+fn blocks<S: Segments>(path: &WholePath<S>) -> Vec<(FuncId, BlockId, usize)> {
+    let mut cursor = path.cursor();
+    let mut blocks = Vec::new();
+    while blocks.len() < MOST
+        && let Some(visit) = cursor.next().expect("a step")
+    {
+        let node = &path.nodes()[visit.node];
+        let depth = cursor.depth();
+        blocks.extend(
+            node.blocks
+                .iter()
+                .map(|&block| (node.function, block, depth)),
+        );
+    }
+    blocks
+}

@@ -1,0 +1,185 @@
+//! Values of stretches of a run, each built alone when it is asked for.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use afterimage_ids::{EntityRef, FuncId, NodeId};
+use afterimage_machine::{Snapshots, StoppedBefore};
+use afterimage_program::Module;
+use afterimage_trace::TraceFile;
+use afterimage_wet::{
+    Before, FileEpochs, HostCalls, LastWriters, LeftOut, MakeStretch, Place, Run,
+};
+use afterimage_wpp::{Segments, Summary};
+use wasmparser::Operator;
+
+use crate::paths::RecordedPath;
+
+/// A run whose stretches are built: those between its snapshots.
+struct Stretches {
+    file: TraceFile,
+    module: Arc<Module>,
+    path: Arc<RecordedPath>,
+    snapshots: Snapshots,
+    stopped: Option<StoppedBefore>,
+    /// How many blocks were executed before each stretch.
+    before: Vec<u64>,
+    /// By global: the functions that write it.
+    writers: OnceLock<Vec<BTreeSet<FuncId>>>,
+}
+
+impl fmt::Debug for Stretches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stretches").finish_non_exhaustive()
+    }
+}
+
+/// Why a stretch cannot be built.
+#[derive(Debug, thiserror::Error)]
+enum StretchError {
+    #[error("the stretches in the recording are damaged: {0}")]
+    Damaged(&'static str),
+}
+
+/// Epochs of a run, one for each stretch between its snapshots, which are built when they are needed: at most so many.
+pub fn epochs_of_stretches(
+    file: &TraceFile,
+    module: &Arc<Module>,
+    path: Arc<RecordedPath>,
+    snapshots: Snapshots,
+    (stopped, most): (Option<StoppedBefore>, usize),
+) -> FileEpochs {
+    let times = snapshots.times().iter().copied();
+    let mut before = Vec::from_iter([0].into_iter().chain(times.filter(|&time| time > 0)));
+    // Nothing is executed after the last one.
+    before.retain(|&time| time < path.length());
+    let end = path.length();
+    let maker = Stretches {
+        file: file.clone(),
+        module: Arc::clone(module),
+        path,
+        snapshots,
+        stopped,
+        before: before.clone(),
+        writers: OnceLock::new(),
+    };
+    FileEpochs::made(file, (before, end), Box::new(maker), most)
+}
+
+impl Stretches {
+    /// What the segments of a stretch hold, and what those before it do.
+    fn summaries(&self, position: usize) -> Result<(&[Summary], &[Summary]), StretchError> {
+        let all = self.path.segments().summaries();
+        let at = |time: u64| {
+            let found = all.partition_point(|summary| summary.before < time);
+            let begins = all.get(found).is_none_or(|summary| summary.before == time);
+            let damaged = StretchError::Damaged("one is not told of");
+            if begins { Ok(found) } else { Err(damaged) }
+        };
+        let first = self.before.get(position).copied();
+        let first = at(first.ok_or(StretchError::Damaged("one is missing"))?)?;
+        let last = match self.before.get(position + 1) {
+            Some(&next) => at(next)?,
+            None => all.len(),
+        };
+        let inside = all.get(first..last);
+        Ok((&all[..first], inside.unwrap_or_default()))
+    }
+
+    /// By global: the functions that write it. O(program), once.
+    fn writers(&self) -> &[BTreeSet<FuncId>] {
+        self.writers.get_or_init(|| {
+            let program = &self.module.program;
+            let mut writers = vec![BTreeSet::new(); program.globals.len()];
+            for function in &program.functions {
+                for (_, _, operator) in program.operators(&self.module.bytes, function) {
+                    if let Operator::GlobalSet { global_index } = operator
+                        && let Some(writers) = writers.get_mut(global_index as usize)
+                    {
+                        writers.insert(function.id);
+                    }
+                }
+            }
+            writers
+        })
+    }
+}
+
+impl MakeStretch for Stretches {
+    fn stretch(
+        &self,
+        position: usize,
+        host: &HostCalls,
+    ) -> Result<(Vec<u8>, LastWriters), Box<dyn Error + Send + Sync>> {
+        let (earlier, inside) = self.summaries(position)?;
+        let node_counts = |summaries: &[Summary]| {
+            let mut counts = vec![0; self.path.nodes().len()];
+            for &(node, count) in summaries.iter().flat_map(|summary| &summary.node_counts) {
+                if let Some(sum) = counts.get_mut(node.index()) {
+                    *sum += count;
+                }
+            }
+            let counts = counts
+                .into_iter()
+                .enumerate()
+                .filter(|&(_, count)| count > 0);
+            Vec::from_iter(counts.map(|(node, count)| (NodeId::new(node), count)))
+        };
+        let counts = node_counts(earlier);
+        let nodes = Vec::from_iter(node_counts(inside).into_iter().map(|(node, _)| node));
+        let first = self.before[position];
+        let mut before = Before {
+            snapshot: None,
+            nodes: &nodes,
+            counts: &counts,
+            host_calls: 0,
+        };
+        if position > 0 {
+            let number = self.snapshots.at(first);
+            let number = number.filter(|&number| self.snapshots.times()[number] == first);
+            let number = number.ok_or(StretchError::Damaged("no snapshot is before one"))?;
+            let (snapshot, _) = self.snapshots.snapshot(number)?;
+            before.snapshot = Some((&self.snapshots, number));
+            before.host_calls = host.among(snapshot.log.events)?;
+        }
+        let last = self.before.get(position + 1).copied();
+        let run = Run {
+            program: &self.module.program,
+            bytes: &self.module.bytes,
+            path: &*self.path,
+            continuations: &self.path.segments().directory().continuations,
+            window: first + 1..=last.unwrap_or(self.path.length()),
+            left_out: &LeftOut::NOTHING,
+            stopped: self.stopped,
+            epoch: usize::MAX,
+        };
+        Ok(run.build_stretch(self.file.log()?, &before)?)
+    }
+
+    fn written_before(
+        &self,
+        position: usize,
+        place: Place,
+    ) -> Result<Option<usize>, Box<dyn Error + Send + Sync>> {
+        let Place::Global(global) = place else {
+            return Ok(position.checked_sub(1));
+        };
+        let writers = self.writers().get(global as usize);
+        let writers = writers.ok_or(StretchError::Damaged("a global that is not there"))?;
+        for earlier in (0..position).rev() {
+            let (_, inside) = self.summaries(earlier)?;
+            let mut nodes = inside.iter().flat_map(|summary| &summary.node_counts);
+            let nodes_of = self.path.nodes();
+            if nodes.any(|(node, _)| {
+                nodes_of
+                    .get(*node)
+                    .is_some_and(|node| writers.contains(&node.function))
+            }) {
+                return Ok(Some(earlier));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,121 @@
+//! Who wrote what a stretch reads that was built alone: those before it are asked.
+
+use afterimage_machine::Range;
+use afterimage_wpp::Segments;
+
+use super::{Epochs, Failure, Instance, Reading, TraceError, WholeTrace, Writer};
+use crate::def::Origin;
+use crate::epoch::Execution;
+use crate::model::WriteTo;
+
+/// What somebody wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A byte.
+    Byte {
+        /// Of which memory.
+        memory: u32,
+        /// Where.
+        address: u64,
+    },
+    /// A global.
+    Global(u32),
+}
+
+impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// The writer that an epoch names in what it tells of an execution. `None` if it wrote before the stretch that the epoch tells of.
+    pub(super) fn writer(
+        &self,
+        origin: Origin,
+        execution: Execution,
+        at: Instance,
+    ) -> Result<Option<Writer>, Failure<S, E>> {
+        Ok(Some(match origin {
+            Origin::Before => return Ok(None),
+            Origin::Initial => Writer::Initial,
+            Origin::Host => Writer::Host {
+                call: match execution {
+                    Execution::Number(call) | Execution::Ago(call) => call,
+                },
+            },
+            Origin::Write {
+                node,
+                write,
+                offset,
+            } => {
+                let instance = self.named(node, execution, at.time)?;
+                let writer = self.compiled(node)?;
+                let write = writer.model.writes.get(write as usize);
+                let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
+                Writer::Write {
+                    instance,
+                    inst: write.inst as usize,
+                    offset,
+                }
+            }
+        }))
+    }
+
+    /// Who wrote a place last before the stretch that an execution is in, if that was built alone.
+    ///
+    /// # Errors
+    /// If an earlier stretch cannot be built, or is damaged.
+    pub fn writer_before(&self, at: Instance, place: Place) -> Result<Writer, Failure<S, E>> {
+        let (position, _) = self.epoch(at.time)?;
+        let found = self.epochs.written_before(position, place);
+        let Some((origin, execution)) = found.map_err(TraceError::Epoch)? else {
+            return Ok(Writer::Initial);
+        };
+        let writer = self.writer(origin, Execution::Number(execution), at)?;
+        writer.ok_or(TraceError::Damaged("a writer that is not told"))
+    }
+
+    /// The same for bytes, part by part.
+    pub(super) fn readings_before(
+        &self,
+        at: Instance,
+        range: Range,
+        readings: &mut Vec<Reading>,
+    ) -> Result<(), Failure<S, E>> {
+        let first = readings.len();
+        for i in 0..range.length {
+            let memory = range.memory;
+            let address = range.address.wrapping_add(i);
+            let writer = self.writer_before(at, Place::Byte { memory, address })?;
+            match readings[first..].last_mut() {
+                Some(last) if self.follows(last.writer, last.length)? == writer => {
+                    last.length += 1;
+                }
+                _ => readings.push(Reading { length: 1, writer }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Who wrote the byte so many bytes further on, if it was written along with this one.
+    fn follows(&self, writer: Writer, bytes: u64) -> Result<Writer, Failure<S, E>> {
+        let Writer::Write {
+            instance,
+            inst,
+            offset,
+        } = writer
+        else {
+            return Ok(writer);
+        };
+        let compiled = self.compiled(instance.node)?;
+        let ordinal = compiled.model.ordinal(inst);
+        let write = ordinal.and_then(|ordinal| compiled.model.writes.get(ordinal));
+        let offset = match write.map(|write| write.to) {
+            Some(WriteTo::Memory(_)) => offset.wrapping_add(bytes as u8),
+            _ => offset,
+        };
+        Ok(Writer::Write {
+            instance,
+            inst,
+            offset,
+        })
+    }
+}
