@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use afterimage_program::Module;
 use afterimage_record::{
-    Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, build_snapshots,
+    Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, build_snapshots, build_written,
 };
 use afterimage_replay::Recording;
 use afterimage_replay::paths::{
     FileSegments, MakeSegment, PathSegment, RecordedDirectory, RecordedPath, path_in_memory,
-    path_of_stretches,
+    path_of_stretches, stretches_of_path,
 };
 use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing};
 use afterimage_replay::steps::{
@@ -185,7 +185,10 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
         ensure_for_questions(session)?;
     }
     let file = session.newest();
-    if file.last(Kind::VALUES_INDEX).is_some() || file.last(Kind::STRETCHES).is_none() {
+    let Some(stretches) = stretches_of_path(&file)? else {
+        return Ok(None);
+    };
+    if file.last(Kind::VALUES_INDEX).is_some() {
         return Ok(None);
     }
     let Some(words) = Stretches::open(&file, session.module())? else {
@@ -193,13 +196,48 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     };
     // What is open is kept for a while, and made again then.
     let maker = (Box::new(FromWords(words)) as Box<_>, share.div_ceil(2));
-    let path = path_of_stretches(&file, session.program(), maker)?;
-    let Some(path) = path else {
-        return Ok(None);
-    };
+    let path = path_of_stretches(&file, session.program(), stretches.directory, maker)?;
     let recording = Recording::of(session.at(), file, Arc::clone(session.module()));
     recording.use_path(path);
     Ok(recording.use_stretches(share)?.then_some(recording))
+}
+
+/// An index of the lines of memory that stretches write, by running the program again. `false` if there is none and none can be made.
+///
+/// # Errors
+/// If the run cannot be executed again, or the recording is damaged.
+pub(crate) fn ensure_lines(session: &Session) -> Result<bool> {
+    let file = session.look_again()?;
+    let Some(stretches) = stretches_of_path(&file)? else {
+        return Ok(false);
+    };
+    if file.last(Kind::WRITTEN).is_some() {
+        return Ok(true);
+    }
+    let lost = "the index of written lines cannot be added to the recording";
+    let out = match append_to(session.at(), &file, lost, session.monitor()) {
+        Ok(Some(out)) => out,
+        // If another process has added something, that may be it.
+        Ok(None) => return Ok(session.look_again()?.last(Kind::WRITTEN).is_some()),
+        Err(_) => return Ok(false),
+    };
+    let total = file.end()?.map(|end| end.events);
+    let total = total.filter(|events| *events >= TELLING);
+    let progress = session.monitor().begin(Work::Lines, total);
+    let run = RecordedRun {
+        file: &file,
+        bytes: session.bytes(),
+        program: session.program(),
+        cache: &Cache::of_user(),
+        progress: &progress,
+    };
+    match build_written(&run, &stretches.clocks, &out) {
+        Err(RecordError::OverflowNotFound | RecordError::Diverged { .. }) => return Ok(false),
+        made => made?,
+    }
+    out.commit()?;
+    session.look_again()?;
+    Ok(true)
 }
 
 fn on_path<T>(

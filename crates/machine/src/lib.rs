@@ -24,6 +24,7 @@ mod machine;
 mod observe;
 mod snapshots;
 mod step;
+mod written;
 
 pub use checkpoint::{ChangedTable, Checkpoint, Exception, Next, Snapshot, Waits};
 pub use code::{Moved, NodeCode, NodeEnd, Operand, TableIndices, Taker, VectorExtra};
@@ -40,3 +41,4 @@ pub use observe::{Caller, Observer, Range};
 pub use snapshots::{
     Opened, Page, Restored, SNAPSHOT_PAGE, SnapshotBuilder, SnapshotError, Snapshots, WrittenPages,
 };
+pub use written::{LINE, LineRun, LineSet, WrittenLines, WrittenLinesBuilder, WrittenLinesError};

@@ -35,5 +35,5 @@ pub use program::{Function, FunctionType, Import, Program};
 pub use sections::address_base;
 pub use slots::{NO_HEIGHT, Slots};
 pub use source::{FileId, InlinedFrame, InlinedFunction, LineError, Location, Row, SourceMap};
-pub use ssa::{Effect, Phi, Ssa, Statement, Value, ValueDef};
+pub use ssa::{Effect, MemoryStore, Phi, Ssa, Statement, Value, ValueDef};
 pub use stack::{Carried, CarriedFrom};

@@ -15,6 +15,7 @@ use crate::live::word;
 use crate::paths::PathHost;
 use crate::replay::{Progress, Replayed, Source, Stop, replay};
 use crate::snapshots::Capturing;
+use crate::written::Marking;
 use crate::{Cache, RecordError};
 use wasmtime::Engine;
 
@@ -134,8 +135,10 @@ pub(crate) struct Repeat<'a> {
     pub probes: Probes<'a>,
     /// How many entries the armed function is let pass.
     pub skip: u64,
-    /// With the engine's debugger, and calls of whoever makes snapshots.
+    /// With calls of whoever makes snapshots, or takes marks.
     pub snapshots: bool,
+    /// With the engine's debugger.
+    pub debugger: bool,
 }
 
 impl<'a> Repeat<'a> {
@@ -145,6 +148,7 @@ impl<'a> Repeat<'a> {
             probes,
             skip: 0,
             snapshots: false,
+            debugger: false,
         }
     }
 }
@@ -182,6 +186,7 @@ impl<'a> Job<'a> {
         stop: Stop,
         paths: Option<PathHost>,
         snapshots: Option<Capturing>,
+        marks: Option<Box<Marking>>,
     ) -> Result<Replayed, RecordError> {
         on_guest_thread(REPLAY_STACK, || {
             let source = Source {
@@ -191,7 +196,7 @@ impl<'a> Job<'a> {
                 progress: self.progress,
                 interrupt: None,
             };
-            replay(engine, &source, rewritten, stop, paths, snapshots)
+            replay(engine, &source, rewritten, stop, paths, snapshots, marks)
         })
     }
 
@@ -202,7 +207,7 @@ impl<'a> Job<'a> {
     ) -> Result<(Repeated, Vec<Activation>), RecordError> {
         let repeat = Repeat::of(the_plan.into());
         self.repeat_with(repeat, &mut |job, engine, rewritten, stop| {
-            job.replay(engine, rewritten, stop, None, None)
+            job.replay(engine, rewritten, stop, None, None, None)
         })
     }
 
@@ -216,10 +221,11 @@ impl<'a> Job<'a> {
             probes,
             skip,
             snapshots,
+            debugger,
         } = repeat;
         let engine = engine(Settings {
             optimised: self.treatment.optimised,
-            debugger: snapshots,
+            debugger,
             ..Settings::with_stack(REPLAY_STACK)
         })?;
         let mut options = Options {
@@ -232,7 +238,7 @@ impl<'a> Job<'a> {
         let mut stop = self.stop(&mut options, skip)?;
         // Of a run that nobody stopped, nothing else tells whether the stop clock is right.
         let clock = match (probes, stop) {
-            (Probes::None, Stop::Never) => self.end.clock,
+            (Probes::None | Probes::Written(_), Stop::Never) => self.end.clock,
             _ => None,
         };
         options.clock |= clock.is_some();

@@ -24,6 +24,7 @@ mod snapshots;
 mod trapped;
 mod values;
 mod wasi;
+mod written;
 
 pub use cache::Cache;
 pub use effects::addresses;
@@ -40,3 +41,4 @@ pub use paths::{
 };
 pub use replay::Progress;
 pub use snapshots::{ChangedPage, Spacing, Taken, build_snapshots};
+pub use written::build_written;

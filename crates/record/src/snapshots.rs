@@ -46,6 +46,8 @@ pub type ChangedPage = (Page, Box<[u8]>);
 /// A snapshot that was made.
 #[derive(Debug)]
 pub struct Taken {
+    /// What the stop clock shows.
+    pub clock: u64,
     /// How the machine stands.
     pub snapshot: Snapshot,
     /// When its activations began, the outermost first.
@@ -65,6 +67,8 @@ pub enum Spacing {
 
 /// What the debugger shows, before the program is asked what it means.
 pub(crate) struct Captured {
+    /// What the stop clock shows.
+    clock: u64,
     log: LogPlace,
     /// The innermost first.
     frames: Vec<CapturedFrame>,
@@ -120,6 +124,7 @@ pub fn build_snapshots(
         probes: Probes::Paths(probes),
         skip,
         snapshots: true,
+        debugger: true,
     };
     if let Some(what) = unseen(program, run.bytes) {
         return Err(RecordError::NoSnapshots(what));
@@ -145,7 +150,7 @@ pub fn build_snapshots(
         std::thread::scope(|scope| {
             let finish = &finish;
             let consumer = scope.spawn(move || words.write_stretches(messages, finish));
-            let replayed = job.replay(engine, rewritten, stop, Some(host), Some(capturing));
+            let replayed = job.replay(engine, rewritten, stop, Some(host), Some(capturing), None);
             // Its reason is the better one: the guest only learns that it is gone.
             match consumer.join() {
                 Ok(written) => {
@@ -233,6 +238,7 @@ impl<'a> Reader<'a> {
         captured: Captured,
     ) -> Result<Option<(Taken, Boundary)>, RecordError> {
         let Captured {
+            clock,
             log,
             frames,
             globals,
@@ -305,6 +311,7 @@ impl<'a> Reader<'a> {
             room: 0,
         };
         let taken = Taken {
+            clock,
             snapshot,
             opened: Vec::new(),
             pages: std::mem::take(&mut self.pages),
@@ -481,7 +488,7 @@ impl Capturing {
 /// Polls before the first snapshot, if it is not known yet how long they take.
 const FIRST: u64 = 1 << 12;
 
-fn write(
+pub(crate) fn write(
     probes: Memory,
     store: &mut impl AsContextMut,
     address: u64,
@@ -559,6 +566,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
         let (memories, pages) = changed_pages(&mut caller)?;
         let log = caller.data().place();
         let captured = Captured {
+            clock,
             log,
             frames,
             globals: values,
@@ -587,7 +595,11 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
     Ok(())
 }
 
-fn word(probes: Memory, store: &mut impl AsContextMut, address: u64) -> Result<u64, RecordError> {
+pub(crate) fn word(
+    probes: Memory,
+    store: &mut impl AsContextMut,
+    address: u64,
+) -> Result<u64, RecordError> {
     let mut bytes = [0; 8];
     let read = probes.read(store, address as usize, &mut bytes);
     read.map_err(|_| RecordError::NoCounters)?;

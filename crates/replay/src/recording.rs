@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::{FuncId, OpId};
+use afterimage_machine::{WrittenLines, WrittenLinesError};
 use afterimage_profile::{ProfileError, Stop, stops};
 use afterimage_program::{BlockEnd, Module, Names, OperatorIndex, ParseError, Program, SourceMap};
 use afterimage_trace::{Ending, LogReader, Standing, TraceError, TraceFile, TrapCode};
@@ -82,6 +83,9 @@ pub enum RecordingError {
     /// The snapshots are damaged.
     #[error("{0}")]
     Snapshots(#[from] SnapshotError),
+    /// The index of written lines is damaged.
+    #[error("{0}")]
+    Written(#[from] WrittenLinesError),
 }
 
 /// So many stretches of a run are built in any case.
@@ -152,10 +156,12 @@ impl Recording {
         else {
             return Ok(false);
         };
+        let lines = WrittenLines::open(&file)?;
         let most = FEW_STRETCHES + snapshots.times().len() / share;
         self.snapshots.get_or_init(|| own);
         self.epochs.get_or_init(|| {
-            epochs_of_stretches(&file, &self.module, path, snapshots, (stopped, most))
+            let from = (snapshots, lines);
+            epochs_of_stretches(&file, &self.module, path, from, (stopped, most))
         });
         Ok(true)
     }

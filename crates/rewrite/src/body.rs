@@ -35,7 +35,9 @@ use crate::layout::{
     SNAPSHOT_AT, TAKE_SNAPSHOT,
 };
 use crate::map::{BodyMap, OriginalPlace, Run};
+use crate::marks::Marks;
 use crate::paths::{PathPlaces, PathStep};
+use crate::shared::SharedLocals;
 use crate::types::{TypePool, val_type};
 
 /// Loop iterations between two polls of the stop clock in one activation: a power of two.
@@ -69,6 +71,8 @@ pub(crate) struct Context<'a> {
     pub snapshots: Option<(u32, u32)>,
     /// Between which offsets the engine is not to make one instruction of a load and what takes its value.
     pub apart: Option<Range<OrigOffset>>,
+    /// If lines that are written are marked: where.
+    pub marks: Option<Marks>,
 }
 
 /// The rewritten body, without its size prefix, and its map.
@@ -91,6 +95,10 @@ pub(crate) fn rewrite_body(
         path: 0,
         hinges: context.hinges.map(Hinges::new),
         carriers: context.carriers.take(),
+        written: match &context.marks {
+            Some(marks) => marks.locals(&body)?,
+            None => SharedLocals::default(),
+        },
         frames: Vec::new(),
         results: context.types.get(function.ty.index() as u32).1.to_vec(),
         context,
@@ -246,6 +254,8 @@ pub(crate) struct Writer<'a, 'b> {
     pub(crate) hinges: Option<Hinges>,
     /// If what labels carry goes through locals.
     pub(crate) carriers: Option<Carriers>,
+    /// Locals for the operands of what writes memory.
+    pub(crate) written: SharedLocals,
     frames: Vec<Frame>,
     /// Result types of the function.
     results: Vec<ValType>,
@@ -288,10 +298,7 @@ impl Writer<'_, '_> {
             carriers.condition = next;
             next += 1;
             groups.push((1, wasm_encoder::ValType::I32));
-            for &(count, ty) in &carriers.groups {
-                next += count;
-                groups.push((count, val_type(ty)?));
-            }
+            carriers.locals.place(&mut next, &mut groups)?;
         }
         if needs.poll {
             self.scratch = next;
@@ -308,6 +315,7 @@ impl Writer<'_, '_> {
             next += 1;
             groups.push((1, wasm_encoder::ValType::I64));
         }
+        self.written.place(&mut next, &mut groups)?;
         within(function, "locals", next as usize, 50_000)?;
         (groups.len() as u32).encode(&mut self.out);
         for (count, ty) in groups {
@@ -321,7 +329,7 @@ impl Writer<'_, '_> {
         instruction.encode(&mut self.out);
     }
 
-    fn copy(&mut self, range: &Range<usize>) {
+    pub(crate) fn copy(&mut self, range: &Range<usize>) {
         let (new, orig, len) = (
             self.out.len() as u32,
             range.start as u32,
@@ -760,7 +768,11 @@ impl Writer<'_, '_> {
                 self.wait(operator, memarg, OrigOffset(range.start as u32));
             }
             _ => {
-                self.copy(&range);
+                let marks = self.context.marks.as_ref();
+                match marks.and_then(|marks| marks.write(operator)) {
+                    Some(write) => self.marked(&write, &range),
+                    None => self.copy(&range),
+                }
                 let start = OrigOffset(range.start as u32);
                 let apart = self.context.apart.as_ref();
                 let effect = Effect::of(operator);

@@ -15,6 +15,7 @@ use wasmparser::{BlockType, FunctionBody, Operator, ValType};
 
 use crate::RewriteError;
 use crate::body::Writer;
+use crate::shared::SharedLocals;
 use crate::types::TypePool;
 
 /// The locals that stand for what labels carry.
@@ -22,8 +23,8 @@ use crate::types::TypePool;
 pub(crate) struct Carriers {
     /// For a condition that is on top of what a label carries.
     pub condition: u32,
-    /// The locals that follow it: of each type as many as a label carries of it at most.
-    pub groups: Vec<(u32, ValType)>,
+    /// For what a label carries.
+    pub locals: SharedLocals,
 }
 
 impl Carriers {
@@ -64,50 +65,17 @@ impl Carriers {
             let (params, results) = pool.signature(ty);
             labels.push(!if is_loop { &params } else { &results }.is_empty());
             values += (params.len() + results.len()) as u64;
-            found.add(&params);
-            found.add(&results);
+            found.locals.add(&params);
+            found.locals.add(&results);
         }
         Ok((values > 0 && values * blocks >= most).then_some(found))
-    }
-
-    /// Makes room for what a label carries.
-    fn add(&mut self, carried: &[ValType]) {
-        let mut counts: Vec<(u32, ValType)> = Vec::new();
-        for &ty in carried {
-            match counts.iter_mut().find(|group| group.1 == ty) {
-                Some(group) => group.0 += 1,
-                None => counts.push((1, ty)),
-            }
-        }
-        for (count, ty) in counts {
-            match self.groups.iter_mut().find(|group| group.1 == ty) {
-                Some(group) => group.0 = group.0.max(count),
-                None => self.groups.push((count, ty)),
-            }
-        }
-    }
-
-    /// The locals of what a label carries.
-    fn locals(&self, carried: &[ValType]) -> Vec<u32> {
-        let mut next = Vec::new();
-        let mut first = self.condition + 1;
-        for &(count, ty) in &self.groups {
-            next.push((ty, first));
-            first += count;
-        }
-        let of = |ty: &ValType| {
-            let (_, local) = next.iter_mut().find(|group| group.0 == *ty)?;
-            *local += 1;
-            Some(*local - 1)
-        };
-        carried.iter().filter_map(of).collect()
     }
 }
 
 impl Writer<'_, '_> {
     fn carriers_of(&self, carried: &[ValType]) -> Vec<u32> {
         let carriers = self.carriers.as_ref();
-        carriers.map_or_else(Vec::new, |carriers| carriers.locals(carried))
+        carriers.map_or_else(Vec::new, |carriers| carriers.locals.of(carried))
     }
 
     /// Takes what a label carries from the stack.

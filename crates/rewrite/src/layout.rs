@@ -27,6 +27,7 @@
 //!       entry counters, one per exported function, in export order
 //! from the next multiple of 64 KiB on:
 //!       the path's words, u64 each, in two halves
+//!       marks of the lines that are written, a byte each, memory by memory
 //! ```
 //! All numbers are little-endian.
 
@@ -57,6 +58,8 @@ pub const SNAPSHOT_EXPORT: &str = "afterimage.snapshot";
 pub const TAKE_SNAPSHOT: u64 = 0;
 /// Which of them is told that a half of the path's ring is full.
 pub const HALF_FULL: u64 = 1;
+/// The name under which a module that marks what it writes exports its memory of this index, followed by the index.
+pub const MARKED_EXPORT: &str = "afterimage.marked.";
 pub(crate) const IN_HOST_AT: u64 = 0x4c;
 pub(crate) const ENTRIES_AT: u64 = 0x50;
 /// Address of the clock at which the armed function stops.
@@ -69,7 +72,9 @@ pub(crate) const LOOPS_AT: u64 = 0x78;
 pub(crate) const OTHER_AT: u64 = 0x7c;
 pub(crate) const HEADER: u64 = 0x80;
 
-const PAGE: u64 = 65536;
+pub(crate) const PAGE: u64 = 65536;
+/// Bytes of a line of memory, which is marked when something in it is written.
+pub const LINE: u64 = 64;
 
 /// Addresses in the probes' memory of one rewritten module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +85,8 @@ pub struct Layout {
     pub entry_counters: u32,
     /// How many words each of the two halves of the path's ring has; 0 if there is none.
     pub half: u32,
+    /// How many bytes the marks of written lines have: a multiple of 64 KiB.
+    pub marks: u64,
 }
 
 impl Layout {
@@ -99,9 +106,14 @@ impl Layout {
             .next_multiple_of(PAGE)
     }
 
+    /// The address of the marks.
+    pub fn marks_at(&self) -> u64 {
+        (self.buffer() + 16 * u64::from(self.half)).next_multiple_of(PAGE)
+    }
+
     /// The size of the memory in pages of 64 KiB.
     pub fn pages(&self) -> u64 {
-        (self.buffer() + 16 * u64::from(self.half)).div_ceil(PAGE)
+        (self.marks_at() + self.marks).div_ceil(PAGE)
     }
 
     /// Reads the counters out of the memory's bytes, or `None` if the memory is too small.

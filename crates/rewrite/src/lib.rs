@@ -11,14 +11,16 @@ mod error;
 mod hinges;
 mod layout;
 mod map;
+mod marks;
 mod module;
 mod paths;
+mod shared;
 mod types;
 
 pub use error::RewriteError;
 pub use layout::{
-    ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, Dump, DumpError, HALF_FULL, LIMIT_AT, Layout,
-    MEMORY_EXPORT, SNAPSHOT_AT, SNAPSHOT_EXPORT, START_EXPORT, TAKE_SNAPSHOT,
+    ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, Dump, DumpError, HALF_FULL, LIMIT_AT, LINE, Layout,
+    MARKED_EXPORT, MEMORY_EXPORT, SNAPSHOT_AT, SNAPSHOT_EXPORT, START_EXPORT, TAKE_SNAPSHOT,
 };
 pub use map::{OffsetMap, OriginalPlace};
 pub use module::{Armed, External, Large, Options, Probes, Rewritten, rewrite};

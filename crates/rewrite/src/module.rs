@@ -10,16 +10,17 @@ use afterimage_ids::{EntityRef, FuncId, OpId, OrigOffset};
 use afterimage_placement::Plan;
 use afterimage_program::{BlockEnd, Program};
 use wasm_encoder::{BranchHint, BranchHints, Encode, Instruction, MemArg, Section as _};
-use wasmparser::{ExternalKind, FunctionBody, Parser, Payload};
+use wasmparser::{ExternalKind, FunctionBody, MemoryType, Parser, Payload};
 
 use crate::actions::{Actions, Step, site_name};
 use crate::body::{Context, rewrite_body};
 use crate::carry::Carriers;
 use crate::layout::{
-    CLOCK_AT, COUNT_AT, ENTRIES_AT, HEADER, LABEL, LAYOUT_VERSION, LIMIT_AT, Layout, MEMORY_EXPORT,
-    RUNNING_AT, SNAPSHOT_EXPORT, START_EXPORT, VERSION_AT,
+    CLOCK_AT, COUNT_AT, ENTRIES_AT, HEADER, LABEL, LAYOUT_VERSION, LIMIT_AT, Layout, MARKED_EXPORT,
+    MEMORY_EXPORT, RUNNING_AT, SNAPSHOT_EXPORT, START_EXPORT, VERSION_AT,
 };
 use crate::map::{BodyMap, OffsetMap, OriginalPlace, Run};
+use crate::marks::Marks;
 use crate::paths::{self, PathPlaces, PathProbes};
 use crate::types::{TypePool, val_type};
 use crate::{RewriteError, clock};
@@ -98,6 +99,9 @@ pub enum Probes<'a> {
     Counters(&'a Plan),
     /// The path.
     Paths(PathProbes<'a>),
+    /// Which lines of memory are written: each of 64 bytes that a store of the program writes to is marked, in memories of at most so many bytes together. The module exports its memories
+    /// under the name [`MARKED_EXPORT`] and their index.
+    Written(u64),
 }
 
 impl<'a> From<Option<&'a Plan>> for Probes<'a> {
@@ -115,6 +119,8 @@ pub struct Rewritten {
     pub map: OffsetMap,
     /// Where the counters are.
     pub layout: Layout,
+    /// Where the marks of each memory begin in the probes' memory, if what is written is marked.
+    pub marks: Vec<u64>,
     /// How many probes count.
     pub probes: u64,
     /// The functions whose frames hold something else than the program's: those with what the engine needs of large ones. Ascending.
@@ -146,10 +152,11 @@ pub fn rewrite<'a>(
     if facts.export_names.iter().any(|n| {
         [MEMORY_EXPORT, START_EXPORT, SNAPSHOT_EXPORT].contains(&n.as_str())
             || paths::EXPORTS.contains(&n.as_str())
+            || n.starts_with(MARKED_EXPORT)
     }) {
         return Err(RewriteError::NameTaken(MEMORY_EXPORT.to_owned()));
     }
-    let layout = Layout {
+    let mut layout = Layout {
         counters: plan.map_or(0, |p| p.counters),
         entry_counters: if options.external.is_some() {
             program.exports.len() as u32
@@ -157,7 +164,14 @@ pub fn rewrite<'a>(
             0
         },
         half: path_probes.map_or(0, |p| p.half),
+        marks: 0,
     };
+    let marks = match measured {
+        Probes::Written(most) => Some(Marks::new(layout.marks_at(), &facts.memories, most)?),
+        _ => None,
+    };
+    layout.marks = marks.as_ref().map_or(0, |marks| marks.bytes);
+    let starts = marks.as_ref().map(|marks| marks.starts.clone());
     let mut types = TypePool::new(program);
     let mut probes = 0u64;
     let clocked = options.clock.then(|| clock::polling_functions(program));
@@ -189,6 +203,7 @@ pub fn rewrite<'a>(
             .then(|| (types.intern(&[], &[]), program.tables)),
         types: &mut types,
         apart: options.apart.clone(),
+        marks,
     };
     let mut blocks = program.functions.iter().flat_map(|f| f.cfg.blocks.values());
     let tail_calls = blocks.any(|block| matches!(block.end, BlockEnd::TailCall(_)));
@@ -250,25 +265,30 @@ pub fn rewrite<'a>(
         let apart = apart.is_some_and(|loads| {
             function.body.start < loads.end && loads.start < function.body.end
         });
-        let marks = context.external && !program.imports.is_empty();
-        let (body, map) =
-            if actions.is_empty() && !marks && !apart && !hinged && context.carriers.is_none() {
-                let range = function.body.start.0 as usize..function.body.end.0 as usize;
-                let run = Run {
-                    new: 0,
-                    orig: function.body.start.0,
-                    len: range.len() as u32,
-                };
-                (
-                    bytes[range].to_vec(),
-                    BodyMap {
-                        runs: vec![run],
-                        ..BodyMap::default()
-                    },
-                )
-            } else {
-                rewrite_body(&mut context, function, &actions)?
+        let host_calls = context.external && !program.imports.is_empty();
+        let (body, map) = if actions.is_empty()
+            && !host_calls
+            && !apart
+            && !hinged
+            && context.carriers.is_none()
+            && context.marks.is_none()
+        {
+            let range = function.body.start.0 as usize..function.body.end.0 as usize;
+            let run = Run {
+                new: 0,
+                orig: function.body.start.0,
+                len: range.len() as u32,
             };
+            (
+                bytes[range].to_vec(),
+                BodyMap {
+                    runs: vec![run],
+                    ..BodyMap::default()
+                },
+            )
+        } else {
+            rewrite_body(&mut context, function, &actions)?
+        };
         let size =
             u32::try_from(body.len()).map_err(|_| RewriteError::TooLarge("function body"))?;
         size.encode(&mut code);
@@ -292,6 +312,7 @@ pub fn rewrite<'a>(
     let hints = branch_hints(program, &bodies);
     let mut out = Assembler::new(bytes, program, options, layout, &types, code, hints);
     out.path_places = path_places;
+    out.marked = starts.is_some();
     out.run()?;
     for body in &mut bodies {
         body.0 += out.code_at;
@@ -305,6 +326,7 @@ pub fn rewrite<'a>(
         module: out.out,
         map,
         layout,
+        marks: starts.unwrap_or_default(),
         probes,
         reshaped,
     })
@@ -335,6 +357,7 @@ fn branch_hints(program: &Program, bodies: &[(u32, u32, BodyMap)]) -> Option<Bra
 struct Facts {
     tags: Vec<u32>,
     tables64: Vec<bool>,
+    memories: Vec<MemoryType>,
     export_names: Vec<String>,
 }
 
@@ -351,6 +374,11 @@ impl Facts {
                 Payload::TableSection(tables) => {
                     for table in tables {
                         facts.tables64.push(table?.ty.table64);
+                    }
+                }
+                Payload::MemorySection(memories) => {
+                    for memory in memories {
+                        facts.memories.push(memory?);
                     }
                 }
                 Payload::ExportSection(exports) => {
@@ -416,6 +444,8 @@ struct Assembler<'a> {
     options: &'a Options,
     layout: Layout,
     path_places: Option<PathPlaces>,
+    /// What is written is marked: the memories are exported.
+    marked: bool,
     types: &'a TypePool,
     code: Vec<u8>,
     hints: Option<BranchHints>,
@@ -477,6 +507,7 @@ impl<'a> Assembler<'a> {
             options,
             layout,
             path_places: None,
+            marked: false,
             types,
             out: Vec::with_capacity(bytes.len() + code.len() / 4),
             code,
@@ -710,7 +741,16 @@ impl<'a> Assembler<'a> {
         let of_paths = self.path_places.map(|places| places.exports());
         let of_paths = of_paths.as_ref().map_or(&[][..], |exports| exports);
         let snapshots = self.options.snapshots;
-        let added = 1 + u32::from(snapshots) + u32::from(start.is_some()) + of_paths.len() as u32;
+        let memories = if self.marked {
+            self.program.memories
+        } else {
+            0
+        };
+        let added = 1
+            + u32::from(snapshots)
+            + u32::from(start.is_some())
+            + of_paths.len() as u32
+            + memories;
         (count + added).encode(&mut contents);
         if self.options.external.is_some() {
             // Each exported function is exported through its wrapper.
@@ -738,6 +778,12 @@ impl<'a> Assembler<'a> {
         MEMORY_EXPORT.encode(&mut contents);
         contents.push(2);
         self.program.memories.encode(&mut contents);
+        for memory in 0..memories {
+            let name = format!("{MARKED_EXPORT}{memory}");
+            name.as_str().encode(&mut contents);
+            contents.push(2);
+            memory.encode(&mut contents);
+        }
         if snapshots {
             SNAPSHOT_EXPORT.encode(&mut contents);
             contents.push(1);

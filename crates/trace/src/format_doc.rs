@@ -200,6 +200,7 @@ fn kinds_and_tags() {
         Kind::PRINTED,
         Kind::SNAPSHOTS,
         Kind::STRETCHES,
+        Kind::WRITTEN,
     ];
     for kind in kinds {
         assert_row(kind.0, &kind.to_string());

@@ -78,6 +78,8 @@ impl Kind {
     pub const SNAPSHOTS: Kind = Kind(16);
     /// The nodes of the whole path, and what its stretches between the snapshots hold; it belongs to the last [`Kind::PATH_WORDS`].
     pub const STRETCHES: Kind = Kind(17);
+    /// Which lines of memory the stretches between snapshots write; of several, the last one holds.
+    pub const WRITTEN: Kind = Kind(18);
 
     /// What to do about a section of this kind that is damaged, as it stands at the end of a sentence; empty if nothing is known.
     pub(crate) fn remedy(self) -> &'static str {
@@ -92,7 +94,8 @@ impl Kind {
             | Kind::PATH_GRAMMARS
             | Kind::PRINTED
             | Kind::SNAPSHOTS
-            | Kind::STRETCHES => {
+            | Kind::STRETCHES
+            | Kind::WRITTEN => {
                 "; build the values again with `afterimage build --lens full --again`"
             }
             Kind::SIMULATION => "; simulate it again with `afterimage simulate --again`",
@@ -128,6 +131,7 @@ impl fmt::Display for Kind {
             Kind::PRINTED => f.pad("PRINTED"),
             Kind::SNAPSHOTS => f.pad("SNAPSHOTS"),
             Kind::STRETCHES => f.pad("STRETCHES"),
+            Kind::WRITTEN => f.pad("WRITTEN"),
             Kind(other) => f.pad(&format!("KIND-{other}")),
         }
     }

@@ -221,6 +221,51 @@ impl Directory {
     }
 }
 
+/// The stretches of a path, which are made when they are needed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StretchDirectory {
+    /// What each holds.
+    pub directory: Directory,
+    /// What the stop clock shows where each but the first begins, ascending.
+    pub clocks: Vec<u64>,
+}
+
+impl StretchDirectory {
+    /// Its bytes. Linear.
+    pub fn encode(&self) -> Vec<u8> {
+        let directory = self.directory.encode();
+        let mut out = Vec::new();
+        varint::put(&mut out, directory.len() as u64);
+        out.extend(directory);
+        let mut last = 0;
+        for &clock in &self.clocks {
+            varint::put(&mut out, clock - last);
+            last = clock;
+        }
+        out
+    }
+
+    /// What these bytes say. Time and memory are bounded by them and the limits.
+    ///
+    /// # Errors
+    /// If they are none.
+    pub fn decode(encoded: &[u8], limits: &DirectoryLimits) -> Result<Self, CodecError> {
+        let input = &mut &*encoded;
+        let directory = Directory::decode(varint::part(input)?, limits)?;
+        let mut clocks = Vec::new();
+        let mut last = 0u64;
+        while !input.is_empty() {
+            let next = last.checked_add(varint::get(input)?);
+            last = next.ok_or(CodecError::Malformed("a clock beyond 2^64"))?;
+            clocks.push(last);
+        }
+        if clocks.len() != directory.summaries.len().saturating_sub(1) {
+            return Err(CodecError::Malformed("clocks of other stretches"));
+        }
+        Ok(Self { directory, clocks })
+    }
+}
+
 impl Partial {
     fn encode(&self, out: &mut Vec<u8>) {
         varint::put(out, u64::from(self.function.as_u32()));

@@ -64,7 +64,9 @@ mod whole_path;
 pub use builder::{Builder, Limits};
 pub use call_graph::{CallEdge, CallGraph, CallGraphError, CallTotal};
 pub use cursor::{Activation, CallEvent, Calls, Cursor, Visit};
-pub use directory::{Contexts, Continuation, Directory, DirectoryLimits, Partial};
+pub use directory::{
+    Contexts, Continuation, Directory, DirectoryLimits, Partial, StretchDirectory,
+};
 pub use find::{FindError, Link, Match, Part, Pattern, PatternError, PatternOccurrences};
 pub use grammar::{Grammar, Kind, Root, Rule, Segment};
 pub use marks::{Marking, Marks, MarksError};

@@ -11,7 +11,7 @@ mod wire;
 pub use build::SnapshotBuilder;
 pub use pages::{Page, WrittenPages};
 pub use read::{Restored, SnapshotError, Snapshots};
-pub(crate) use wire::take;
+pub(crate) use wire::{put, take};
 
 /// When an open activation began, and when it made the call that it waits for: the times of its first block and of the call's. Of one that does not wait, the second is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What operators do besides yielding values.
 
-use wasmparser::{MemArg, Operator};
+use wasmparser::{MemArg, Operator, ValType};
 
 use crate::Callee;
 use crate::calls::Transfer;
@@ -166,9 +166,53 @@ impl Effect {
     }
 }
 
+/// An operator that writes a value to a memory: a store, or an atomic update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryStore {
+    /// Where it writes.
+    pub at: MemArg,
+    /// How many bytes.
+    pub bytes: u64,
+    /// The type of its operands other than the address, and how many these are.
+    pub values: (ValType, u32),
+}
+
+impl MemoryStore {
+    /// What an operator writes, if it is one.
+    pub fn of(operator: &Operator<'_>) -> Option<Self> {
+        let argument = memory_argument(operator)?;
+        let at = argument.at;
+        let effect = access(operator)?;
+        if !matches!(effect, Effect::MemoryWrite(_) | Effect::MemoryUpdate(_)) {
+            return None;
+        }
+        // Operators are named after the type of the values.
+        let types = [
+            ("I32", ValType::I32),
+            ("I64", ValType::I64),
+            ("F32", ValType::F32),
+            ("F64", ValType::F64),
+            ("V128", ValType::V128),
+        ];
+        let mut types = types.into_iter();
+        let (_, ty) = types.find(|(name, _)| argument.name.starts_with(name))?;
+        Some(Self {
+            at,
+            bytes: 1 << at.max_align,
+            values: (ty, argument.operands - 1),
+        })
+    }
+}
+
 /// The effect of an operator with a memory argument. One that yields nothing is a store.
 fn access(operator: &Operator<'_>) -> Option<Effect> {
-    let (at, proposal, operands, results) = memory_argument(operator)?;
+    let MemoryArgument {
+        at,
+        proposal,
+        operands,
+        results,
+        ..
+    } = memory_argument(operator)?;
     Some(match (proposal, operands, results) {
         _ if matches!(
             operator,
@@ -186,14 +230,22 @@ fn access(operator: &Operator<'_>) -> Option<Effect> {
     })
 }
 
-/// An operator's memory argument, its proposal, and how many operands and results it has.
-fn memory_argument(operator: &Operator<'_>) -> Option<(MemArg, &'static str, u32, u32)> {
+/// An operator's memory argument, and what is known of the operator.
+struct MemoryArgument {
+    at: MemArg,
+    name: &'static str,
+    proposal: &'static str,
+    operands: u32,
+    results: u32,
+}
+
+fn memory_argument(operator: &Operator<'_>) -> Option<MemoryArgument> {
     // The field's name is passed twice: once to be recognised, once to be used, as hygiene demands.
     macro_rules! accesses {
         ($(@$proposal:ident $op:ident $({ $($field:ident: $ty:ty),* })? => $visit:ident ($($arity:tt)*))*) => {
             match operator {
                 $(accesses!(pattern $op $($($field)* ; $($field)*)?) => {
-                    accesses!(argument $proposal [$($arity)*] $($($field)* ; $($field)*)?)
+                    accesses!(argument $op $proposal [$($arity)*] $($($field)* ; $($field)*)?)
                 })*
                 _ => None,
             }
@@ -202,8 +254,14 @@ fn memory_argument(operator: &Operator<'_>) -> Option<(MemArg, &'static str, u32
             Operator::$op { $memarg, .. }
         };
         (pattern $op:ident $($rest:tt)*) => { Operator::$op { .. } };
-        (argument $proposal:ident [arity $pops:literal -> $pushes:literal] memarg $($rest:ident)* ; $memarg:ident $($same:ident)*) => {
-            Some((*$memarg, stringify!($proposal), $pops, $pushes))
+        (argument $op:ident $proposal:ident [arity $pops:literal -> $pushes:literal] memarg $($rest:ident)* ; $memarg:ident $($same:ident)*) => {
+            Some(MemoryArgument {
+                at: *$memarg,
+                name: stringify!($op),
+                proposal: stringify!($proposal),
+                operands: $pops,
+                results: $pushes,
+            })
         };
         (argument $($rest:tt)*) => { None };
     }
@@ -216,7 +274,7 @@ pub(crate) fn is_out_of_bounds(
     operator: &Operator<'_>,
     most: impl FnOnce(u32) -> Option<u128>,
 ) -> bool {
-    memory_argument(operator).is_some_and(|(at, ..)| {
+    memory_argument(operator).is_some_and(|MemoryArgument { at, .. }| {
         let end = u128::from(at.offset) + (1 << at.max_align);
         most(at.memory).is_some_and(|most| end > most)
     })

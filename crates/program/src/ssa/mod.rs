@@ -21,8 +21,8 @@ mod resolve;
 mod sites;
 mod walk;
 
-pub use effect::Effect;
 pub(crate) use effect::is_out_of_bounds;
+pub use effect::{Effect, MemoryStore};
 
 /// The statements and values of one function, unreachable code left out.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use afterimage_machine::Opened;
 use afterimage_paths::{Counter, Finish, NullSink, PathPlan, Waypoint};
 use afterimage_program::Program;
 use afterimage_trace::{Kind, LogFlusher, SectionReader, SectionWriter, TraceFile, TraceWriter};
-use afterimage_wpp::{Directory, Summary};
+use afterimage_wpp::{StretchDirectory, Summary};
 
 use super::Message;
 use super::stretches::{NodeCounts, NodeTally, directory};
@@ -50,6 +50,8 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     /// The stretches between snapshots that are complete, and where the one at hand begins.
     stretches: Vec<Summary>,
     stretch: Summary,
+    /// What the stop clock showed where each of them began, but for the first.
+    clocks: Vec<u64>,
     counter: Counter<'a, T>,
     calls: Vec<FuncId>,
     chunk: Vec<u8>,
@@ -71,6 +73,7 @@ impl<'a> WordWriter<'a> {
             snapshots: None,
             stretches: Vec::new(),
             stretch: Summary::default(),
+            clocks: Vec::new(),
             counter: Counter::new(program, plan),
             program,
             calls: Vec::new(),
@@ -99,6 +102,7 @@ impl<'a> WordWriter<'a, NodeTally> {
             log: None,
             stretches: Vec::new(),
             stretch: Summary::default(),
+            clocks: Vec::new(),
             counter: Counter::with(reader.program(), plan, NodeTally::default()),
             program: reader.program(),
             snapshots: Some((reader, tell)),
@@ -113,14 +117,19 @@ impl<'a> WordWriter<'a, NodeTally> {
         mut self,
         messages: Receiver<Message>,
         finish: &Finish,
-    ) -> Result<Directory, RecordError> {
+    ) -> Result<StretchDirectory, RecordError> {
         self.all(messages)?;
         let written = self.counter.time();
         self.counter.finish(finish)?;
         self.end_stretch()?;
         self.section.finish(written, &[])?;
         let nodes = self.counter.into_tally().nodes();
-        Ok(directory(self.program, nodes, self.stretches))
+        // Behind the last snapshot nothing may have been executed.
+        self.clocks.truncate(self.stretches.len().saturating_sub(1));
+        Ok(StretchDirectory {
+            directory: directory(self.program, nodes, self.stretches),
+            clocks: self.clocks,
+        })
     }
 }
 
@@ -138,11 +147,11 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         Ok(())
     }
 
-    /// A stretch ends here, unless nothing was executed in it.
-    fn end_stretch(&mut self) -> Result<(), RecordError> {
+    /// A stretch ends here, unless nothing was executed in it: that is the answer.
+    fn end_stretch(&mut self) -> Result<bool, RecordError> {
         let (before, time) = (self.stretch.before, self.counter.time());
         if time == before {
-            return Ok(());
+            return Ok(false);
         }
         let depth = self.counter.depth() as u32;
         let (tally, kept) = self.counter.take()?;
@@ -160,7 +169,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
             node_counts: tally.taken(),
             ..ended
         });
-        Ok(())
+        Ok(true)
     }
 
     fn message(&mut self, message: Message) -> Result<(), RecordError> {
@@ -209,8 +218,11 @@ impl<T: NodeCounts> WordWriter<'_, T> {
             let opened = opened.map(|(entered, called)| Opened { entered, called });
             taken.opened = opened.collect();
             self.since = usize::MAX;
+            let clock = taken.clock;
             tell(taken)?;
-            self.end_stretch()?;
+            if self.end_stretch()? {
+                self.clocks.push(clock);
+            }
             // A stretch may have no words: calls of a function by itself need none.
             self.put(&[])?;
         }

@@ -7,7 +7,8 @@ use afterimage_program::Program;
 use afterimage_trace::{Kind, SectionReader, TraceError, TraceFile, TraceWriter};
 use afterimage_wpp::codec::{self, CodecError, Limits, NodeContext};
 use afterimage_wpp::{
-    Directory, DirectoryLimits, PathError, Segment, Segments, Summary, Symbol, WholePath,
+    Directory, DirectoryLimits, PathError, Segment, Segments, StretchDirectory, Summary, Symbol,
+    WholePath,
 };
 
 /// The whole path of a run, read from a file.
@@ -253,10 +254,14 @@ pub fn recorded_path(
 /// # Errors
 /// If it is damaged.
 pub fn recorded_directory(file: &TraceFile) -> Result<Option<Directory>, PathFileError> {
-    directory_in(file, Kind::PATH_INDEX)
+    decoded(file, Kind::PATH_INDEX, Directory::decode)
 }
 
-fn directory_in(file: &TraceFile, kind: Kind) -> Result<Option<Directory>, PathFileError> {
+fn decoded<T>(
+    file: &TraceFile,
+    kind: Kind,
+    decode: impl FnOnce(&[u8], &DirectoryLimits) -> Result<T, CodecError>,
+) -> Result<Option<T>, PathFileError> {
     let Some(bytes) = file.last_whole(kind, LARGEST_DIRECTORY)? else {
         return Ok(None);
     };
@@ -266,8 +271,16 @@ fn directory_in(file: &TraceFile, kind: Kind) -> Result<Option<Directory>, PathF
         functions: most_functions(file)?,
         open: DEEPEST,
     };
-    let directory = Directory::decode(&bytes, &limits);
+    let directory = decode(&bytes, &limits);
     directory.map(Some).map_err(PathFileError::Directory)
+}
+
+/// What is told of the stretches of a file's path; `None` if nothing is.
+///
+/// # Errors
+/// If it is damaged.
+pub fn stretches_of_path(file: &TraceFile) -> Result<Option<StretchDirectory>, PathFileError> {
+    decoded(file, Kind::STRETCHES, StretchDirectory::decode)
 }
 
 /// Of a file without a program so many functions are enough.
@@ -332,21 +345,19 @@ fn opened(
     whole(segments)
 }
 
-/// The path of a run whose stretches are told in the file, and are made when they are needed: no more than one in `share` of them, and a few. `None` if they are not told.
+/// The path of a run whose stretches are made when they are needed: no more than one in `share` of them, and a few.
 ///
 /// # Errors
-/// If what is told is damaged, or not of this program.
+/// If what is told of them is not of this program.
 pub fn path_of_stretches(
     file: &TraceFile,
     program: &Program,
+    directory: Directory,
     (maker, share): (Box<dyn MakeSegment>, usize),
-) -> Result<Option<RecordedPath>, PathFileError> {
-    let Some(directory) = directory_in(file, Kind::STRETCHES)? else {
-        return Ok(None);
-    };
+) -> Result<RecordedPath, PathFileError> {
     let most = FEW_SEGMENTS + directory.summaries.len() / share;
     let source = Source::Made(maker, most, AtomicUsize::new(0));
-    whole(checked(file, program, directory, source)?).map(Some)
+    whole(checked(file, program, directory, source)?)
 }
 
 /// Segments whose directory names only what the program has.

@@ -23,7 +23,7 @@ pub use contexts::{Context, ContextLimits, ContextTree, Rest};
 pub use file::{
     FileSegments, MakeSegment, PathFileError, PathSegment, RecordedDirectory, RecordedPath,
     coded_path, path_in_memory, path_of_stretches, recorded_directory, recorded_path,
-    recorded_path_of,
+    recorded_path_of, stretches_of_path,
 };
 pub use numbering::{NumberError, Numbering};
 pub use places::{BlockPlace, Places};

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
-use afterimage_machine::{Snapshots, StoppedBefore};
+use afterimage_machine::{Snapshots, StoppedBefore, WrittenLines};
 use afterimage_program::Module;
 use afterimage_trace::TraceFile;
 use afterimage_wet::{
@@ -23,6 +23,8 @@ struct Stretches {
     module: Arc<Module>,
     path: Arc<RecordedPath>,
     snapshots: Snapshots,
+    /// Which lines of memory each segment of the path writes, if that is known.
+    lines: Option<WrittenLines>,
     stopped: Option<StoppedBefore>,
     /// How many blocks were executed before each stretch.
     before: Vec<u64>,
@@ -48,7 +50,7 @@ pub fn epochs_of_stretches(
     file: &TraceFile,
     module: &Arc<Module>,
     path: Arc<RecordedPath>,
-    snapshots: Snapshots,
+    (snapshots, lines): (Snapshots, Option<WrittenLines>),
     (stopped, most): (Option<StoppedBefore>, usize),
 ) -> FileEpochs {
     let times = snapshots.times().iter().copied();
@@ -61,6 +63,7 @@ pub fn epochs_of_stretches(
         module: Arc::clone(module),
         path,
         snapshots,
+        lines,
         stopped,
         before: before.clone(),
         writers: OnceLock::new(),
@@ -158,13 +161,29 @@ impl MakeStretch for Stretches {
         Ok(run.build_stretch(self.file.log()?, &before)?)
     }
 
+    fn knows_lines(&self) -> bool {
+        self.lines.is_some()
+    }
+
     fn written_before(
         &self,
         position: usize,
         place: Place,
     ) -> Result<Option<usize>, Box<dyn Error + Send + Sync>> {
-        let Place::Global(global) = place else {
-            return Ok(position.checked_sub(1));
+        let global = match (place, &self.lines) {
+            (Place::Global(global), _) => global,
+            (Place::Byte { .. }, None) => return Ok(position.checked_sub(1)),
+            (Place::Byte { memory, address }, Some(lines)) => {
+                let (earlier, _) = self.summaries(position)?;
+                let found = lines.last_before(earlier.len(), memory, address, 1)?;
+                let Some(found) = found else { return Ok(None) };
+                let found = earlier.get(found);
+                let found = found.ok_or(StretchError::Damaged("one that writes is missing"))?;
+                let after = self
+                    .before
+                    .partition_point(|&before| before <= found.before);
+                return Ok(after.checked_sub(1));
+            }
         };
         let writers = self.writers().get(global as usize);
         let writers = writers.ok_or(StretchError::Damaged("a global that is not there"))?;

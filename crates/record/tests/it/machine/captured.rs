@@ -15,8 +15,13 @@ use crate::stored::Stored;
 /// So many snapshots of a run are compared at most.
 const MOST: usize = 200;
 
-/// The snapshots of a recording, and the file to which what was written was added; nothing if its program is not one of which they can be made.
-fn taken(recording: &Recording, spacing: Spacing) -> Option<(Vec<Taken>, TempDir)> {
+/// The snapshots of a recording, as close together as they can be.
+pub fn all(recording: &Recording) -> (Vec<Taken>, Option<TempDir>) {
+    taken(recording, Spacing::Polls(1))
+}
+
+/// The snapshots of a recording, and where the file `a.aft` is to which what was written was added; none if its program is not one of which they can be made.
+fn taken(recording: &Recording, spacing: Spacing) -> (Vec<Taken>, Option<TempDir>) {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
     std::fs::write(&at, &recording.whole).expect("a copy");
@@ -30,9 +35,9 @@ fn taken(recording: &Recording, spacing: Spacing) -> Option<(Vec<Taken>, TempDir
     match made {
         Ok(()) => {
             out.commit().expect("a commit");
-            Some((all, folder))
+            (all, Some(folder))
         }
-        Err(RecordError::NoSnapshots(_)) => None,
+        Err(RecordError::NoSnapshots(_)) => (all, None),
         Err(error) => panic!("snapshots: {error}, {}", recording.ending()),
     }
 }
@@ -66,17 +71,8 @@ impl Observer for OpenTimes {
     }
 }
 
-/// Compares the snapshots of a recording with the machine. The answer is how many there are.
-pub fn agree(recording: &Recording, stored: &Stored) -> usize {
-    agree_with(recording, stored, Spacing::Polls(1))
-}
-
-fn agree_with(recording: &Recording, stored: &Stored, spacing: Spacing) -> usize {
-    let Some((all, folder)) = taken(recording, spacing) else {
-        return 0;
-    };
-    stretches::agree(recording, &folder.path().join("a.aft"), stored);
-    let path = &Path::of(stored);
+/// Compares snapshots of a recording with the machine. The answer is how many were compared.
+pub fn agree(recording: &Recording, path: &Path, taken: Vec<Taken>) -> usize {
     let log = recording.file.log().expect("a log");
     let mut machine = Machine::new(&recording.program, &recording.bytes, log).expect("a machine");
     path.define(&mut machine).expect("nodes");
@@ -84,11 +80,15 @@ fn agree_with(recording: &Recording, stored: &Stored, spacing: Spacing) -> usize
     let mut visits = path.visits.iter().copied();
     let (mut last, mut count) = (0, 0);
     let mut activations = OpenTimes::default();
-    for taken in all.into_iter().take(MOST) {
+    let mut clock = None;
+    for taken in taken.into_iter().take(MOST) {
+        assert!(clock < Some(taken.clock), "clocks ascend");
+        clock = Some(taken.clock);
         let Taken {
             snapshot,
             opened,
             pages,
+            ..
         } = taken;
         assert!(snapshot.time >= last);
         count += 1;
@@ -159,7 +159,8 @@ fn snapshots_are_made_in_loops_and_recursion_with_all_that_waits() {
           (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))
         (global.get $g)))"#;
     let recording = exact(&wat(text), &invoke("run", &[]), &quiet());
-    assert_eq!(agree(&recording, &Stored::of(&recording)), MOST);
+    let path = Path::of(&Stored::of(&recording));
+    assert_eq!(agree(&recording, &path, all(&recording).0), MOST);
 }
 
 #[test]
@@ -177,5 +178,7 @@ fn snapshots_are_made_while_halves_of_the_ring_are_exchanged() {
     let recording = try_record(&wat(text), &command, &quiet(), &Interrupt::new());
     let recording = recording.unwrap();
     let stored = Stored::of(&recording);
-    assert!(agree_with(&recording, &stored, Spacing::Polls(10_000)) > 5);
+    let (taken, folder) = taken(&recording, Spacing::Polls(10_000));
+    stretches::agree(&recording, folder.expect("a file").path(), &stored);
+    assert!(agree(&recording, &Path::of(&stored), taken) > 5);
 }

@@ -12,10 +12,13 @@ use afterimage_wpp::Directory;
 use wasmparser::{ExternalKind, Parser, Payload, ValType};
 
 use super::coverage::class;
-use super::{captured, checkpoints, snapshots};
+use super::{captured, checkpoints, snapshots, stretches, written};
 use crate::harness::Recording;
 use crate::play::play;
 use crate::stored::Stored;
+
+/// What is written is compared in so many stretches of a run, and in what follows as one.
+const STRETCHES: usize = 300;
 
 /// A stored path, expanded.
 pub struct Path {
@@ -134,7 +137,12 @@ pub fn agree(recording: &Recording, stored: &Stored) -> BTreeSet<&'static str> {
     assert_eq!(followed.time, path.time());
     checkpoints::go_on(recording, &path);
     snapshots::go_on(recording, &path);
-    captured::agree(recording, stored);
+    let (taken, folder) = captured::all(recording);
+    if let Some(folder) = folder {
+        stretches::agree(recording, folder.path(), stored);
+    }
+    written::agree(recording, &path, &taken[..taken.len().min(STRETCHES)]);
+    captured::agree(recording, &path, taken);
     assert!(
         fits(recording.ending(), followed.trap),
         "{} is not {:?}",

@@ -10,5 +10,6 @@ mod follow;
 mod mutations;
 mod snapshots;
 mod stretches;
+mod written;
 
 pub use follow::agree;

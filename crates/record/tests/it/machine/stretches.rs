@@ -7,7 +7,9 @@ use afterimage_ids::{BlockId, FuncId};
 use afterimage_program::Module;
 use afterimage_record::{RecordError, Stretches};
 use afterimage_trace::{Kind, TraceFile};
-use afterimage_wpp::{Directory, DirectoryLimits, InMemory, Segment, Segments, Summary, WholePath};
+use afterimage_wpp::{
+    Directory, DirectoryLimits, Segment, Segments, StretchDirectory, Summary, WholePath,
+};
 
 use crate::harness::Recording;
 use crate::stored::Stored;
@@ -30,9 +32,9 @@ impl Segments for Made {
     }
 }
 
-/// Compares the stretches in a file, to which snapshots were added, with the path of the recording. The answer is how many there are.
-pub fn agree(recording: &Recording, at: &Path, stored: &Stored) -> usize {
-    let file = TraceFile::open(at).expect("a file");
+/// Compares the stretches in the file `a.aft` of a folder, to which snapshots were added, with the path of the recording. The answer is how many there are.
+pub fn agree(recording: &Recording, folder: &Path, stored: &Stored) -> usize {
+    let file = TraceFile::open(&folder.join("a.aft")).expect("a file");
     let bytes = file.last_whole(Kind::STRETCHES, u64::MAX);
     let bytes = bytes.expect("a sound section").expect("stretches");
     let program = &recording.program;
@@ -42,7 +44,8 @@ pub fn agree(recording: &Recording, at: &Path, stored: &Stored) -> usize {
         functions: (program.imports.len() + program.functions.len()) as u32,
         open: 1 << 20,
     };
-    let directory = Directory::decode(&bytes, &limits).expect("a directory");
+    let found = StretchDirectory::decode(&bytes, &limits).expect("a directory");
+    let directory = found.directory;
     let module = Module::parse(recording.bytes.clone()).expect("a module");
     let stretches = Stretches::open(&file, &Arc::new(module)).expect("words");
     let nodes = Arc::new(directory.nodes.clone());

@@ -1,0 +1,344 @@
+//! The lines that a re-execution says are written in each stretch of a run are those that the machine writes.
+
+use std::collections::BTreeSet;
+
+use afterimage_machine::{LINE, LineRun, Machine, Observer, Range, WrittenLines, stopped_before};
+use afterimage_record::{Cache, RecordError, Taken, build_written};
+use afterimage_testkit::modules::SplitMix64;
+use afterimage_trace::{Ending, Kind, TraceFile, TraceWriter};
+
+use super::captured;
+use super::follow::Path;
+use crate::harness::{Recording, exact, invoke, progress, quiet, wat};
+use crate::stored::Stored;
+
+/// Memory and line.
+type Lines = BTreeSet<(u32, u64)>;
+
+/// What the machine writes.
+#[derive(Default)]
+struct Written(Lines);
+
+impl Written {
+    fn mark(&mut self, range: Range) {
+        let bytes = range.address..range.address + range.length;
+        let lines = bytes.step_by(LINE as usize).chain(bytes.clone().last());
+        self.0
+            .extend(lines.map(|address| (range.memory, address / LINE)));
+    }
+}
+
+impl Observer for Written {
+    const REGISTERS: bool = false;
+
+    fn write(&mut self, _: usize, range: Range) {
+        self.mark(range);
+    }
+
+    fn copy(&mut self, _: usize, _: Range, to: Range) {
+        self.mark(to);
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.mark(range);
+    }
+}
+
+/// What is written in each stretch, by the machine. Stretches end at these times.
+fn followed(recording: &Recording, path: &Path, times: &[u64]) -> Vec<Lines> {
+    let log = recording.file.log().expect("a log");
+    let mut machine = Machine::new(&recording.program, &recording.bytes, log).expect("a machine");
+    path.define(&mut machine).expect("nodes");
+    let mut times = times.iter().copied().peekable();
+    let (mut all, mut written) = (Vec::new(), Written::default());
+    for (position, &node) in path.visits.iter().enumerate() {
+        while times.next_if_eq(&machine.time()).is_some() {
+            all.push(std::mem::take(&mut written.0));
+        }
+        let end = &recording.recorded.end;
+        let stopped = (position + 1 == path.visits.len())
+            .then(|| stopped_before(&recording.program, &recording.bytes, end));
+        let length = path.length(node);
+        let done = match stopped.flatten() {
+            Some(stopped) => machine.step_before(node, length, stopped, &mut written),
+            None => machine.step(node, length, &mut written),
+        };
+        done.expect("a step");
+    }
+    while times.next_if_eq(&machine.time()).is_some() {
+        all.push(std::mem::take(&mut written.0));
+    }
+    assert_eq!(times.next(), None, "the run is that long");
+    all.push(written.0);
+    all
+}
+
+/// The file with what is written.
+fn built(recording: &Recording, clocks: &[u64]) -> Result<TraceFile, RecordError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("a.aft");
+    let out = TraceWriter::create(&at, false).expect("a file");
+    let (cache, progress) = (Cache::none(), progress());
+    build_written(&recording.run(&cache, &progress), clocks, &out)?;
+    out.commit().expect("a state");
+    let bytes = std::fs::read(&at).expect("a file");
+    Ok(TraceFile::from_bytes(bytes).expect("a sound file"))
+}
+
+fn lines(runs: &[LineRun]) -> Lines {
+    let lines = runs.iter().flat_map(|run| {
+        let first = u64::from(run.first);
+        (first..first + u64::from(run.count)).map(|line| (run.memory, line))
+    });
+    let found = Lines::from_iter(lines);
+    let count: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
+    assert_eq!(found.len() as u64, count, "each line once");
+    assert!(runs.is_sorted());
+    found
+}
+
+/// Compares what is written in each stretch with the machine. The answer is that of the machine.
+pub fn agree(recording: &Recording, path: &Path, taken: &[Taken]) -> Vec<Lines> {
+    let clocks = Vec::from_iter(taken.iter().map(|taken| taken.clock));
+    let times = Vec::from_iter(taken.iter().map(|taken| taken.snapshot.time));
+    let all = followed(recording, path, &times);
+    let file =
+        built(recording, &clocks).unwrap_or_else(|error| panic!("{error}, {}", recording.ending()));
+    let written = WrittenLines::open(&file).expect("lines").expect("lines");
+    assert_eq!(written.stretches(), all.len());
+    assert_eq!(written.clocks(), clocks);
+    for (stretch, expected) in all.iter().enumerate() {
+        let found = lines(&written.lines(stretch).expect("a stretch"));
+        assert_eq!(
+            found,
+            *expected,
+            "stretch {stretch}, {}",
+            recording.ending()
+        );
+    }
+    assert!(written.lines(all.len()).is_err());
+    last_ones(&written, &all);
+    forged(&file, all.len() as u64);
+    all
+}
+
+/// The last stretch that wrote a range is found, from everywhere.
+fn last_ones(written: &WrittenLines, all: &[Lines]) {
+    let any = Vec::from_iter(all.iter().flatten().copied().take(5000));
+    let mut random = SplitMix64(all.len() as u64);
+    for _ in 0..100 {
+        let (memory, line) = match any.len() {
+            0 => (0, 7),
+            count => any[random.below(count)],
+        };
+        let address = (line * LINE + random.below(200) as u64).saturating_sub(70);
+        let length = random.below(150) as u64;
+        let stretch = random.below(all.len());
+        let touched = |lines: &Lines| {
+            let mut bytes = address..address + length;
+            bytes.any(|at| lines.contains(&(memory, at / LINE)))
+        };
+        let expected = all[..stretch].iter().rposition(touched);
+        let found = written.last_before(stretch, memory, address, length);
+        assert_eq!(found.expect("an answer"), expected);
+    }
+    assert!(written.last_before(all.len(), 0, 0, 1).is_err());
+    assert_eq!(written.last_before(0, 0, 0, u64::MAX).unwrap(), None);
+}
+
+/// Changed bytes under right checksums are refused, or are other lines: nothing else happens.
+fn forged(file: &TraceFile, seed: u64) {
+    let mut section = file.last(Kind::WRITTEN).expect("lines");
+    let mut original = Vec::new();
+    while section.advance().expect("a chunk") {
+        original.push(section.bytes().to_vec());
+    }
+    let mut random = SplitMix64(seed);
+    for round in 0..8 {
+        let mut chunks = original.clone();
+        let last = chunks.len() - 1;
+        // The index, every second time.
+        let chosen = if round % 2 == 0 {
+            last
+        } else {
+            random.below(last + 1)
+        };
+        let chunk = &mut chunks[chosen];
+        if !chunk.is_empty() {
+            let at = random.below(chunk.len());
+            chunk[at] = random.below(256) as u8;
+            if random.below(4) == 0 {
+                chunk.truncate(at);
+            }
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path().join("a.aft");
+        let out = TraceWriter::create(&at, false).expect("a file");
+        let mut section = out.section(Kind::WRITTEN, None).expect("a section");
+        let index = chunks.pop().expect("an index");
+        for chunk in chunks {
+            section.put(0, &chunk).expect("a chunk");
+        }
+        section.finish(0, &index).expect("a chunk");
+        out.commit().expect("a state");
+        let bytes = std::fs::read(&at).expect("a file");
+        let file = TraceFile::from_bytes(bytes).expect("a file");
+        let Ok(Some(written)) = WrittenLines::open(&file) else {
+            continue;
+        };
+        for stretch in 0..written.stretches().min(100) {
+            let _ = written.lines(stretch);
+            let _ = written.last_before(stretch, 0, 1000, 100);
+        }
+    }
+}
+
+fn agree_on(recording: &Recording) -> Vec<Lines> {
+    let path = Path::of(&Stored::of(recording));
+    agree(recording, &path, &captured::all(recording))
+}
+
+/// All operators that write memory: what they are called, and what stands behind the name, with A for the address's type.
+fn operators() -> Vec<(String, String, u64)> {
+    let mut all = Vec::new();
+    let sizes = [
+        ("i32.store", 4, "i32"),
+        ("i32.store8", 1, "i32"),
+        ("i32.store16", 2, "i32"),
+        ("i64.store", 8, "i64"),
+        ("i64.store8", 1, "i64"),
+        ("i64.store16", 2, "i64"),
+        ("i64.store32", 4, "i64"),
+        ("f32.store", 4, "f32"),
+        ("f64.store", 8, "f64"),
+    ];
+    for (name, size, ty) in sizes {
+        all.push((name.to_owned(), format!("({ty}.const 3)"), size));
+    }
+    let vector = "(v128.const i64x2 1 2)";
+    all.push(("v128.store".to_owned(), vector.to_owned(), 16));
+    for size in [1, 2, 4, 8] {
+        let name = format!("v128.store{}_lane", 8 * size);
+        all.push((name, format!("1 {vector}"), size));
+    }
+    all
+}
+
+/// The same for atomic operators.
+fn atomics() -> Vec<(String, String, u64)> {
+    let mut all = Vec::new();
+    let places = [
+        ("i32", "", "", 4),
+        ("i32", "8", "_u", 1),
+        ("i32", "16", "_u", 2),
+        ("i64", "", "", 8),
+        ("i64", "8", "_u", 1),
+        ("i64", "16", "_u", 2),
+        ("i64", "32", "_u", 4),
+    ];
+    for (ty, width, unsigned, size) in places {
+        let one = format!("({ty}.const 1)");
+        all.push((format!("{ty}.atomic.store{width}"), one.clone(), size));
+        for operation in ["add", "sub", "and", "or", "xor", "xchg", "cmpxchg"] {
+            let name = format!("{ty}.atomic.rmw{width}.{operation}{unsigned}");
+            let values = match operation {
+                "cmpxchg" => format!("{one} {one}"),
+                _ => one.clone(),
+            };
+            all.push((name, values, size));
+        }
+    }
+    all
+}
+
+#[test]
+fn all_that_writes_memory_is_marked() {
+    // At each place the stop clock is polled, so each operator has a stretch of its own.
+    let mut body = String::new();
+    let mut expected = Vec::new();
+    let mut put = |memory: u32, text: &str, lines: &[u64]| {
+        body += &format!("(call $poll (i32.const 1)) {text}\n");
+        expected.push(Lines::from_iter(lines.iter().map(|&line| (memory, line))));
+    };
+    for memory in 0..3 {
+        let ty = if memory == 1 { "i64" } else { "i32" };
+        for (name, values, size) in operators() {
+            // The whole of a line's end, a bit of it, and a place that only the offset is in.
+            for (base, offset) in [
+                (640 - size, 0),
+                (641 - size, 0),
+                (128, 6),
+                (70_000, 127 - size),
+            ] {
+                let text =
+                    format!("({name} {memory} offset={offset} ({ty}.const {base}) {values})");
+                // The immediates of lanes stand before the operands.
+                let text = match values.strip_prefix("1 ") {
+                    Some(vector) => {
+                        format!("({name} {memory} offset={offset} 1 ({ty}.const {base}) {vector})")
+                    }
+                    None => text,
+                };
+                let first = (base + offset) / 64;
+                put(memory, &text, &[first, (base + offset + size - 1) / 64]);
+            }
+        }
+        for (name, values, size) in atomics() {
+            let drop = if name.contains("rmw") { "drop" } else { "" };
+            let text = format!("({name} {memory} offset={size} ({ty}.const 632) {values}) {drop}");
+            put(memory, &text, &[(632 + size) / 64]);
+        }
+        for length in [0, 1, 64, 65, 66, 200] {
+            let (to, last) = (64 * 40 - 1, 64 * 40 + length - 2);
+            let lines = Vec::from_iter(if length == 0 {
+                1..=0
+            } else {
+                to / 64..=last / 64
+            });
+            put(
+                memory,
+                &format!(
+                    "(memory.fill {memory} ({ty}.const {to}) (i32.const 7) ({ty}.const {length}))"
+                ),
+                &lines,
+            );
+            put(
+                memory,
+                &format!(
+                    "(memory.init {memory} $d ({ty}.const {to}) (i32.const 3) (i32.const {length}))"
+                ),
+                &lines,
+            );
+            for from in 0..3 {
+                let (other, count) = match (ty, from) {
+                    ("i64", 1) => ("i64", "i64"),
+                    (_, 1) => ("i64", "i32"),
+                    _ => ("i32", "i32"),
+                };
+                put(
+                    memory,
+                    &format!(
+                        "(memory.copy {memory} {from} ({ty}.const {to}) ({other}.const 2500) ({count}.const {length}))"
+                    ),
+                    &lines,
+                );
+            }
+        }
+    }
+    let text = format!(
+        r#"(module (memory (export "memory") 2 9) (memory i64 2) (memory 2)
+          (data $d "{}")
+          (func $poll (param i32)
+            (if (local.get 0) (then (call $poll (i32.sub (local.get 0) (i32.const 1))))))
+          (func (export "run") {body}))"#,
+        "x".repeat(300)
+    );
+    let recording = exact(&wat(&text), &invoke("run", &[]), &quiet());
+    let path = Path::of(&Stored::of(&recording));
+    let taken = captured::all(&recording);
+    let all = agree(&recording, &path, &taken);
+    let found = Vec::from_iter(all.into_iter().filter(|lines| !lines.is_empty()));
+    expected.retain(|lines| !lines.is_empty());
+    assert!(expected.len() > 400);
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,290 @@
+//! Marks of the lines of memory that are written.
+//!
+//! Each line of 64 bytes of the program's memories has a byte in the probes' memory, which is 1 once something in the line was written. A store marks the lines of its first and of its last byte,
+//! after it has succeeded: one that traps does what it did, and nothing of it is marked. Then its last byte is in memory, so no sum overflows.
+//!
+//! ```wat
+//! (i32.store offset=4 (ADDRESS) (VALUE))
+//!
+//! (ADDRESS) (VALUE)  (local.set $value) (local.tee $address) (local.get $value)  (i32.store offset=4)
+//! (i32.store8 offset=MARKS (i32.shr_u (i32.add (local.get $address) (i32.const 4)) (i32.const 6)) (i32.const 1))
+//! (i32.store8 offset=MARKS (i32.shr_u (i32.add (local.get $address) (i32.const 7)) (i32.const 6)) (i32.const 1))
+//! ```
+//!
+//! An operator that writes any number of bytes marks the lines between those, too:
+//!
+//! ```wat
+//! (memory.fill (ADDRESS) (VALUE) (LENGTH))
+//!
+//! …  (memory.fill)
+//! (if (i32.ne (local.get $length) (i32.const 0)) (then
+//!   (i32.store8 offset=MARKS (local.tee $first (i32.shr_u (local.get $address) (i32.const 6))) (i32.const 1))
+//!   (i32.store8 offset=MARKS (local.tee $last (i32.shr_u (… $address + $length - 1) (i32.const 6))) (i32.const 1))
+//!   (if (i32.gt_u (i32.sub (local.get $last) (local.get $first)) (i32.const 1)) (then
+//!     (memory.fill $marks (… MARKS + $first + 1) (i32.const 1) (… $last - $first - 1))))))
+//! ```
+
+use std::ops::Range;
+
+use afterimage_program::MemoryStore;
+use wasm_encoder::{BlockType, Instruction, MemArg};
+use wasmparser::{FunctionBody, MemoryType, Operator, ValType};
+
+use crate::RewriteError;
+use crate::body::Writer;
+use crate::layout::{LINE, PAGE};
+use crate::shared::SharedLocals;
+
+/// Bytes of marks, beyond which a program is refused: what all its memories need.
+const MOST: u64 = 1 << 31;
+
+/// Where the marks of a module's memories are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
+    /// Of each memory, the first one's address in the probes' memory.
+    pub starts: Vec<u64>,
+    /// How many bytes they have.
+    pub bytes: u64,
+    /// The types of addresses.
+    addresses: Vec<ValType>,
+}
+
+impl Marks {
+    /// Marks from this address on, for all that these memories can grow to. `most` is how many bytes a run's memories have at most.
+    pub(crate) fn new(
+        first: u64,
+        memories: &[MemoryType],
+        most: u64,
+    ) -> Result<Self, RewriteError> {
+        let mut marks = Self::default();
+        for memory in memories {
+            let pages = memory.maximum.unwrap_or(u64::MAX).max(memory.initial);
+            let largest = if memory.memory64 { most } else { 1 << 32 };
+            let bytes = pages.saturating_mul(PAGE).min(largest).min(most);
+            marks.starts.push(first + marks.bytes);
+            marks.bytes += (bytes / LINE).next_multiple_of(PAGE);
+            marks.addresses.push(match memory.memory64 {
+                true => ValType::I64,
+                false => ValType::I32,
+            });
+        }
+        if marks.bytes > MOST {
+            return Err(RewriteError::TooLarge("marks of so many memories"));
+        }
+        Ok(marks)
+    }
+
+    fn address(&self, memory: u32) -> ValType {
+        let address = self.addresses.get(memory as usize);
+        address.copied().unwrap_or(ValType::I32)
+    }
+
+    /// What an operator writes to memory, if it does.
+    pub(crate) fn write(&self, operator: &Operator<'_>) -> Option<Write> {
+        let address = |memory| self.address(memory);
+        Some(match *operator {
+            Operator::MemoryFill { mem } => Write::Many {
+                memory: mem,
+                operands: [address(mem), ValType::I32, address(mem)],
+            },
+            Operator::MemoryCopy { dst_mem, src_mem } => Write::Many {
+                memory: dst_mem,
+                operands: [
+                    address(dst_mem),
+                    address(src_mem),
+                    match (address(dst_mem), address(src_mem)) {
+                        (ValType::I64, ValType::I64) => ValType::I64,
+                        _ => ValType::I32,
+                    },
+                ],
+            },
+            Operator::MemoryInit { mem, .. } => Write::Many {
+                memory: mem,
+                operands: [address(mem), ValType::I32, ValType::I32],
+            },
+            _ => Write::One(MemoryStore::of(operator)?),
+        })
+    }
+
+    /// The locals that the operators of a function need.
+    pub(crate) fn locals(&self, body: &FunctionBody<'_>) -> Result<SharedLocals, RewriteError> {
+        let mut locals = SharedLocals::default();
+        for operator in body.get_operators_reader()? {
+            if let Some(write) = self.write(&operator?) {
+                locals.add(&self.types(&write));
+            }
+        }
+        Ok(locals)
+    }
+
+    /// The types of a writing operator's operands, and of what else its marks need.
+    fn types(&self, write: &Write) -> Vec<ValType> {
+        match write {
+            Write::One(store) => {
+                let (ty, count) = store.values;
+                let mut types = vec![self.address(store.at.memory)];
+                types.extend((0..count).map(|_| ty));
+                types
+            }
+            Write::Many { operands, .. } => {
+                let lines = [ValType::I32; 2];
+                [&operands[..], &lines].concat()
+            }
+        }
+    }
+}
+
+/// What an operator writes to memory.
+#[derive(Clone, Debug)]
+pub(crate) enum Write {
+    /// A value.
+    One(MemoryStore),
+    /// As many bytes as its last operand says.
+    Many { memory: u32, operands: [ValType; 3] },
+}
+
+impl Writer<'_, '_> {
+    /// Copies an operator that writes to memory, and marks what it has written.
+    pub(crate) fn marked(&mut self, write: &Write, range: &Range<usize>) {
+        let Some(marks) = &self.context.marks else {
+            return self.copy(range);
+        };
+        let locals = self.written.of(&marks.types(write));
+        let (memory, operands) = match write {
+            Write::One(store) => (store.at.memory, 1 + store.values.1 as usize),
+            Write::Many { memory, operands } => (*memory, operands.len()),
+        };
+        let address = marks.address(memory);
+        let start = marks.starts.get(memory as usize).copied().unwrap_or(0);
+        let (&to, others) = match locals[..operands].split_first() {
+            Some(split) => split,
+            None => return self.copy(range),
+        };
+        for &local in others.iter().rev() {
+            self.put(&Instruction::LocalSet(local));
+        }
+        self.put(&Instruction::LocalTee(to));
+        for &local in others {
+            self.put(&Instruction::LocalGet(local));
+        }
+        self.copy(range);
+        match write {
+            Write::One(store) => {
+                let last = store.bytes - 1;
+                self.mark_line(to, address, store.at.offset, start);
+                if last > 0 {
+                    self.mark_line(to, address, store.at.offset.wrapping_add(last), start);
+                }
+            }
+            Write::Many { operands, .. } => {
+                let length = (locals[2], operands[2]);
+                self.mark_lines((to, address), length, (locals[3], locals[4]), start);
+            }
+        }
+    }
+
+    /// Marks the line so far behind an address.
+    fn mark_line(&mut self, to: u32, address: ValType, offset: u64, start: u64) {
+        self.put(&Instruction::LocalGet(to));
+        if offset != 0 {
+            self.put(&constant(address, offset));
+            self.put(&add(address));
+        }
+        self.line(address);
+        self.put(&Instruction::I32Const(1));
+        self.put(&Instruction::I32Store8(self.mark_at(start)));
+    }
+
+    /// Marks the lines of so many bytes from an address on.
+    fn mark_lines(
+        &mut self,
+        (to, address): (u32, ValType),
+        (length, of): (u32, ValType),
+        (first, last): (u32, u32),
+        start: u64,
+    ) {
+        let extend = |writer: &mut Self| {
+            if (address, of) == (ValType::I64, ValType::I32) {
+                writer.put(&Instruction::I64ExtendI32U);
+            }
+        };
+        let mark = Instruction::I32Store8(self.mark_at(start));
+        let one = Instruction::I32Const(1);
+        self.put(&Instruction::LocalGet(length));
+        extend(self);
+        self.put(&constant(address, 0));
+        self.put(&match address {
+            ValType::I64 => Instruction::I64Ne,
+            _ => Instruction::I32Ne,
+        });
+        self.put(&Instruction::If(BlockType::Empty));
+        self.put(&Instruction::LocalGet(to));
+        self.line(address);
+        for instruction in [&Instruction::LocalTee(first), &one, &mark] {
+            self.put(instruction);
+        }
+        self.put(&Instruction::LocalGet(to));
+        self.put(&Instruction::LocalGet(length));
+        extend(self);
+        self.put(&add(address));
+        self.put(&constant(address, u64::MAX));
+        self.put(&add(address));
+        self.line(address);
+        for instruction in [&Instruction::LocalTee(last), &one, &mark] {
+            self.put(instruction);
+        }
+        let between = [
+            Instruction::LocalGet(last),
+            Instruction::LocalGet(first),
+            Instruction::I32Sub,
+        ];
+        between.iter().for_each(|instruction| self.put(instruction));
+        self.put(&one);
+        self.put(&Instruction::I32GtU);
+        self.put(&Instruction::If(BlockType::Empty));
+        self.put(&Instruction::LocalGet(first));
+        self.put(&Instruction::I32Const((start + 1) as u32 as i32));
+        self.put(&Instruction::I32Add);
+        self.put(&one);
+        between.iter().for_each(|instruction| self.put(instruction));
+        self.put(&one);
+        self.put(&Instruction::I32Sub);
+        self.put(&Instruction::MemoryFill(self.context.memory));
+        self.put(&Instruction::End);
+        self.put(&Instruction::End);
+    }
+
+    /// The line of the address on the stack.
+    fn line(&mut self, address: ValType) {
+        self.put(&constant(address, LINE.trailing_zeros().into()));
+        match address {
+            ValType::I64 => {
+                self.put(&Instruction::I64ShrU);
+                self.put(&Instruction::I32WrapI64);
+            }
+            _ => self.put(&Instruction::I32ShrU),
+        }
+    }
+
+    fn mark_at(&self, start: u64) -> MemArg {
+        MemArg {
+            align: 0,
+            ..self.slot(start)
+        }
+    }
+}
+
+/// A number as an address.
+fn constant(address: ValType, value: u64) -> Instruction<'static> {
+    match address {
+        ValType::I64 => Instruction::I64Const(value as i64),
+        _ => Instruction::I32Const(value as u32 as i32),
+    }
+}
+
+fn add(address: ValType) -> Instruction<'static> {
+    match address {
+        ValType::I64 => Instruction::I64Add,
+        _ => Instruction::I32Add,
+    }
+}

@@ -1,0 +1,63 @@
+//! Added locals that several places of a function use, each for a moment.
+
+use wasmparser::ValType;
+
+use crate::RewriteError;
+use crate::types::val_type;
+
+/// Locals by type: of each as many as the places need at once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedLocals {
+    /// The first one.
+    first: u32,
+    groups: Vec<(u32, ValType)>,
+}
+
+impl SharedLocals {
+    /// Makes room for values of these types.
+    pub(crate) fn add(&mut self, types: &[ValType]) {
+        let mut counts: Vec<(u32, ValType)> = Vec::new();
+        for &ty in types {
+            match counts.iter_mut().find(|group| group.1 == ty) {
+                Some(group) => group.0 += 1,
+                None => counts.push((1, ty)),
+            }
+        }
+        for (count, ty) in counts {
+            match self.groups.iter_mut().find(|group| group.1 == ty) {
+                Some(group) => group.0 = group.0.max(count),
+                None => self.groups.push((count, ty)),
+            }
+        }
+    }
+
+    /// Places them behind the locals that a function has so far: `next` is the number of the first one that is free, before and afterwards.
+    pub(crate) fn place(
+        &mut self,
+        next: &mut u32,
+        groups: &mut Vec<(u32, wasm_encoder::ValType)>,
+    ) -> Result<(), RewriteError> {
+        self.first = *next;
+        for &(count, ty) in &self.groups {
+            *next += count;
+            groups.push((count, val_type(ty)?));
+        }
+        Ok(())
+    }
+
+    /// The locals of values of these types.
+    pub(crate) fn of(&self, types: &[ValType]) -> Vec<u32> {
+        let mut next = Vec::new();
+        let mut first = self.first;
+        for &(count, ty) in &self.groups {
+            next.push((ty, first));
+            first += count;
+        }
+        let of = |ty: &ValType| {
+            let (_, local) = next.iter_mut().find(|group| group.0 == *ty)?;
+            *local += 1;
+            Some(*local - 1)
+        };
+        types.iter().filter_map(of).collect()
+    }
+}
