@@ -6,9 +6,9 @@ use afterimage_analyses::slices::SliceQuery;
 use afterimage_present::document::WithRows;
 use afterimage_present::values::{ValuesReport, VariableReport};
 use afterimage_present::{
-    AddressStatsHead, AddressesHead, CurrencyDocument, DataflowDocument, DepsReport, MatchDocument,
-    MemoryReport, PathsDocument, RedundancyDocument, SimulateHead, SliceReport, StateView, Style,
-    WhyNotReport, paths_document,
+    AddressStatsHead, AddressesHead, CurrencyDocument, DataflowDocument, DepsDirection, DepsReport,
+    MatchDocument, MemoryReport, PathsDocument, RedundancyDocument, SimulateHead, SliceReport,
+    StateView, Style, WhyNotReport, paths_document,
 };
 
 use crate::addresses::{self, AddressesQuery};
@@ -29,19 +29,19 @@ use crate::simulate::SimulateQuery;
 use crate::slice::{self, Wanted};
 use crate::state::StateQuery;
 use crate::trace::{TraceQuery, TraceReport};
-use crate::values::{ValuesQuery, VariableQuery};
+use crate::values::{Detail, ValuesQuery, VariableQuery};
 use crate::why::{WhyQuery, WhyReport};
 use crate::why_not::WhyNotQuery;
 
 /// Each question builds what it needs of the path and the values if that is not there yet. Each fails if the program has no such place, the run no such
 /// execution, the run cannot be executed or followed again, or the recording is damaged.
 impl Session {
-    /// Where did a value come from? Builds the path and the values if they are not there yet. O(steps gone back) after that, each O(log n).
+    /// Where did a value come from? Without values, the stretches of the run are followed that the answer needs. O(steps gone back) after that, each O(log n).
     ///
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
     pub fn why(&self, query: &WhyQuery) -> Result<WhyReport, QuestionError> {
-        self.prepared(|scene| query.answer(scene))
+        self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
     /// Which values did the statements at a place give? Builds the path and the values if they are not there yet. After that O(log n) for each
@@ -50,7 +50,10 @@ impl Session {
     /// # Errors
     /// If the program has no such place, the run no such executions, or the recording is damaged.
     pub fn statement_values(&self, query: &ValuesQuery) -> Result<ValuesReport, QuestionError> {
-        self.ensured(|| query.answer(self))
+        match query.detail {
+            Detail::Each => self.first(|session| session.ensured(|| query.answer(session))),
+            Detail::Stats | Detail::Histogram => self.ensured(|| query.answer(self)),
+        }
     }
 
     /// Which values did a variable of the source have, each time that the run was at a place? Builds the path and the values if they are not there yet.
@@ -58,7 +61,10 @@ impl Session {
     /// # Errors
     /// If there is no such place or variable, the run was never there, or the recording is damaged.
     pub fn variable_values(&self, query: &VariableQuery) -> Result<VariableReport, QuestionError> {
-        self.ensured(|| query.answer(self))
+        match query.values.detail {
+            Detail::Each => self.first(|session| session.ensured(|| query.answer(session))),
+            Detail::Stats | Detail::Histogram => self.ensured(|| query.answer(self)),
+        }
     }
 
     /// What did memory hold at a moment, who wrote it last, and who reads and writes it next? Builds the path if it is not there yet, and the values
@@ -86,7 +92,12 @@ impl Session {
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
     pub fn deps(&self, query: &DepsQuery) -> Result<DepsReport, QuestionError> {
-        self.prepared(|scene| query.answer(scene))
+        match query.direction {
+            DepsDirection::Backward => {
+                self.first(|session| session.prepared(|scene| query.answer(scene)))
+            }
+            DepsDirection::Forward => self.prepared(|scene| query.answer(scene)),
+        }
     }
 
     /// What does an execution depend on, directly or not, or what depends on it? Builds the path and the values if they are not there yet, and follows the run.
@@ -106,7 +117,7 @@ impl Session {
     pub fn state(&self, query: &StateQuery) -> Result<StateView, QuestionError> {
         match self.early_state(query)? {
             Some(found) => Ok(found),
-            None => self.prepared(|scene| query.answer(scene)),
+            None => self.first(|session| session.prepared(|scene| query.answer(scene))),
         }
     }
 
@@ -258,6 +269,18 @@ impl Session {
             let found = query.answer([unoptimised, self])?;
             Ok(found.iter().map(|report| report.document()).collect())
         })
+    }
+
+    /// Asks stretches of the run first, and all of it only if these do not tell.
+    fn first<R>(
+        &self,
+        ask: impl Fn(&Self) -> Result<R, QuestionError>,
+    ) -> Result<R, QuestionError> {
+        let early = self.about(|| self.ask_stretches(|session| Ok(ask(session)?)));
+        match early? {
+            Some(found) => Ok(found),
+            None => ask(self),
+        }
     }
 
     fn prepared<R>(

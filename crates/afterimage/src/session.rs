@@ -145,12 +145,21 @@ impl Session {
         answer.map(Some)
     }
 
+    /// Makes an index of the lines of memory that the stretches of the run write, by running the program again. `false` if there is none and none can be made.
+    ///
+    /// # Errors
+    /// If the run cannot be executed again, or the recording is damaged.
+    #[doc(hidden)]
+    pub fn ensure_lines(&self) -> anyhow::Result<bool> {
+        early::ensure_lines(self)
+    }
+
     /// The session on stretches with an index of written lines, which one re-execution makes. `None` if it cannot be made.
     fn indexed(&self) -> anyhow::Result<Option<&Self>> {
         if let Some(known) = self.indexed.get() {
             return Ok(known.as_deref());
         }
-        let found = if early::ensure_lines(self)? {
+        let found = if self.ensure_lines()? {
             self.on_stretches(SHARE)?.map(Box::new)
         } else {
             None

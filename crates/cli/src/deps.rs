@@ -77,8 +77,11 @@ formats!(Text, Json);
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let session = lens::finished(&arguments.report.file)?;
     early::places(&session, Lens::Full, [arguments.at.as_str()])?;
-    let session = lens::with_values(session)?;
-    let report = session.deps(&arguments.query())?;
+    let query = arguments.query();
+    let report = match query.direction {
+        DepsDirection::Backward => lens::answered(session, |session| session.deps(&query))?,
+        DepsDirection::Forward => lens::with_values(session)?.deps(&query)?,
+    };
     let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
     write(output, false, |out| {
         Ok(render(out, &report, arguments.format, style)?)

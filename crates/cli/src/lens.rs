@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use afterimage::explain::Scene;
-use afterimage::{Reason, Session, SessionError};
+use afterimage::{QuestionError, Reason, Session, SessionError};
 use afterimage_replay::paths::{recorded_directory, recorded_path_of};
 use afterimage_replay::values::RecordedValues;
 use afterimage_replay::{Recording, RecordingError};
@@ -68,6 +68,18 @@ pub(crate) fn with_values(session: Session) -> Result<Session> {
     let session = with_whole_path(session)?;
     stoppable(|stop| session.ensure_values(stop))?;
     Ok(session)
+}
+
+/// Asks stretches of the run first, and builds all values only if these do not tell.
+pub(crate) fn answered<R>(
+    session: Session,
+    mut ask: impl FnMut(&Session) -> Result<R, QuestionError>,
+) -> Result<R> {
+    let early = session.ask_stretches(|session| Ok(ask(session)?));
+    if let Some(found) = early.with_context(|| session.at().display().to_string())? {
+        return Ok(found);
+    }
+    Ok(ask(&with_values(session)?)?)
 }
 
 /// Opens a recording, and builds its path if that is not there yet.

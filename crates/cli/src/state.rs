@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let view = match session.early_state(&query)? {
         Some(view) => view,
-        None => lens::with_values(session)?.state(&query)?,
+        None => lens::answered(session, |session| session.state(&query))?,
     };
     let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
     write(output, false, |out| {

@@ -91,16 +91,24 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let session = lens::finished(file)?;
     early::places(&session, Lens::Full, arguments.at.as_deref())?;
-    let traced = lens::with_whole_path(session)?;
     let query = arguments.query()?;
-    lens::values(&traced)?;
-    match &arguments.var {
-        None => arguments.show(&traced.statement_values(&query)?),
-        Some(name) => arguments.show(&traced.variable_values(&VariableQuery {
-            name: name.clone(),
-            values: query,
-        })?),
-    }
+    let Some(name) = &arguments.var else {
+        let report = match query.detail {
+            Detail::Each => lens::answered(session, |session| session.statement_values(&query))?,
+            // All executions count.
+            _ => lens::with_values(session)?.statement_values(&query)?,
+        };
+        return arguments.show(&report);
+    };
+    let query = VariableQuery {
+        name: name.clone(),
+        values: query,
+    };
+    let report = match query.values.detail {
+        Detail::Each => lens::answered(session, |session| session.variable_values(&query))?,
+        _ => lens::with_values(session)?.variable_values(&query)?,
+    };
+    arguments.show(&report)
 }
 
 impl Arguments {

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use afterimage::{Session, Snapshotting};
+use afterimage::values::ValuesQuery;
+use afterimage::{DepsQuery, QuestionError, Session, Snapshotting, StateQuery, WhyAbout, WhyQuery};
 use afterimage_machine::Code;
 use afterimage_record::Spacing;
 use afterimage_replay::values::{Instance, RecordedValues};
+use afterimage_testkit::modules::SplitMix64;
 use afterimage_wet::{Reading, Writer};
+use afterimage_wpp::Visit;
 
 use crate::snapshots::{copied, each_run_with, each_tree};
 
@@ -104,6 +107,63 @@ fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance
     code.insts.len()
 }
 
+/// Questions about some executions of operators are answered alike. How many were.
+fn same_answers(full: &Session, alone: &Session, visits: &[Visit]) -> usize {
+    let (values, mut random) = (full.values().unwrap(), SplitMix64(7));
+    let mut asked = 0;
+    for _ in 0..QUESTIONS {
+        let visit = visits[random.below(visits.len())];
+        let compiled = values.compiled(visit.node).unwrap();
+        let code = &compiled.code;
+        if code.insts.is_empty() {
+            continue;
+        }
+        let op = code.insts[random.below(code.insts.len())].op;
+        let source = full.source_map();
+        let names = full.module().names(&source);
+        let positions = full.positions(&names, &source).unwrap();
+        let node = &full.path().unwrap().nodes()[visit.node];
+        let function = full.program().function(node.function).unwrap();
+        let block = function.block_of(op);
+        let within = node.blocks.iter().position(|&one| Some(one) == block);
+        let time = visit.start + within.unwrap() as u64;
+        let at = positions.written(node.function, op, time).unwrap().unwrap();
+        let shown =
+            |answer: Result<String, QuestionError>| answer.map_err(|error| error.to_string());
+        let about = |at: &str| {
+            let at = at.to_owned();
+            WhyQuery::new(WhyAbout::Statement { at, operand: None })
+        };
+        let json = |session: &Session| {
+            let why = session
+                .why(&about(&at))
+                .map(|found| serde_json::to_string(&found).unwrap());
+            let deps = DepsQuery {
+                depth: 3,
+                ..DepsQuery::new(&at)
+            };
+            let deps = session
+                .deps(&deps)
+                .map(|found| serde_json::to_string(&found).unwrap());
+            let values = session.statement_values(&ValuesQuery::new(&at));
+            let values = values.map(|found| format!("{found:?}"));
+            let state = session.state(&StateQuery::new(&at));
+            let state = state.map(|found| format!("{:?}", found.report));
+            [why, deps, values, state].map(shown)
+        };
+        let (known, found) = (json(full), json(alone));
+        for (known, found) in known.into_iter().zip(found) {
+            let named = |text: String| text.replace("stretches.aft", "full.aft");
+            assert_eq!(found.map(named).map_err(named), known, "{at}");
+            asked += 1;
+        }
+    }
+    asked
+}
+
+/// So many executions of operators are asked about.
+const QUESTIONS: usize = 12;
+
 /// Most executions of nodes that are compared of one run.
 const MOST: usize = 1000;
 
@@ -121,6 +181,7 @@ fn agree(at: &Path) -> usize {
     {
         return 0;
     }
+    assert!(session.ensure_lines().unwrap());
     let alone = session.on_stretches(1).unwrap().expect("stretches");
     let full = Session::open(&copied(&at, "full.aft")).unwrap();
     let path = full.ensure_path().unwrap();
@@ -133,6 +194,7 @@ fn agree(at: &Path) -> usize {
     while let Some(visit) = cursor.next().unwrap() {
         visits.push(visit);
     }
+    compared += same_answers(&full, &alone, &visits);
     // From the end on: so stretches are built in another order than they were executed.
     let every = 1 + visits.len() / MOST;
     for visit in visits.iter().rev().step_by(every) {

@@ -52,7 +52,7 @@ pub enum Source {
 /// Where bytes that are read come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// How many bytes; 0 for a global.
+    /// How many bytes; 0 for a global, and for all that is read.
     pub length: u64,
     /// Who wrote them last.
     pub writer: Writer,
@@ -254,13 +254,17 @@ where
         let (base, _) = self.value(instance, inst.a)?;
         let read = inst.accesses([base, 0, 0]).read;
         let read = read.ok_or(TraceError::Damaged("a load of no bytes"))?;
-        let length = if length == 0 { read.length } else { length };
+        let is_all = length == 0;
         let range = Range {
             address: read.address.wrapping_add(first),
-            length,
+            length: if is_all { read.length } else { length },
             ..read
         };
-        self.readings_before(instance, range, readings)
+        self.readings_before(instance, range, readings)?;
+        if is_all && let [only] = &mut readings[..] {
+            only.length = 0;
+        }
+        Ok(())
     }
 
     /// Where a variable of an execution comes from, one step back.
