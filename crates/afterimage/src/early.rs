@@ -17,7 +17,8 @@ use afterimage_replay::paths::{
 };
 use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing};
 use afterimage_replay::steps::{
-    Run, SnapshotBuilder, Snapshots, StepsError, Wanted, begin_of_last_steps, take_snapshots,
+    Run, SnapshotBuilder, Snapshots, StepsError, Wanted, WrittenLines, WrittenLinesError,
+    begin_of_last_steps, take_snapshots,
 };
 use afterimage_replay::values::Bits;
 use afterimage_trace::{Kind, LogReader, TraceFile, TraceWriter};
@@ -168,6 +169,9 @@ impl MakeSegment for FromWords {
     }
 }
 
+/// So many segments of the path are made for questions in any case.
+const FEW_SEGMENTS: usize = 32;
+
 /// Of a run of fewer polls all values are there before it could be executed again with the engine's debugger: some ten milliseconds of a run.
 const LONG: u64 = 1 << 14;
 
@@ -195,7 +199,8 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
         return Ok(None);
     };
     // What is open is kept for a while, and made again then.
-    let maker = (Box::new(FromWords(words)) as Box<_>, share.div_ceil(2));
+    let most = FEW_SEGMENTS + 2 * stretches.directory.summaries.len() / share;
+    let maker = (Box::new(FromWords(words)) as Box<_>, most);
     let path = path_of_stretches(&file, session.program(), stretches.directory, maker)?;
     let recording = Recording::of(session.at(), file, Arc::clone(session.module()));
     recording.use_path(path);
@@ -211,14 +216,18 @@ pub(crate) fn ensure_lines(session: &Session) -> Result<bool> {
     let Some(stretches) = stretches_of_path(&file)? else {
         return Ok(false);
     };
-    if file.last(Kind::WRITTEN).is_some() {
+    let is_there = |file: &TraceFile| {
+        let known = WrittenLines::open(file)?;
+        Ok::<_, WrittenLinesError>(known.is_some_and(|lines| lines.clocks() == stretches.clocks))
+    };
+    if is_there(&file)? {
         return Ok(true);
     }
     let lost = "the index of written lines cannot be added to the recording";
     let out = match append_to(session.at(), &file, lost, session.monitor()) {
         Ok(Some(out)) => out,
         // If another process has added something, that may be it.
-        Ok(None) => return Ok(session.look_again()?.last(Kind::WRITTEN).is_some()),
+        Ok(None) => return Ok(is_there(&session.look_again()?)?),
         Err(_) => return Ok(false),
     };
     let total = file.end()?.map(|end| end.events);
@@ -402,6 +411,29 @@ pub(crate) fn verify_snapshots(
         return Ok(None);
     };
     let recording = Recording::of(at, file.clone(), Arc::clone(module));
+    let stretches = stretches_of_path(file)?.zip(Stretches::open(file, module)?);
+    if let Some((found, words)) = stretches {
+        let maker = (Box::new(FromWords(words)) as Box<_>, usize::MAX);
+        let path = path_of_stretches(file, &module.program, found.directory, maker)?;
+        if let Err(error) = path.check() {
+            return Ok(Some(format!(
+                "a stretch between two is not what is told of it: {error}"
+            )));
+        }
+        recording.use_path(path);
+        let lines = WrittenLines::open(file)?.filter(|lines| lines.clocks() == found.clocks);
+        let run = Run {
+            progress,
+            ..recording.run()?
+        };
+        let log = || file.log();
+        return Ok(afterimage_replay::steps::verify_snapshots(
+            run,
+            log,
+            &snapshots,
+            lines.as_ref(),
+        )?);
+    }
     let is_whole = recording.path().is_ok_and(|path| {
         let mut nodes = path.nodes().values();
         nodes.all(|node| node.left_out == 0)
@@ -426,6 +458,7 @@ pub(crate) fn verify_snapshots(
         run,
         || file.log(),
         &snapshots,
+        None,
     )?)
 }
 

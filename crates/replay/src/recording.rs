@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_machine::{WrittenLines, WrittenLinesError};
 use afterimage_profile::{ProfileError, Stop, stops};
 use afterimage_program::{BlockEnd, Module, Names, OperatorIndex, ParseError, Program, SourceMap};
 use afterimage_trace::{Ending, LogReader, Standing, TraceError, TraceFile, TrapCode};
@@ -14,9 +13,11 @@ use afterimage_wpp::PathError;
 
 use crate::paths::{
     FileSegments, Numbering, PathFileError, Positions, RecordedPath, recorded_path,
+    stretches_of_path,
 };
 use crate::steps::{
-    FileCheckpoints, Run, SnapshotError, Snapshots, recorded_checkpoints, stopped_before,
+    FileCheckpoints, Run, SnapshotError, Snapshots, WrittenLines, WrittenLinesError,
+    recorded_checkpoints, stopped_before,
 };
 use crate::values::{
     RecordedValues, ValuesError, epochs_of_stretches, recorded_epochs, recorded_values,
@@ -156,7 +157,9 @@ impl Recording {
         else {
             return Ok(false);
         };
+        let clocks = stretches_of_path(&file)?.map(|stretches| stretches.clocks);
         let lines = WrittenLines::open(&file)?;
+        let lines = lines.filter(|lines| clocks.as_deref() == Some(lines.clocks()));
         let most = FEW_STRETCHES + snapshots.times().len() / share;
         self.snapshots.get_or_init(|| own);
         self.epochs.get_or_init(|| {

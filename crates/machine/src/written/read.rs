@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use afterimage_trace::{Kind, MAX_MEMORY, SectionReader, TraceError, TraceFile};
 
-use super::set::LineRun;
+use super::set::{LineRun, LineSet};
 use super::{FAN, LINE, VERSION};
 use crate::snapshots::take;
 
@@ -121,6 +121,33 @@ impl WrittenLines {
             (level, end) = (level + 1, begin / FAN);
         }
         Ok(None)
+    }
+
+    /// Whether what several stretches write together has all that each of them writes. O(lines of all stretches).
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn is_sound(&self) -> Result<bool, WrittenLinesError> {
+        let mut reader = self.reader()?;
+        let mut set = |vertex: Vertex| {
+            let mut set = LineSet::default();
+            self.each(&mut reader, vertex, |run| {
+                set.mark(run.range());
+                ControlFlow::Continue(())
+            })?;
+            Ok::<_, WrittenLinesError>(set)
+        };
+        for pair in self.levels.windows(2) {
+            for (parent, children) in pair[1].iter().zip(pair[0].chunks(FAN)) {
+                let parent = set(*parent)?;
+                for child in children {
+                    if !parent.has_all(&set(*child)?) {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// The last stretch in a vertex that writes one of the lines.

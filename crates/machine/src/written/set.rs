@@ -14,6 +14,17 @@ pub struct LineRun {
     pub count: u32,
 }
 
+impl LineRun {
+    /// Its bytes.
+    pub fn range(self) -> Range {
+        Range {
+            memory: self.memory,
+            address: u64::from(self.first) * LINE,
+            length: u64::from(self.count) * LINE,
+        }
+    }
+}
+
 /// A set of lines of memories.
 #[derive(Clone, Debug, Default)]
 pub struct LineSet {
@@ -49,6 +60,16 @@ impl LineSet {
             words.resize(word + 1, 0);
         }
         words[word] |= bits;
+    }
+
+    /// Whether all lines of another set are in it.
+    pub fn has_all(&self, other: &Self) -> bool {
+        let mut memories = other.memories.iter().enumerate();
+        memories.all(|(memory, words)| {
+            let own = self.memories.get(memory).map_or(&[][..], |own| own);
+            let mut words = words.iter().enumerate();
+            words.all(|(word, bits)| bits & !own.get(word).copied().unwrap_or(0) == 0)
+        })
     }
 
     /// Empties the set.

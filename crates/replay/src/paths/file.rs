@@ -18,8 +18,6 @@ pub type RecordedPath = WholePath<FileSegments>;
 const LARGEST_DIRECTORY: u64 = 1 << 30;
 /// Most rules and symbols that a segment may have.
 const LARGEST_SEGMENT: usize = 1 << 26;
-/// So many segments are made in any case.
-const FEW_SEGMENTS: usize = 32;
 /// Most activations that may be open at once.
 const DEEPEST: usize = 1 << 26;
 /// Most blocks that the nodes may have together.
@@ -345,7 +343,7 @@ fn opened(
     whole(segments)
 }
 
-/// The path of a run whose stretches are made when they are needed: no more than one in `share` of them, and a few.
+/// The path of a run whose stretches are made when they are needed, no more than so many.
 ///
 /// # Errors
 /// If what is told of them is not of this program.
@@ -353,9 +351,8 @@ pub fn path_of_stretches(
     file: &TraceFile,
     program: &Program,
     directory: Directory,
-    (maker, share): (Box<dyn MakeSegment>, usize),
+    (maker, most): (Box<dyn MakeSegment>, usize),
 ) -> Result<RecordedPath, PathFileError> {
-    let most = FEW_SEGMENTS + directory.summaries.len() / share;
     let source = Source::Made(maker, most, AtomicUsize::new(0));
     whole(checked(file, program, directory, source)?)
 }

@@ -30,7 +30,8 @@ pub use addresses::{
     address_stats,
 };
 pub use afterimage_machine::{
-    MachineError, Range, SnapshotBuilder, SnapshotError, Snapshots, Trap, stopped_before,
+    MachineError, Range, SnapshotBuilder, SnapshotError, Snapshots, Trap, WrittenLines,
+    WrittenLinesError, stopped_before,
 };
 pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;

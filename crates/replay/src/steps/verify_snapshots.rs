@@ -2,13 +2,17 @@
 
 use std::error::Error;
 
-use afterimage_machine::{Machine, MachineError, Next, Snapshot, SnapshotError, Snapshots};
+use afterimage_machine::{
+    LineSet, Machine, MachineError, Next, Observer, Range, Snapshot, SnapshotError, Snapshots,
+    WrittenLines,
+};
 use afterimage_trace::{Event, LogPlace, LogReader, TraceError};
-use afterimage_wpp::Segments;
+use afterimage_wpp::{Segments, Summary};
 
 use super::{Follower, OpenActivations, Run, StepsError};
 
-/// Follows a run to each of its snapshots, and to its end, and compares all that these hold. What is wrong, in words, if anything is. Linear in the run, and for each snapshot in its memories.
+/// Follows a run to each of its snapshots, and to its end, and compares all that these hold; and with `lines` the lines of memory that are written in the segments of the path. What is wrong, in words, if anything is.
+/// Linear in the run, and for each snapshot in its memories.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -16,12 +20,19 @@ pub fn verify_snapshots<S: Segments>(
     run: Run<'_, S>,
     log: impl Fn() -> Result<LogReader, TraceError>,
     snapshots: &Snapshots,
+    lines: Option<&WrittenLines>,
 ) -> Result<Option<String>, StepsError<S::Error>>
 where
     S::Error: Error + 'static,
 {
     let mut follower = Follower::new(run, log().map_err(MachineError::from)?)?;
     let mut open = OpenActivations::default();
+    match lines.map_or(Ok(true), WrittenLines::is_sound) {
+        Ok(true) => {}
+        Ok(false) => return Ok(Some("what stretches write together is not told".to_owned())),
+        Err(error) => return Ok(Some(error.to_string())),
+    }
+    let mut written = Written::of(run.path.segments().summaries(), lines);
     let restored = log().map_err(MachineError::from)?;
     let mut restored = Machine::new(run.program, run.module, restored)?;
     restored.expect(run.path.nodes().len());
@@ -31,7 +42,10 @@ where
             && let Some(visit) = follower.advance()?
         {
             open.next(visit);
-            follower.execute(visit, &mut open)?;
+            if let Some(wrong) = written.until(visit.start) {
+                return Ok(Some(wrong));
+            }
+            follower.execute(visit, &mut (&mut open, &mut written))?;
         }
         let own = follower.machine.snapshot()?;
         let Some(own) = own.filter(|own| own.time == time) else {
@@ -76,9 +90,72 @@ where
     }
     // Questions follow the path behind the last one, too.
     while let Some(visit) = follower.advance()? {
-        follower.execute(visit, &mut ())?;
+        if let Some(wrong) = written.until(visit.start) {
+            return Ok(Some(wrong));
+        }
+        follower.execute(visit, &mut written)?;
     }
-    Ok(None)
+    Ok(written.until(u64::MAX))
+}
+
+/// Compares the lines of memory that are written in the segments of a path with those that are told.
+struct Written<'a> {
+    lines: Option<&'a WrittenLines>,
+    segments: &'a [Summary],
+    /// The segment at hand, and what was written in it.
+    segment: usize,
+    set: LineSet,
+}
+
+impl<'a> Written<'a> {
+    fn of(segments: &'a [Summary], lines: Option<&'a WrittenLines>) -> Self {
+        Self {
+            lines,
+            segments,
+            segment: 0,
+            set: LineSet::default(),
+        }
+    }
+
+    /// What is wrong in the segments that end before a block, if anything is.
+    fn until(&mut self, time: u64) -> Option<String> {
+        let lines = self.lines?;
+        while let Some(summary) = self.segments.get(self.segment)
+            && summary.before + summary.length < time
+        {
+            let told = match lines.lines(self.segment) {
+                Ok(told) => told,
+                Err(error) => return Some(error.to_string()),
+            };
+            let mut all = LineSet::default();
+            told.iter().for_each(|run| all.mark(run.range()));
+            if !all.has_all(&self.set) {
+                let before = summary.before;
+                return Some(format!("what is written after {before} blocks is not told"));
+            }
+            self.set.clear();
+            self.segment += 1;
+        }
+        None
+    }
+}
+
+impl Observer for Written<'_> {
+    const REGISTERS: bool = false;
+
+    fn write(&mut self, _: usize, range: Range) {
+        if self.lines.is_some() {
+            self.set.mark(range);
+        }
+    }
+
+    fn copy(&mut self, inst: usize, _: Range, to: Range) {
+        self.write(inst, to);
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.write(0, range);
+    }
 }
 
 /// Whether a place in the log is another one, or behind it nothing but memory that the engine got for itself.
