@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 /// If Cargo cannot be run, or fails.
 pub fn build() -> Result<PathBuf> {
     eprintln!(
-        "Building afterimage: the first time this takes about ten minutes on two processors, for the WebAssembly engine"
+        "Building afterimage: the first time this takes a quarter of an hour on two processors, for the WebAssembly engine"
     );
     let status = cargo()
         // Of the workspace: for the package alone Cargo chooses other features, and builds the engine again.

@@ -1,5 +1,6 @@
 //! The programs, as `cargo xtask corpus` leaves them.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use afterimage_record::Command;
@@ -35,6 +36,23 @@ impl Entry {
                 .collect(),
             ..Command::default()
         }
+    }
+
+    /// The same, as the command line is told what to record.
+    pub(crate) fn words(&self, folder: &Path) -> Vec<OsString> {
+        let mut words = Vec::new();
+        if let Some(stdin) = &self.stdin {
+            words.extend(["--stdin".into(), folder.join(stdin).into()]);
+        }
+        for (host, guest) in &self.dirs {
+            let mut dir = folder.join(host).into_os_string();
+            dir.push("::");
+            dir.push(guest);
+            words.extend(["--dir".into(), dir]);
+        }
+        words.extend([folder.join(&self.wasm).into(), "--".into()]);
+        words.extend(self.args.iter().map(OsString::from));
+        words
     }
 
     pub(crate) fn module(&self, folder: &Path) -> Result<Vec<u8>> {

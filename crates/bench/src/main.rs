@@ -5,6 +5,7 @@
 
 mod calibrate;
 mod corpus;
+mod first;
 mod fitting;
 mod histories;
 mod machine;
@@ -58,6 +59,8 @@ enum Command {
     Redundancy(redundancy::Options),
     /// Histories of branch predictors and caches of recordings: time and size
     Histories(histories::Options),
+    /// How long the first answer about a bare recording takes, and a later one
+    First(Arguments),
     /// How long `why` takes to its first line
     Why(why::Options),
     /// What splitting an edge costs on this engine: run time under several charges
@@ -100,6 +103,7 @@ fn main() -> Result<()> {
         Command::Fitting(options) => fitting::run(&options),
         Command::Redundancy(options) => redundancy::run(&options),
         Command::Histories(options) => histories::run(&options),
+        Command::First(arguments) => first::run(&arguments),
         Command::Why(options) => why::run(&options),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Memory(arguments) => paths::memory::run(&arguments),

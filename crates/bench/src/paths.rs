@@ -13,7 +13,7 @@ pub(crate) mod random;
 mod raw;
 mod recording;
 mod scan;
-mod scheme;
+pub(crate) mod scheme;
 mod sizes;
 mod speed;
 pub(crate) mod subject;

@@ -4,6 +4,8 @@ use afterimage::trace::{Form, Level as By, TraceQuery};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, StretchArguments, entries};
+use crate::build::Lens;
+use crate::early;
 use crate::exit::Exit;
 use crate::lens::{self, session, with_path};
 use crate::output::{SourceFiles, write};
@@ -143,11 +145,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     query.check()?;
     let session = session(&arguments.report.file)?;
     let is_stretch = query.use_words(&session)?;
-    let session = if is_stretch {
-        lens::with_stops(session)?
-    } else {
-        with_path(session)?
-    };
     let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
     let form = match arguments.format {
         Format::Text => Form::Text,
@@ -155,6 +152,25 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Format::Bin => Form::Bin,
     };
     let shown = (&SourceFiles as _, style);
+    // So many entries are in memory at once.
+    if !is_stretch && query.limit.is_some() && !early::is_built(&session, Lens::Paths) {
+        let told = session.ask_stretches(|session| {
+            let mut told = Vec::new();
+            query.write(session, false, form, shown, |tell| tell(&mut told))?;
+            Ok(told)
+        });
+        if let Some(told) = told.with_context(|| arguments.report.file.display().to_string())? {
+            write(output, arguments.format == Format::Bin, |out| {
+                Ok(out.write_all(&told)?)
+            })?;
+            return Ok(Exit::Success);
+        }
+    }
+    let session = if is_stretch {
+        lens::with_stops(session)?
+    } else {
+        with_path(session)?
+    };
     let written = query.write(&session, is_stretch, form, shown, |told| {
         write(output, arguments.format == Format::Bin, |out| told(out))
     });

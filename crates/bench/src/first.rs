@@ -1,0 +1,254 @@
+//! The first answer about a bare recording, in whole commands: how long a person waits for it, and how large the file is then.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use afterimage::Session;
+use afterimage_analyses::why::{Printed, Stream};
+use afterimage_ids::OpId;
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+
+use crate::Arguments;
+use crate::corpus::{Entry, entries};
+use crate::machine::Machine;
+use crate::paths::columns::{Column, table};
+use crate::paths::random::Random;
+use crate::paths::scheme::warm;
+use crate::publish::publish;
+use crate::statistics::Sample;
+
+/// What starting a command and reading a module may take beside the run, in seconds.
+const BESIDES: f64 = 0.5;
+
+/// What was measured of one program.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    /// How many blocks were executed.
+    blocks: u64,
+    /// The plain program, seconds that pass.
+    plain: Sample,
+    /// Recording it, likewise.
+    record: Sample,
+    /// The first question with nothing compiled before.
+    uncached: f64,
+    answers: Vec<Answer>,
+    /// Bytes of the recording, and with what the questions added.
+    bytes: [u64; 2],
+}
+
+/// A question, as it was asked.
+#[derive(Debug, Serialize)]
+struct Answer {
+    asked: Vec<String>,
+    /// Seconds until its answer, about a recording of which nothing was asked before; compiled code is kept.
+    first: f64,
+    /// Behind that, of another such question: what is there is used, but the stretches are others.
+    later: f64,
+}
+
+#[derive(Serialize)]
+struct Results {
+    machine: Machine,
+    runs: usize,
+    rows: Vec<Row>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let command = std::env::current_exe()?.with_file_name("afterimage");
+    ensure!(
+        command.is_file(),
+        "{}: there is no such command; build it with: cargo build -p afterimage-cli",
+        command.display()
+    );
+    let mut rows = Vec::new();
+    for entry in entries(arguments)? {
+        eprintln!("{} …", entry.name);
+        rows.push(measure(&entry, &command, arguments).with_context(|| entry.name.clone())?);
+    }
+    let results = Results {
+        machine: Machine::this(),
+        runs: arguments.runs,
+        rows,
+    };
+    let text = report(&results);
+    let date = &results.machine.date;
+    publish(arguments.out.as_deref(), date, "first", &text, &results)
+}
+
+/// Runs the command line. Seconds that passed.
+fn timed(command: &Path, cache: &Path, arguments: &[OsString]) -> Result<f64> {
+    let start = Instant::now();
+    let ran = Command::new(command)
+        .args(arguments)
+        .env("AFTERIMAGE_CACHE", cache)
+        .stdin(Stdio::null())
+        .output()?;
+    let taken = start.elapsed().as_secs_f64();
+    let told = String::from_utf8_lossy(&ran.stderr);
+    ensure!(ran.status.success(), "{arguments:?}: {told}");
+    Ok(taken)
+}
+
+fn measure(entry: &Entry, command: &Path, arguments: &Arguments) -> Result<Row> {
+    let folder = tempfile::tempdir()?;
+    let cache = folder.path().join("cache");
+    let bare = folder.path().join("bare.aft");
+    let bytes = entry.module(&arguments.corpus)?;
+    let compiled = warm(&bytes)?;
+    let (mut plain, mut record) = (Vec::new(), Vec::new());
+    let mut recording: Vec<OsString> = ["record", "--force", "--quiet", "-o"].map(OsString::from).into();
+    recording.push(bare.clone().into());
+    recording.extend(entry.words(&arguments.corpus));
+    // The module is compiled once before.
+    timed(command, &cache, &recording)?;
+    for _ in 0..arguments.runs {
+        let start = Instant::now();
+        compiled.run(&entry.command(&arguments.corpus))?;
+        plain.push(start.elapsed().as_secs_f64());
+        record.push(timed(command, &cache, &recording)?);
+    }
+    let asked = folder.path().join("asked.aft");
+    let ask = |question: &[String]| {
+        let file = std::iter::once(asked.clone().into_os_string());
+        let mut all = Vec::from_iter(question[..1].iter().map(OsString::from));
+        all.extend(file);
+        all.extend(question[1..].iter().map(OsString::from));
+        timed(command, &cache, &all)
+    };
+    let fresh = || fs::copy(&bare, &asked).map(drop);
+    fresh()?;
+    let end = ["state", "--at", "end"].map(str::to_owned);
+    let uncached = ask(&end)?;
+    let (questions, blocks) = questions(&asked)?;
+    let mut answers = Vec::new();
+    let mut largest = 0;
+    for [first, later] in questions {
+        fresh()?;
+        let answer = Answer {
+            first: ask(&first)?,
+            later: ask(&later)?,
+            asked: first,
+        };
+        largest = largest.max(fs::metadata(&asked)?.len());
+        answers.push(answer);
+    }
+    Ok(Row {
+        name: entry.name.clone(),
+        blocks,
+        plain: Sample::of(plain),
+        record: Sample::of(record),
+        uncached,
+        answers,
+        bytes: [fs::metadata(&bare)?.len(), largest],
+    })
+}
+
+/// Pairs of questions of the same kind, and how many blocks were executed. The recording has snapshots.
+fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
+    let session = Session::open(at)?;
+    let stretched = session.on_stretches(1)?;
+    let known = stretched.as_ref().unwrap_or(&session);
+    known.ensure_path()?;
+    let length = known.path()?.length();
+    let mut random = Random::new();
+    let words = |parts: &[&str]| Vec::from_iter(parts.iter().map(|part| (*part).to_owned()));
+    let mut all = vec![
+        [words(&["state", "--at", "end"]), words(&["state", "--at", "25%"])],
+        [words(&["state", "--at", "50%"]), words(&["state", "--at", "75%"])],
+        [
+            words(&["trace", "--last", "50", "--level", "statement"]),
+            words(&["trace", "--last", "60", "--level", "statement"]),
+        ],
+    ];
+    let mut printed = Printed::new(session.file(), &session.program().imports)?;
+    let mut bytes = 0;
+    while let Some(put) = printed.next(&Stream::Output)? {
+        bytes = put.before + put.bytes;
+    }
+    if bytes > 1 {
+        let mut byte = || (random.up_to(bytes) - 1).to_string();
+        all.push([(); 2].map(|()| words(&["why", "--stdout", &byte()])));
+    }
+    let mut place = || -> Result<String> {
+        let source = known.source_map();
+        let names = known.module().names(&source);
+        let positions = known.positions(&names, &source)?;
+        for _ in 0..1000 {
+            let time = random.up_to(length);
+            let visit = known.path()?.cursor().seek(time)?.context("a time of the run")?;
+            let node = &known.path()?.nodes()[visit.node];
+            let block = node.blocks[(time - visit.start) as usize];
+            let function = session.program().function(node.function);
+            let function = function.context("a function")?;
+            let ops = &function.cfg.blocks[block].ops;
+            // The last operator of a block is seldom one without a value.
+            let Some(op) = ops.end.as_u32().checked_sub(2).filter(|op| *op >= ops.start.as_u32()) else {
+                continue;
+            };
+            let op = OpId::from_u32(op);
+            if let Some(found) = positions.written(node.function, op, time)? {
+                return Ok(found);
+            }
+        }
+        bail!("no statement was executed")
+    };
+    for kind in ["values", "deps", "why", "state"] {
+        let pair = [place()?, place()?];
+        all.push(pair.map(|place| words(&[kind, "--at", &place])));
+    }
+    Ok((all, length))
+}
+
+fn report(results: &Results) -> String {
+    let (machine, rows) = (&results.machine, &results.rows);
+    let mut out = format!(
+        "{}, {} cores, {} GiB, {}, {}; whole runs; the plain program and recording it {} times in turn, medians; each question once, about a fresh copy of the recording, compiled code kept.\n",
+        machine.processor,
+        machine.cores,
+        machine.memory_gib,
+        machine.engine,
+        machine.date,
+        results.runs,
+    );
+    let kinds = ["state --at", "trace --last", "why --stdout", "values --at", "deps --at", "why --at"];
+    let of = |kind: &'static str, seconds: fn(&Answer) -> f64| {
+        move |row: &Row| {
+            let own = row.answers.iter().filter(|answer| answer.asked.join(" ").starts_with(kind));
+            own.map(seconds).fold(f64::NAN, f64::max)
+        }
+    };
+    let mut columns = vec![
+        Column::fact("blocks, millions", 0, |row: &Row| row.blocks as f64 / 1e6),
+        Column::fact("plain, s", 2, |row: &Row| row.plain.median),
+        Column::cost("record", 2, |row: &Row| row.record.median / row.plain.median),
+        Column::fact("first of all, code not kept, s", 1, |row: &Row| row.uncached),
+    ];
+    columns.extend(kinds.map(|kind| {
+        let first = of(kind, |answer| answer.first);
+        Column::cost(kind, 1, move |row: &Row| (first(row) - BESIDES) / row.plain.median)
+    }));
+    columns.push(Column::fact("file before, MB", 1, |row: &Row| row.bytes[0] as f64 / 1e6));
+    columns.push(Column::fact("and after, MB", 1, |row: &Row| row.bytes[1] as f64 / 1e6));
+    out += &table(
+        "The first answer about a bare recording, time that passes less half a second, as a ratio to the plain program; of several such questions the slowest",
+        rows,
+        |row| &row.name,
+        &columns,
+    );
+    let later = kinds.map(|kind| {
+        let later = of(kind, |answer| answer.later);
+        Column::cost(kind, 2, later)
+    });
+    out += &table(
+        "The next question of that kind, about another place, seconds that pass",
+        rows,
+        |row| &row.name,
+        &later,
+    );
+    out
+}
