@@ -1,9 +1,9 @@
 //! Collecting written lines.
 
-use afterimage_trace::{Kind, Result, SectionWriter, TraceWriter};
+use afterimage_trace::{Kind, Result, SectionWriter, TraceError, TraceWriter};
 
 use super::set::{LineRun, LineSet};
-use super::{CHUNK, FAN, VERSION};
+use super::{CHUNK, FAN, LARGEST, VERSION};
 use crate::snapshots::put;
 
 /// Writes which lines are written in the stretches of a run, in its order. A set is in memory for each level, a bit for each line.
@@ -103,7 +103,7 @@ fn write(
     first: u64,
     runs: impl Iterator<Item = LineRun>,
 ) -> Result<u64> {
-    let (mut memory, mut next, mut chunks) = (0, 0, 0);
+    let (mut memory, mut next, mut chunks, mut all) = (0, 0, 0, 0);
     let mut bytes = Vec::new();
     for run in runs {
         if run.memory != memory {
@@ -116,10 +116,17 @@ fn write(
         next = run.first + run.count;
         if bytes.len() >= CHUNK {
             section.put(first, &bytes)?;
+            all += bytes.len() as u64;
             bytes.clear();
             (memory, next) = (0, 0);
             chunks += 1;
         }
+    }
+    if all + bytes.len() as u64 > LARGEST {
+        return Err(TraceError::TooLarge {
+            what: "the written lines of a stretch",
+            limit: LARGEST,
+        });
     }
     if !bytes.is_empty() {
         section.put(first, &bytes)?;

@@ -18,5 +18,7 @@ pub const LINE: u64 = 64;
 const FAN: usize = 16;
 /// A chunk is complete when it has so many bytes.
 const CHUNK: usize = 1 << 20;
+/// Most bytes that a set may have: 33 million runs.
+const LARGEST: u64 = 1 << 26;
 /// The version of the section.
 const VERSION: u64 = 1;

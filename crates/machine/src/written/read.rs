@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use afterimage_trace::{Kind, MAX_MEMORY, SectionReader, TraceError, TraceFile};
 
 use super::set::{LineRun, LineSet};
-use super::{FAN, LINE, VERSION};
+use super::{FAN, LARGEST, LINE, VERSION};
 use crate::snapshots::take;
 
 /// The lines that the stretches of a run write, in a file.
@@ -213,9 +213,13 @@ impl WrittenLines {
         vertex: Vertex,
         mut tell: impl FnMut(LineRun) -> ControlFlow<()>,
     ) -> Result<(), WrittenLinesError> {
+        let chunks = vertex.chunk as usize..(vertex.chunk + vertex.chunks) as usize;
+        if reader.length(chunks.clone())? > LARGEST {
+            return Err(WrittenLinesError::Damaged("more lines than there may be"));
+        }
         let mut before = (0, 0);
-        for chunk in vertex.chunk..vertex.chunk + vertex.chunks {
-            reader.go(chunk as usize);
+        for chunk in chunks {
+            reader.go(chunk);
             reader.advance()?;
             let mut runs = Runs::of(reader.bytes());
             while let Some(run) = runs.next() {

@@ -141,7 +141,7 @@ pub fn agree(recording: &Recording, stored: &Stored) -> BTreeSet<&'static str> {
     if let Some(folder) = folder {
         stretches::agree(recording, folder.path(), stored);
     }
-    written::agree(recording, &path, &taken[..taken.len().min(STRETCHES)]);
+    written::agree(recording, &path, taken.iter().take(STRETCHES));
     captured::agree(recording, &path, taken);
     assert!(
         fits(recording.ending(), followed.trap),
