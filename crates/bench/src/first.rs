@@ -101,7 +101,9 @@ fn measure(entry: &Entry, command: &Path, arguments: &Arguments) -> Result<Row> 
     let bytes = entry.module(&arguments.corpus)?;
     let compiled = warm(&bytes)?;
     let (mut plain, mut record) = (Vec::new(), Vec::new());
-    let mut recording: Vec<OsString> = ["record", "--force", "--quiet", "-o"].map(OsString::from).into();
+    let mut recording: Vec<OsString> = ["record", "--force", "--quiet", "-o"]
+        .map(OsString::from)
+        .into();
     recording.push(bare.clone().into());
     recording.extend(entry.words(&arguments.corpus));
     // The module is compiled once before.
@@ -158,8 +160,14 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
     let mut random = Random::new();
     let words = |parts: &[&str]| Vec::from_iter(parts.iter().map(|part| (*part).to_owned()));
     let mut all = vec![
-        [words(&["state", "--at", "end"]), words(&["state", "--at", "25%"])],
-        [words(&["state", "--at", "50%"]), words(&["state", "--at", "75%"])],
+        [
+            words(&["state", "--at", "end"]),
+            words(&["state", "--at", "25%"]),
+        ],
+        [
+            words(&["state", "--at", "50%"]),
+            words(&["state", "--at", "75%"]),
+        ],
         [
             words(&["trace", "--last", "50", "--level", "statement"]),
             words(&["trace", "--last", "60", "--level", "statement"]),
@@ -180,14 +188,23 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
         let positions = known.positions(&names, &source)?;
         for _ in 0..1000 {
             let time = random.up_to(length);
-            let visit = known.path()?.cursor().seek(time)?.context("a time of the run")?;
+            let visit = known
+                .path()?
+                .cursor()
+                .seek(time)?
+                .context("a time of the run")?;
             let node = &known.path()?.nodes()[visit.node];
             let block = node.blocks[(time - visit.start) as usize];
             let function = session.program().function(node.function);
             let function = function.context("a function")?;
             let ops = &function.cfg.blocks[block].ops;
             // The last operator of a block is seldom one without a value.
-            let Some(op) = ops.end.as_u32().checked_sub(2).filter(|op| *op >= ops.start.as_u32()) else {
+            let Some(op) = ops
+                .end
+                .as_u32()
+                .checked_sub(2)
+                .filter(|op| *op >= ops.start.as_u32())
+            else {
                 continue;
             };
             let op = OpId::from_u32(op);
@@ -215,25 +232,45 @@ fn report(results: &Results) -> String {
         machine.date,
         results.runs,
     );
-    let kinds = ["state --at", "trace --last", "why --stdout", "values --at", "deps --at", "why --at"];
+    let kinds = [
+        "state --at",
+        "trace --last",
+        "why --stdout",
+        "values --at",
+        "deps --at",
+        "why --at",
+    ];
     let of = |kind: &'static str, seconds: fn(&Answer) -> f64| {
         move |row: &Row| {
-            let own = row.answers.iter().filter(|answer| answer.asked.join(" ").starts_with(kind));
+            let own = row
+                .answers
+                .iter()
+                .filter(|answer| answer.asked.join(" ").starts_with(kind));
             own.map(seconds).fold(f64::NAN, f64::max)
         }
     };
     let mut columns = vec![
         Column::fact("blocks, millions", 0, |row: &Row| row.blocks as f64 / 1e6),
         Column::fact("plain, s", 2, |row: &Row| row.plain.median),
-        Column::cost("record", 2, |row: &Row| row.record.median / row.plain.median),
-        Column::fact("first of all, code not kept, s", 1, |row: &Row| row.uncached),
+        Column::cost("record", 2, |row: &Row| {
+            row.record.median / row.plain.median
+        }),
+        Column::fact("first of all, code not kept, s", 1, |row: &Row| {
+            row.uncached
+        }),
     ];
     columns.extend(kinds.map(|kind| {
         let first = of(kind, |answer| answer.first);
-        Column::cost(kind, 1, move |row: &Row| (first(row) - BESIDES) / row.plain.median)
+        Column::cost(kind, 1, move |row: &Row| {
+            (first(row) - BESIDES) / row.plain.median
+        })
     }));
-    columns.push(Column::fact("file before, MB", 1, |row: &Row| row.bytes[0] as f64 / 1e6));
-    columns.push(Column::fact("and after, MB", 1, |row: &Row| row.bytes[1] as f64 / 1e6));
+    columns.push(Column::fact("file before, MB", 1, |row: &Row| {
+        row.bytes[0] as f64 / 1e6
+    }));
+    columns.push(Column::fact("and after, MB", 1, |row: &Row| {
+        row.bytes[1] as f64 / 1e6
+    }));
     out += &table(
         "The first answer about a bare recording, time that passes less half a second, as a ratio to the plain program; of several such questions the slowest",
         rows,

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use afterimage_ids::{FuncId, NodeId};
 use afterimage_trace::{
     Kind, SectionReader, SectionWriter, TraceError as FileError, TraceFile, TraceWriter,
 };
 
 use crate::build::LastWriters;
 use crate::def::Origin;
-use crate::epoch::{Epoch, EpochError};
+use crate::epoch::{BEFORE_NODE, CALLED_NODE, Epoch, EpochError};
 use crate::index::{Index, LeftOut};
 use crate::locked;
-use crate::trace::{Epochs, HostCalls, Lent, Place, Span};
+use crate::trace::{DefinedBy, Epochs, HostCalls, Lent, Place, Span, VariableBefore};
 
 /// Most bytes of an epoch in one chunk.
 const PART: usize = 15 << 20;
@@ -66,6 +67,27 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
         position: usize,
         host: &HostCalls,
     ) -> Result<(Vec<u8>, LastWriters), Box<dyn Error + Send + Sync>>;
+
+    /// How an activation stands when a stretch begins: the time of its first block, and that of the call that it waits for, if it does. `None` if that is not known.
+    ///
+    /// # Errors
+    /// If what is known of the stretches is damaged.
+    fn opened(
+        &self,
+        position: usize,
+        activation: usize,
+    ) -> Result<Option<(u64, Option<u64>)>, Box<dyn Error + Send + Sync>>;
+
+    /// Whether an activation of a function, by its number from the outermost one on, may have written a variable in a stretch.
+    ///
+    /// # Errors
+    /// If what is known of the stretches is damaged.
+    fn may_write(
+        &self,
+        position: usize,
+        activation: usize,
+        variable: (FuncId, u32),
+    ) -> Result<bool, Box<dyn Error + Send + Sync>>;
 
     /// Whether it is known which stretches may have written a byte.
     fn knows_lines(&self) -> bool;
@@ -490,6 +512,51 @@ impl Epochs for FileEpochs {
             }
         }
         Ok(None)
+    }
+
+    fn variable_before(&self, wanted: VariableBefore) -> Result<DefinedBy, EpochFileError> {
+        let VariableBefore {
+            mut position,
+            activation,
+            function,
+            variable,
+            mut is_given,
+        } = wanted;
+        let made = self.made.as_ref().ok_or(EpochFileError::Index)?;
+        loop {
+            let opened = made.maker.opened(position, activation);
+            let opened = opened.map_err(EpochFileError::Made)?;
+            let (entered, called) = opened.ok_or(EpochFileError::Index)?;
+            if is_given {
+                return called.map(DefinedBy::At).ok_or(EpochFileError::Index);
+            }
+            let last = match called {
+                Some(called) => self.find(called),
+                None => position.checked_sub(1),
+            };
+            position = last
+                .filter(|last| *last < position)
+                .ok_or(EpochFileError::Index)?;
+            let may_write = made
+                .maker
+                .may_write(position, activation, (function, variable));
+            if !may_write.map_err(EpochFileError::Made)? {
+                if entered > self.before[position] {
+                    return Ok(DefinedBy::At(entered));
+                }
+                continue;
+            }
+            self.load(position)?;
+            let writers = made.writers.get(position).and_then(OnceLock::get);
+            let found = writers.and_then(|writers| writers.of_variable(activation, variable));
+            match found.ok_or(EpochFileError::Index)? {
+                (BEFORE_NODE, _) => {}
+                (CALLED_NODE, _) => is_given = true,
+                (node, execution) => {
+                    return Ok(DefinedBy::Execution(NodeId::from_u32(node), execution));
+                }
+            }
+        }
     }
 
     fn lend(&self, position: usize) -> Result<Lent<'_>, EpochFileError> {

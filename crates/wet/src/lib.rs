@@ -19,9 +19,9 @@ pub use index::{Index, LeftOut, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo, read_from, write_to};
 pub use printed::{FilePrinted, MOST_PRINTED, Printed, PrintedError, PrintedWriter, is_printing};
 pub use trace::{
-    Bits, Compiled, ComputedValues, Definition, Epochs, Held, Holders, HoldersMark, HostCall,
-    HostCalls, Instance, Lent, Place, ReadBy, Readers, Reading, Source, Span, TableOrSize, Taken,
-    TakenBy, Takers, TraceError, WholeTrace, Writer,
+    Bits, Compiled, ComputedValues, DefinedBy, Definition, Epochs, Held, Holders, HoldersMark,
+    HostCall, HostCalls, Instance, Lent, Place, ReadBy, Readers, Reading, Source, Span,
+    TableOrSize, Taken, TakenBy, Takers, TraceError, VariableBefore, WholeTrace, Writer,
 };
 
 /// Locks a cache. One that a panic left is still sound: each change is one insertion.

@@ -113,6 +113,20 @@ fn each_run(seeds: u64, show: impl FnMut(&Path)) {
     each_run_with(seeds, |export| 1 + export % 3, show);
 }
 
+/// One program, whose first export is called with these arguments.
+pub fn one_run(text: &str, args: &[&str], show: impl FnOnce(&Path)) {
+    let module = wat::parse_str(text).unwrap();
+    let program = Program::parse(&module).unwrap();
+    let command = Command {
+        args: args.iter().map(|&arg| arg.to_owned()).collect(),
+        ..call(&program, 0).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("run.aft");
+    assert!(recorded(&at, &module, &command));
+    show(&at);
+}
+
 /// The same, with the number that each parameter of an export gets.
 pub fn each_run_with(seeds: u64, argument: impl Fn(usize) -> usize, mut show: impl FnMut(&Path)) {
     let generated = (0..seeds).map(|seed| module_from_seed(seed, &ModuleConfig::default()));

@@ -11,7 +11,7 @@ use afterimage_testkit::modules::SplitMix64;
 use afterimage_wet::{Reading, Writer};
 use afterimage_wpp::Visit;
 
-use crate::snapshots::{copied, each_run_with, each_tree};
+use crate::snapshots::{copied, each_run_with, each_tree, one_run};
 
 /// A writer, by what does not depend on how nodes are numbered.
 fn told(writer: Writer) -> (u64, u64, usize, u8) {
@@ -205,10 +205,46 @@ fn agree(at: &Path) -> usize {
     compared
 }
 
+/// Variables that were written long before: by a call, before a loop, now and then within it, in activations that wait meanwhile, and in those of the same function.
+const LOOPS: &str = r#"(module
+  (memory (export "memory") 1)
+  (global $kept (mut i32) (i32.const 3))
+  (func $given (param $n i32) (result i32)
+    (local $i i32) (local $sum i32)
+    (loop $l
+      (local.set $sum (i32.add (local.get $sum) (i32.mul (local.get $n) (local.get $i))))
+      (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 90))))
+    (local.get $sum))
+  (func $deep (param $left i32) (param $n i32) (result i32)
+    (local $own i32) (local $i i32) (local $got i32)
+    (local.set $own (i32.mul (local.get $left) (i32.const 5)))
+    (if (i32.eqz (local.get $left)) (then (return (i32.const 1))))
+    (local.set $got (call $given (local.get $left)))
+    (loop $l
+      (i32.store (i32.mul (local.get $i) (i32.const 4)) (i32.add (local.get $own) (local.get $got)))
+      (if (i32.eq (local.get $i) (i32.const 150)) (then
+        (local.set $got (call $deep (i32.sub (local.get $left) (i32.const 1)) (local.get $n)))))
+      (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 300))))
+    (global.set $kept (local.get $got))
+    (i32.add (local.get $own) (i32.load (i32.const 40))))
+  (func (export "run") (param $n i32) (result i32)
+    (local $before i32) (local $given i32) (local $i i32) (local $rare i32)
+    (local.set $before (i32.add (local.get $n) (i32.const 1)))
+    (local.set $given (call $given (local.get $n)))
+    (loop $l
+      (if (i32.eqz (i32.rem_u (local.get $i) (i32.const 700))) (then
+        (local.set $rare (call $deep (i32.const 4) (local.get $before)))))
+      (i32.store offset=2000 (i32.and (local.get $i) (i32.const 1020))
+        (i32.add (i32.add (local.get $before) (local.get $given))
+          (i32.add (local.get $rare) (global.get $kept))))
+      (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 3000))))
+    (i32.add (local.get $before) (local.get $given))))"#;
+
 #[test]
 fn each_value_and_dependence_is_that_of_the_whole_execution_trace() {
     let mut compared = 0;
     each_run_with(12, |_| 19, |at| compared += agree(at));
+    one_run(LOOPS, &["7"], |at| compared += agree(at));
     each_tree(64, |_, at| compared += agree(at));
     assert!(compared > 10_000, "{compared}");
 }

@@ -1,13 +1,13 @@
 //! Values of stretches of a run, each built alone when it is asked for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
-use afterimage_machine::{Snapshots, StoppedBefore, WrittenLines};
-use afterimage_program::Module;
+use afterimage_machine::{Body, NodeEnd, Snapshots, StoppedBefore, WrittenLines, compile};
+use afterimage_program::{EdgeKind, Module};
 use afterimage_trace::TraceFile;
 use afterimage_wet::{
     Before, FileEpochs, HostCalls, LastWriters, LeftOut, MakeStretch, Place, Run,
@@ -30,6 +30,8 @@ struct Stretches {
     before: Vec<u64>,
     /// By global: the functions that write it.
     writers: OnceLock<Vec<BTreeSet<FuncId>>>,
+    /// The variables that nodes, or what their calls give, may write, ascending: of those that were asked for.
+    outputs: Mutex<HashMap<NodeId, Box<[u32]>>>,
 }
 
 impl fmt::Debug for Stretches {
@@ -67,6 +69,7 @@ pub fn epochs_of_stretches(
         stopped,
         before: before.clone(),
         writers: OnceLock::new(),
+        outputs: Mutex::default(),
     };
     FileEpochs::made(file, (before, end), Box::new(maker), most)
 }
@@ -89,6 +92,54 @@ impl Stretches {
         };
         let inside = all.get(first..last);
         Ok((&all[..first], inside.unwrap_or_default()))
+    }
+
+    /// The snapshot with which a stretch begins; `None` of the first.
+    fn snapshot_before(&self, position: usize) -> Result<Option<usize>, StretchError> {
+        let first = self.before.get(position).copied();
+        let first = first.ok_or(StretchError::Damaged("one is missing"))?;
+        if position == 0 {
+            return Ok(None);
+        }
+        let number = self.snapshots.at(first);
+        let number = number.filter(|&number| self.snapshots.times()[number] == first);
+        let missing = StretchError::Damaged("no snapshot is before one");
+        number.map(Some).ok_or(missing)
+    }
+
+    /// Whether a node, or what its call gives, may write a variable.
+    fn writes(&self, node: NodeId, variable: u32) -> Result<bool, Box<dyn Error + Send + Sync>> {
+        let mut known = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&node) {
+            return Ok(known.binary_search(&variable).is_ok());
+        }
+        let damaged = || StretchError::Damaged("a node that the path does not have");
+        let program = &self.module.program;
+        let of = self.path.nodes().get(node).ok_or_else(damaged)?;
+        let on = &self.path.segments().directory().continuations;
+        let on = on.get(node.index()).ok_or_else(damaged)?;
+        let function = program.function(of.function).ok_or_else(damaged)?;
+        let body = Body::read(program, &self.module.bytes, function)?;
+        let code = compile(program, &body, &of.blocks, on.next)?;
+        let mut all = Vec::from_iter(code.outputs.iter().map(|output| output.0));
+        if let NodeEnd::Call { results, .. } = code.end {
+            // What it gives, or what a handler gets, goes to slots of the operand stack: those behind are not read before they are written.
+            all.extend(results..code.variables);
+            // A handler may be further out.
+            if function
+                .cfg
+                .edges
+                .values()
+                .any(|edge| edge.kind == EdgeKind::CallThrow)
+            {
+                all.extend(body.slots.locals.len() as u32..results);
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        let found = all.binary_search(&variable).is_ok();
+        known.insert(node, all.into());
+        Ok(found)
     }
 
     /// By global: the functions that write it. O(program), once.
@@ -139,10 +190,7 @@ impl MakeStretch for Stretches {
             counts: &counts,
             host_calls: 0,
         };
-        if position > 0 {
-            let number = self.snapshots.at(first);
-            let number = number.filter(|&number| self.snapshots.times()[number] == first);
-            let number = number.ok_or(StretchError::Damaged("no snapshot is before one"))?;
+        if let Some(number) = self.snapshot_before(position)? {
             let (snapshot, _) = self.snapshots.snapshot(number)?;
             before.snapshot = Some((&self.snapshots, number));
             before.host_calls = host.among(snapshot.log.events)?;
@@ -159,6 +207,55 @@ impl MakeStretch for Stretches {
             epoch: usize::MAX,
         };
         Ok(run.build_stretch(self.file.log()?, &before)?)
+    }
+
+    fn opened(
+        &self,
+        position: usize,
+        activation: usize,
+    ) -> Result<Option<(u64, Option<u64>)>, Box<dyn Error + Send + Sync>> {
+        let Some(number) = self.snapshot_before(position)? else {
+            return Ok(None);
+        };
+        let (snapshot, opened) = self.snapshots.snapshot(number)?;
+        let found = opened.get(activation).zip(snapshot.frames.get(activation));
+        Ok(found.map(|(times, (_, call))| (times.entered, call.map(|_| times.called))))
+    }
+
+    fn may_write(
+        &self,
+        position: usize,
+        activation: usize,
+        (function, variable): (FuncId, u32),
+    ) -> Result<bool, Box<dyn Error + Send + Sync>> {
+        let (_, inside) = self.summaries(position)?;
+        let nodes = self.path.nodes();
+        let counts = inside.iter().flat_map(|summary| &summary.node_counts);
+        for &(node, _) in counts {
+            let own = nodes
+                .get(node)
+                .is_some_and(|node| node.function == function);
+            if own && self.writes(node, variable)? {
+                return Ok(true);
+            }
+        }
+        // The call that it waited for at first may have given it.
+        let Some(number) = self.snapshot_before(position)? else {
+            return Ok(false);
+        };
+        let (snapshot, _) = self.snapshots.snapshot(number)?;
+        let Some(&(of, Some(block))) = snapshot.frames.get(activation) else {
+            return Ok(false);
+        };
+        for (id, node) in nodes {
+            if node.function == of
+                && node.blocks.last() == Some(&block)
+                && self.writes(id, variable)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn knows_lines(&self) -> bool {

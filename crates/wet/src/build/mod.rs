@@ -160,6 +160,7 @@ impl<'a> Builder<'a> {
         LastWriters {
             memories: self.memories,
             globals: self.globals,
+            variables: self.activations.written(),
             numbers: self.numbers,
         }
     }
@@ -319,13 +320,13 @@ impl<'a> Builder<'a> {
         for (input, &variable) in known.variables(node).iter().enumerate() {
             let written = innermost.written(variable);
             let number = node.inputs + input as u32;
-            if innermost.last.step - written.step > NEAR && written.is_known() {
-                let by = (
-                    written.node.as_u32(),
-                    written.execution,
-                    self.counts[written.node],
-                );
-                self.columns.far(number, count, by);
+            if innermost.last.step - written.step > NEAR {
+                let (node, execution) = written.by();
+                let so_far = match execution {
+                    0 => 0,
+                    _ => self.counts[written.node],
+                };
+                self.columns.far(number, count, (node, execution, so_far));
             }
             let value = record.value();
             if self.costs.put::<TOLD>(input, written.cost + 1) {
@@ -560,10 +561,12 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Who wrote bytes and globals last in a stretch.
+/// Who wrote bytes, globals and variables last in a stretch.
 pub struct LastWriters {
     memories: Vec<Shadow>,
     globals: Vec<Entry>,
+    /// Of the activations that are open at its end, the outermost first.
+    variables: Vec<Box<[(u32, u64)]>>,
     numbers: Arc<Numbers>,
 }
 
@@ -578,6 +581,12 @@ impl LastWriters {
     pub fn of_byte(&self, memory: u32, address: u64) -> Option<(Origin, u64)> {
         let shadow = self.memories.get(memory as usize)?;
         self.told(shadow.look(address))
+    }
+
+    /// Who wrote a variable of an activation that is open at the end, by its number from the outermost one on: which execution of which node, or of which node it is the first one of the activation. `None` if there is no such variable.
+    pub(crate) fn of_variable(&self, activation: usize, variable: u32) -> Option<(u32, u64)> {
+        let variables = self.variables.get(activation)?;
+        variables.get(variable as usize).copied()
     }
 
     /// The same for a global.

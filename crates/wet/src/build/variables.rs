@@ -4,6 +4,7 @@ use afterimage_ids::NodeId;
 use afterimage_machine::lengthened;
 
 use super::KEPT;
+use crate::epoch::{BEFORE_NODE as BEFORE, CALLED_NODE as CALLED};
 
 /// The execution of a node that wrote a variable.
 #[derive(Clone, Copy, Debug)]
@@ -26,13 +27,14 @@ impl Default for Written {
     }
 }
 
-/// In the place of a node: one that was executed before.
-const BEFORE: u32 = u32::MAX - 1;
-
 impl Written {
-    /// Which execution of which node is known.
-    pub(super) fn is_known(&self) -> bool {
-        self.node.as_u32() != BEFORE
+    /// Who wrote the variable, as it is told: of an activation that was open at first, executions of before have no number.
+    pub(super) fn by(&self) -> (u32, u64) {
+        match (self.execution, self.step) {
+            (0, 0) => (BEFORE, 0),
+            (0, _) => (CALLED, 0),
+            (execution, _) => (self.node.as_u32(), execution),
+        }
     }
 }
 
@@ -107,7 +109,6 @@ impl Activations {
                 continue;
             };
             frame.variables = variables;
-            frame.begins.node = NodeId::from_u32(BEFORE);
             frame.begins.cost = KEPT;
             frame.last.node = node;
             // It is not its first that comes next.
@@ -117,6 +118,20 @@ impl Activations {
                 self.variables = lengthened(&self.variables, 2 * end);
             }
         }
+    }
+
+    /// Of each open activation, the outermost first, who wrote its variables.
+    pub(super) fn written(&self) -> Vec<Box<[(u32, u64)]>> {
+        let frames = self.frames.iter().map(|frame| {
+            let variables = &self.variables[frame.base..frame.base + frame.variables];
+            let by = |variable: &Packed| {
+                let written = Written::unpack(*variable);
+                let known = written.of == frame.begins.of;
+                if known { written } else { frame.begins }.by()
+            };
+            variables.iter().map(by).collect()
+        });
+        frames.collect()
     }
 
     /// One ends.

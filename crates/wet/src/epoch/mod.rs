@@ -45,6 +45,11 @@ const VECTORS: u8 = 8;
 /// In the place of a node: what was written before a stretch that was built alone. It is in no file.
 const BEFORE: u64 = 1 << 40;
 
+/// In the place of a node that wrote a variable: it was before a stretch that was built alone.
+pub(crate) const BEFORE_NODE: u32 = u32::MAX - 1;
+/// The same of what the call gave for which the activation waited when the stretch began.
+pub(crate) const CALLED_NODE: u32 = u32::MAX - 2;
+
 /// Executions are told by how many executions ago they were.
 const AGES: u8 = 0;
 /// Executions are told by their numbers.

@@ -24,6 +24,7 @@ fn numbers() -> Arc<Numbers> {
     };
     let sites = nodes().flat_map(|node| (0..WRITES).map(move |write| Site { node, write }));
     Arc::new(Numbers {
+        first: crate::def::Origin::Initial,
         sites: [outside, outside].into_iter().chain(sites).collect(),
         inputs: (0..NODES as u32).map(|node| node * INPUTS).collect(),
     })

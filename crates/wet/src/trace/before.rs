@@ -1,5 +1,6 @@
 //! Who wrote what a stretch reads that was built alone: those before it are asked.
 
+use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::Range;
 use afterimage_wpp::Segments;
 
@@ -20,6 +21,30 @@ pub enum Place {
     },
     /// A global.
     Global(u32),
+}
+
+/// A variable of an activation that was open when a stretch began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VariableBefore {
+    /// The stretch, by the position of its epoch.
+    pub position: usize,
+    /// Which of the open activations, the outermost first.
+    pub activation: usize,
+    /// Its function.
+    pub function: FuncId,
+    /// The variable.
+    pub variable: u32,
+    /// The call gave it for which the activation waited then.
+    pub is_given: bool,
+}
+
+/// Who wrote a variable; or with what its activation began, if nothing wrote it since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefinedBy {
+    /// An execution of a node, by its number.
+    Execution(NodeId, u64),
+    /// The execution that this block is in.
+    At(u64),
 }
 
 impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>

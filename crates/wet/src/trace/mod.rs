@@ -21,7 +21,7 @@ use afterimage_machine::{Body, NodeCode, State, compile_apart};
 use afterimage_program::Program;
 use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 
-pub use before::Place;
+pub use before::{DefinedBy, Place, VariableBefore};
 pub use error::TraceError;
 pub use evaluate::{Bits, ComputedValues};
 pub use forward::{Definition, Held, Holders, HoldersMark, ReadBy, Readers, TakenBy, Takers};
@@ -110,6 +110,12 @@ pub trait Epochs {
         let _ = (position, place);
         Ok(None)
     }
+
+    /// Who wrote a variable last before an epoch that was built alone.
+    ///
+    /// # Errors
+    /// If an epoch cannot be built.
+    fn variable_before(&self, wanted: VariableBefore) -> Result<DefinedBy, Self::Error>;
 
     /// What the host wrote.
     ///

@@ -1,13 +1,14 @@
 //! Who made what: dependences of one execution on others.
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{Code, NodeCode, NodeEnd, Operand, Range, Register, Taker};
 use afterimage_program::Callee;
 use afterimage_wpp::Segments;
 
 use super::caught::{Carried, Caught, throws};
-use super::{Epochs, Failure, Instance, Place, TraceError, WholeTrace};
+use super::{DefinedBy, Epochs, Failure, Instance, Place, TraceError, VariableBefore, WholeTrace};
 use crate::build::NEAR;
+use crate::epoch::{BEFORE_NODE, CALLED_NODE, Execution};
 
 /// Where the value of a register comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -396,16 +397,51 @@ where
         let Some((node, execution, from)) = far.at(at.number, &self.blocks)? else {
             return Ok(None);
         };
-        let then = self.instance(at.node, from)?;
-        let then = then.ok_or(TraceError::Damaged("an execution that is not there"))?;
-        let definition = self.named(node, execution, then.time)?;
-        let compiled = self.compiled(node)?;
+        let definition = match node.as_u32() {
+            BEFORE_NODE | CALLED_NODE => self.definition_before(at, node, variable)?,
+            _ => {
+                let then = self.instance(at.node, from)?;
+                let then = then.ok_or(TraceError::Damaged("an execution that is not there"))?;
+                self.named(node, execution, then.time)?
+            }
+        };
+        let compiled = self.compiled(definition.node)?;
         let follower = || self.follower(definition);
         let caught = self.caught(&compiled.code, variable, follower)?;
         if self.writes(&compiled.code, variable, caught) {
             return self.written(definition, variable, caught).map(Some);
         }
         self.entered(definition, variable).map(Some)
+    }
+
+    /// Which execution wrote a variable before the stretch that an execution is in, or the activation's first one.
+    fn definition_before(
+        &self,
+        at: Instance,
+        told: NodeId,
+        variable: u32,
+    ) -> Result<Instance, Failure<S, E>> {
+        let mut cursor = self.path.cursor();
+        cursor.seek(at.time).map_err(TraceError::Path)?;
+        let (position, _) = self.epoch(at.time)?;
+        let function = self.compiled(at.node)?.code.function;
+        let wanted = VariableBefore {
+            position,
+            activation: cursor.depth().saturating_sub(1),
+            function,
+            variable,
+            is_given: told.as_u32() == CALLED_NODE,
+        };
+        let found = self.epochs.variable_before(wanted);
+        match found.map_err(TraceError::Epoch)? {
+            DefinedBy::Execution(node, execution) => {
+                self.named(node, Execution::Number(execution), at.time)
+            }
+            DefinedBy::At(time) => {
+                let found = self.at(time)?.filter(|found| found.time < at.time);
+                found.ok_or(TraceError::Damaged("an execution that is not there"))
+            }
+        }
     }
 
     /// A variable when its activation began, with this execution.
