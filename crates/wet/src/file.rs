@@ -514,7 +514,7 @@ impl Epochs for FileEpochs {
         Ok(None)
     }
 
-    fn variable_before(&self, wanted: VariableBefore) -> Result<DefinedBy, EpochFileError> {
+    fn variable_before(&self, wanted: VariableBefore) -> Result<Option<DefinedBy>, EpochFileError> {
         let VariableBefore {
             mut position,
             activation,
@@ -522,13 +522,16 @@ impl Epochs for FileEpochs {
             variable,
             mut is_given,
         } = wanted;
-        let made = self.made.as_ref().ok_or(EpochFileError::Index)?;
+        let Some(made) = &self.made else {
+            return Ok(None);
+        };
         loop {
             let opened = made.maker.opened(position, activation);
             let opened = opened.map_err(EpochFileError::Made)?;
             let (entered, called) = opened.ok_or(EpochFileError::Index)?;
             if is_given {
-                return called.map(DefinedBy::At).ok_or(EpochFileError::Index);
+                let called = called.ok_or(EpochFileError::Index)?;
+                return Ok(Some(DefinedBy::At(called)));
             }
             let last = match called {
                 Some(called) => self.find(called),
@@ -542,7 +545,7 @@ impl Epochs for FileEpochs {
                 .may_write(position, activation, (function, variable));
             if !may_write.map_err(EpochFileError::Made)? {
                 if entered > self.before[position] {
-                    return Ok(DefinedBy::At(entered));
+                    return Ok(Some(DefinedBy::At(entered)));
                 }
                 continue;
             }
@@ -553,7 +556,8 @@ impl Epochs for FileEpochs {
                 (BEFORE_NODE, _) => {}
                 (CALLED_NODE, _) => is_given = true,
                 (node, execution) => {
-                    return Ok(DefinedBy::Execution(NodeId::from_u32(node), execution));
+                    let node = NodeId::from_u32(node);
+                    return Ok(Some(DefinedBy::Execution(node, execution)));
                 }
             }
         }

@@ -433,7 +433,8 @@ where
             is_given: told.as_u32() == CALLED_NODE,
         };
         let found = self.epochs.variable_before(wanted);
-        match found.map_err(TraceError::Epoch)? {
+        let found = found.map_err(TraceError::Epoch)?;
+        match found.ok_or(TraceError::Damaged("a variable that nothing wrote"))? {
             DefinedBy::Execution(node, execution) => {
                 self.named(node, Execution::Number(execution), at.time)
             }
