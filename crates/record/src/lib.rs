@@ -16,6 +16,7 @@ mod interrupt;
 mod lens;
 mod live;
 pub mod measure;
+mod output;
 mod paths;
 mod replay;
 mod room;

@@ -32,6 +32,7 @@ use crate::effects::{Span, Strings};
 use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
 use crate::lens::solve_counts;
+use crate::output::Output;
 use crate::paths::{HALF_WORDS, HasPaths, PathHost, Producer, WordWriter, say_number};
 use crate::replay::{ASK, Progress, compile_unless};
 use crate::room::{Room, was_not_asked};
@@ -719,10 +720,10 @@ pub(crate) fn wasi_context(
         .args(arguments)
         .envs(&command.env);
     if !options.silent {
-        builder.inherit_stdout().inherit_stderr();
+        builder.stdout(Output::Stdout).stderr(Output::Stderr);
     }
     if options.output_to_stderr {
-        builder.stdout(wasmtime_wasi::cli::stderr());
+        builder.stdout(Output::Stderr);
     }
     if let Some(seed) = options.seed {
         builder.secure_random(XorShiftRng::seed_from_u64(seed));

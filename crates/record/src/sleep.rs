@@ -1,12 +1,13 @@
 //! Sleeping in a way that can be stopped.
 //!
 //! A guest that only sleeps calls `poll_oneoff` with one timeout. For this case wasmtime-wasi lets the whole thread sleep, for as long as
-//! it takes, and no request to stop is heard. Here the same is done in a future.
+//! it takes, and no request to stop is heard. Here the same is done in a future, whatever is wrong with the pointers that the result goes to:
+//! the host, too, sees that only after the sleep.
 
 use std::time::Duration;
 
 use wasmtime_wasi::p1::{WasiP1Ctx, wasi_snapshot_preview1 as wasi};
-use wiggle::{GuestMemory, GuestPtr};
+use wiggle::{GuestError, GuestMemory, GuestPtr};
 
 /// Shorter sleeps are left to the host: its timing is finer.
 const SHORT: Duration = Duration::from_millis(10);
@@ -20,10 +21,10 @@ pub(crate) async fn poll_oneoff(
     count: i32,
     happened: i32,
 ) -> wasmtime::Result<i32> {
-    let sleep = (count == 1).then(|| Sleep::read(memory, subscriptions, events, happened));
+    let sleep = (count == 1).then(|| Sleep::read(memory, subscriptions));
     if let Some(sleep) = sleep.flatten().filter(|sleep| sleep.timeout >= SHORT) {
         tokio::time::sleep(sleep.timeout).await;
-        sleep.finish(memory)?;
+        sleep.finish(memory, events as u32, happened as u32)?;
         return Ok(0);
     }
     wasi::poll_oneoff(context, memory, subscriptions, events, count, happened).await
@@ -33,48 +34,46 @@ pub(crate) async fn poll_oneoff(
 struct Sleep {
     timeout: Duration,
     userdata: u64,
-    events: u32,
-    happened: u32,
 }
 
 impl Sleep {
-    /// Reads a subscription. `None` if it is anything else, or has anything wrong that the host may complain about.
-    fn read(
-        memory: &GuestMemory<'_>,
-        subscription: i32,
-        events: i32,
-        happened: i32,
-    ) -> Option<Self> {
-        let (subscription, events, happened) =
-            (subscription as u32, events as u32, happened as u32);
+    /// Reads a subscription. `None` if it is anything else, or has anything wrong: the host then returns at once.
+    fn read(memory: &GuestMemory<'_>, subscription: i32) -> Option<Self> {
+        let subscription = subscription as u32;
         let field = |offset: u32| subscription.checked_add(offset);
         let userdata = memory.read(GuestPtr::<u64>::new(subscription)).ok()?;
         let tag = memory.read(GuestPtr::<u8>::new(field(8)?)).ok()?;
         let clock = memory.read(GuestPtr::<u32>::new(field(16)?)).ok()?;
         let timeout = memory.read(GuestPtr::<u64>::new(field(24)?)).ok()?;
         let flags = memory.read(GuestPtr::<u16>::new(field(40)?)).ok()?;
-        // The subscription is 48 bytes long, an event 32.
-        for end in [field(40)?, events, events.checked_add(24)?] {
-            memory.read(GuestPtr::<u64>::new(end)).ok()?;
-        }
-        memory.read(GuestPtr::<u32>::new(happened)).ok()?;
+        // It is 48 bytes long.
+        memory.read(GuestPtr::<u64>::new(field(40)?)).ok()?;
         let relative = tag == 0 && clock <= 3 && flags == 0;
         relative.then_some(Self {
             timeout: Duration::from_nanos(timeout),
             userdata,
-            events,
-            happened,
         })
     }
 
-    /// Writes the one event, as the host would.
-    fn finish(&self, memory: &mut GuestMemory<'_>) -> wasmtime::Result<()> {
-        memory.write(GuestPtr::new(self.events), self.userdata)?;
-        memory.write(GuestPtr::new(self.events + 8), 0u16)?;
-        memory.write(GuestPtr::new(self.events + 10), 0u8)?;
-        memory.write(GuestPtr::new(self.events + 16), 1u64)?;
-        memory.write(GuestPtr::new(self.events + 24), 0u16)?;
-        memory.write(GuestPtr::new(self.happened), 1u32)?;
+    /// Writes the one event, as the host would, or nothing.
+    fn finish(
+        &self,
+        memory: &mut GuestMemory<'_>,
+        events: u32,
+        happened: u32,
+    ) -> wasmtime::Result<()> {
+        // An event is 32 bytes long.
+        let last = events.checked_add(24).ok_or(GuestError::PtrOverflow)?;
+        for field in [events, last] {
+            memory.read(GuestPtr::<u64>::new(field))?;
+        }
+        memory.read(GuestPtr::<u32>::new(happened))?;
+        memory.write(GuestPtr::new(events), self.userdata)?;
+        memory.write(GuestPtr::new(events + 8), 0u16)?;
+        memory.write(GuestPtr::new(events + 10), 0u8)?;
+        memory.write(GuestPtr::new(events + 16), 1u64)?;
+        memory.write(GuestPtr::new(last), 0u16)?;
+        memory.write(GuestPtr::new(happened), 1u32)?;
         Ok(())
     }
 }

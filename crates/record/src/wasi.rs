@@ -172,6 +172,10 @@ fn call<R: Outcome>(
     // What a call may copy in or out; without this it may copy nothing.
     wasi.set_hostcall_fuel(bytes.len().max(LEAST_FUEL));
     let outcome = live.runtime.block_on(async {
+        // Without the stop clock nothing else hears a request that came while the guest computed, or during a call that did not wait.
+        if interrupt.requested().is_some() {
+            return Err(Stopped.into());
+        }
         let mut guest = GuestMemory::Unshared(bytes);
         tokio::select! {
             biased;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use rustix::process::Signal;
@@ -142,6 +142,86 @@ fn guests_that_wait_in_the_host_are_stopped_there() {
     );
     let ran = ended(child);
     assert!(matches!(ran.code, Some(0 | 124)), "{ran:?}");
+}
+
+/// A guest that says that it begins, and then does one thing again and again.
+fn that_calls(body: &str) -> String {
+    format!(
+        r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "sched_yield" (func $sched_yield (result i32)))
+  (import "wasi_snapshot_preview1" "clock_time_get" (func $clock_time_get (param i32 i64 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll_oneoff (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\10\00\00\00\06\00\00\00")
+  (data (i32.const 16) "begun\n")
+  (func $print (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))
+  (func $sleep (param $clock i32) (param $until i64) (param $flags i32) (param $events i32) (param $happened i32)
+    (i32.store (i32.const 80) (local.get $clock))
+    (i64.store (i32.const 88) (i64.add (local.get $until) (i64.const 100000000000)))
+    (i32.store16 (i32.const 104) (local.get $flags))
+    (drop (call $poll_oneoff (i32.const 64) (local.get $events) (i32.const 1) (local.get $happened))))
+  (func $now (param $clock i32) (result i64)
+    (drop (call $clock_time_get (local.get $clock) (i64.const 1) (i32.const 40)))
+    (i64.load (i32.const 40)))
+  (func $main (export "_start") (call $print) (loop $again {body} (br $again))))"#
+    )
+}
+
+/// Whatever the host does for a guest, a request to stop ends the run in order: however it sleeps, where nobody reads what it prints, and, without the stop clock, in
+/// calls that do not wait.
+#[test]
+fn a_request_is_heard_in_every_host_call() {
+    let calls = [
+        ("(call $print)", true),
+        ("(call $print)", false),
+        ("(drop (call $sched_yield))", false),
+        ("(drop (call $now (i32.const 1)))", false),
+        (
+            "(call $sleep (i32.const 1) (i64.const 0) (i32.const 0) (i32.const 128) (i32.const 192))",
+            true,
+        ),
+        // The result has no place: at 132, where no number of 64 bits may be, and beyond memory.
+        (
+            "(call $sleep (i32.const 1) (i64.const 0) (i32.const 0) (i32.const 132) (i32.const 192))",
+            true,
+        ),
+        (
+            "(call $sleep (i32.const 0) (i64.const 0) (i32.const 0) (i32.const 128) (i32.const -4))",
+            false,
+        ),
+        (
+            "(call $sleep (i32.const 1) (call $now (i32.const 1)) (i32.const 1) (i32.const 128) (i32.const 192))",
+            true,
+        ),
+        (
+            "(call $sleep (i32.const 0) (call $now (i32.const 0)) (i32.const 1) (i32.const 128) (i32.const 192))",
+            false,
+        ),
+    ];
+    for (body, clock) in calls {
+        let sandbox = Sandbox::new();
+        sandbox.write("guest.wat", that_calls(body));
+        let words = match clock {
+            true => "record guest.wat",
+            false => "record --no-clock guest.wat",
+        };
+        // Nobody reads more than its first line until it has ended.
+        let mut child = begun(&mut sandbox.command(words.split_whitespace()));
+        std::thread::sleep(Duration::from_millis(50));
+        signal(&child, Signal::TERM);
+        let start = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if start.elapsed() > Duration::from_secs(20) {
+                signal(&child, Signal::KILL);
+                panic!("not stopped: {words}, {body}");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let ran = ended(child);
+        assert_eq!(ran.code, Some(143), "{words}, {body}: {ran:?}");
+        is_exact(&sandbox, "guest.aft", "stopped by a request to terminate");
+    }
 }
 
 #[test]

@@ -1,0 +1,114 @@
+//! Output of the guest that can be stopped.
+//!
+//! A pipe that nobody reads is full after 64 KiB, and a terminal can be held. wasmtime-wasi then lets the whole thread wait, for as long as
+//! it takes, and no request to stop is heard. Here a piece is written once there is room for it, and the wait for room is a future.
+//! wasmtime-wasi writes pieces of at most 4,096 bytes. A pipe with room for anything takes so many at once.
+
+use std::io::{self, Stderr, Stdout};
+use std::mem;
+use std::os::fd::AsFd;
+
+use bytes::Bytes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+/// How long the thread waits for room before it looks whether somebody asked to stop.
+const ASK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
+
+/// One of our own streams, which the guest may write to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Output {
+    Stdout,
+    Stderr,
+}
+
+impl Output {
+    /// Waits a moment until there is room. An error is no reason to wait: the write reports it.
+    fn has_room(self) -> bool {
+        let (stdout, stderr): (Stdout, Stderr);
+        let stream = match self {
+            Self::Stdout => {
+                stdout = io::stdout();
+                stdout.as_fd()
+            }
+            Self::Stderr => {
+                stderr = io::stderr();
+                stderr.as_fd()
+            }
+        };
+        let mut streams = [PollFd::from_borrowed_fd(stream, PollFlags::OUT)];
+        !matches!(poll(&mut streams, Some(&ASK)), Ok(0) | Err(Errno::INTR))
+    }
+}
+
+impl IsTerminal for Output {
+    fn is_terminal(&self) -> bool {
+        match self {
+            Self::Stdout => io::IsTerminal::is_terminal(&io::stdout()),
+            Self::Stderr => io::IsTerminal::is_terminal(&io::stderr()),
+        }
+    }
+}
+
+impl StdoutStream for Output {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        match self {
+            Self::Stdout => io::stdout().async_stream(),
+            Self::Stderr => io::stderr().async_stream(),
+        }
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        let inner = match self {
+            Self::Stdout => io::stdout().p2_stream(),
+            Self::Stderr => io::stderr().p2_stream(),
+        };
+        Box::new(Patient {
+            inner,
+            output: *self,
+            is_flushed: false,
+        })
+    }
+}
+
+/// A stream that is ready only when there is room.
+struct Patient {
+    inner: Box<dyn OutputStream>,
+    output: Output,
+    /// Whether a piece was just written. Its writer asks once more whether the stream is ready, and need not wait for the next piece's room.
+    is_flushed: bool,
+}
+
+impl OutputStream for Patient {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.inner.write(bytes)
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        self.is_flushed = true;
+        self.inner.flush()
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        self.inner.check_write()
+    }
+}
+
+#[async_trait]
+impl Pollable for Patient {
+    async fn ready(&mut self) {
+        if mem::take(&mut self.is_flushed) {
+            return;
+        }
+        while !self.output.has_room() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
