@@ -84,7 +84,13 @@ impl Prologue {
     /// Whether a local points to the frame behind the first write to it: below where a global points. `None` if that is not known.
     pub(crate) fn is_frame(&self, local: u32) -> Option<bool> {
         let mut sets = self.sets.iter();
-        match sets.find(|(set, ..)| *set == local)?.1 {
+        let Some((_, value, _)) = sets.find(|(set, ..)| *set == local) else {
+            // A frame is made before anything else: if another local points below a global, the frame is there.
+            let is_below = |value: &Value| matches!(value, Value::Sum(sum) if sum.plus != 0);
+            let mut others = self.sets.iter();
+            return others.any(|(_, value, _)| is_below(value)).then_some(false);
+        };
+        match *value {
             Value::Sum(here) => {
                 // What the frame was made from.
                 let is_below = |(_, value, _): &(u32, Value, OrigOffset)| match value {
