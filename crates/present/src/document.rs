@@ -13,12 +13,12 @@ use serde_json::json;
 
 use crate::PresentError;
 
-/// The version of all documents: what `afterimage/why/1` ends with.
+/// The version of all documents: what `afterimage/why/2` ends with.
 pub const VERSION: u32 = 2;
 
 /// A document, or the head of one.
 pub trait Document: Serialize {
-    /// What `afterimage/why/1` has in the middle.
+    /// What `afterimage/why/2` has in the middle.
     const NAME: &'static str;
     /// The command that writes it with `--format json`.
     const COMMAND: &'static str;

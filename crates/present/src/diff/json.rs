@@ -55,7 +55,7 @@ pub struct DiffSide {
     pub length: u64,
 }
 
-/// How two executions ended, in the words of `ending` of `afterimage/info/1`; `null` if that is not recorded.
+/// How two executions ended, in the words of `ending` of `afterimage/info/2`; `null` if that is not recorded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffEndings {
     /// The first.
