@@ -195,6 +195,9 @@ impl Numbers {
     }
 }
 
+/// A name that no section has.
+const OTHER: &str = "other";
+
 /// Changes a byte at a place among all that are derived; the position counts through sections and chunks. `None` beyond the last one.
 fn change(numbers: &mut Numbers, sections: &mut [Section], mut place: usize) -> Option<String> {
     for Section { kind, chunks, .. } in sections {
@@ -298,7 +301,7 @@ fn forge(numbers: &mut Numbers, sections: &mut Vec<Section>, others: &[Section])
             "exchanged with another section"
         }
         13 if name.is_some() => {
-            *name = Some("other".to_owned());
+            *name = Some(OTHER.to_owned());
             "under another name"
         }
         14 if chunks[chunk].0 > 0 => {
@@ -411,7 +414,13 @@ fn answers(sandbox: &Sandbox, file: &str) -> Vec<Answer> {
     let (code, told) = ask(&"info FILE --format json");
     let mut told: Value = serde_json::from_str(&told).unwrap_or_default();
     let is_there = |part: &&Value| !part.is_null() && **part != json!([]);
-    if told["path_words"] != true {
+    // Words under another name are those of another version, which nobody reads.
+    let sections = told["sections"].as_array();
+    let has_words = sections
+        .into_iter()
+        .flatten()
+        .any(|section| section["kind"] == Kind::PATH_WORDS.to_string() && section["name"] != OTHER);
+    if !has_words {
         told["path"]["recorded_bits"].take();
     }
     // Nothing follows from the names that slices are kept under.
