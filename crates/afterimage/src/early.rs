@@ -241,7 +241,12 @@ pub(crate) fn ensure_lines(session: &Session) -> Result<bool> {
         progress: &progress,
     };
     match build_written(&run, &stretches.clocks, &out) {
-        Err(RecordError::OverflowNotFound | RecordError::Diverged { .. }) => return Ok(false),
+        Err(
+            RecordError::OverflowNotFound
+            | RecordError::Diverged { .. }
+            | RecordError::NoMoment(_)
+            | RecordError::Rewrite(_),
+        ) => return Ok(false),
         made => made?,
     }
     out.commit()?;
