@@ -83,6 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// Runs the command line. Seconds that passed.
 fn timed(command: &Path, cache: &Path, arguments: &[OsString]) -> Result<f64> {
     let start = Instant::now();
+    #[expect(clippy::disallowed_methods, reason = "afterimage itself")]
     let ran = Command::new(command)
         .args(arguments)
         .env("AFTERIMAGE_CACHE", cache)

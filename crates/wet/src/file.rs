@@ -45,7 +45,7 @@ pub enum EpochFileError {
     OtherPath,
     /// A stretch of the run cannot be followed.
     #[error(transparent)]
-    Made(Box<dyn Error + Send + Sync>),
+    Made(StretchError),
     /// The answer needs more stretches of the run than are made for one question.
     #[error(
         "more than {0} stretches of the run are needed: build all values (afterimage build --lens full)"
@@ -54,6 +54,18 @@ pub enum EpochFileError {
     /// Who wrote a byte long before cannot be told without an index.
     #[error("who wrote a byte long before is not known without an index of written lines")]
     NoLines,
+}
+
+/// Why a stretch cannot be built.
+pub type StretchError = Box<dyn Error + Send + Sync>;
+
+/// How an activation stands when a stretch begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The time of its first block.
+    pub entered: u64,
+    /// The time of the call that it waits for, if it does.
+    pub called: Option<u64>,
 }
 
 /// Who builds stretches of a run, each alone, when they are needed.
@@ -66,17 +78,13 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
         &self,
         position: usize,
         host: &HostCalls,
-    ) -> Result<(Vec<u8>, LastWriters), Box<dyn Error + Send + Sync>>;
+    ) -> Result<(Vec<u8>, LastWriters), StretchError>;
 
-    /// How an activation stands when a stretch begins: the time of its first block, and that of the call that it waits for, if it does. `None` if that is not known.
+    /// How an activation, by its number from the outermost one on, stands when a stretch begins. `None` if that is not known.
     ///
     /// # Errors
     /// If what is known of the stretches is damaged.
-    fn opened(
-        &self,
-        position: usize,
-        activation: usize,
-    ) -> Result<Option<(u64, Option<u64>)>, Box<dyn Error + Send + Sync>>;
+    fn opened(&self, position: usize, activation: usize) -> Result<Option<Standing>, StretchError>;
 
     /// Whether an activation of a function, by its number from the outermost one on, may have written a variable in a stretch.
     ///
@@ -87,7 +95,7 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
         position: usize,
         activation: usize,
         variable: (FuncId, u32),
-    ) -> Result<bool, Box<dyn Error + Send + Sync>>;
+    ) -> Result<bool, StretchError>;
 
     /// Whether it is known which stretches may have written a byte.
     fn knows_lines(&self) -> bool;
@@ -96,11 +104,7 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// If what is known of the stretches is damaged.
-    fn written_before(
-        &self,
-        position: usize,
-        place: Place,
-    ) -> Result<Option<usize>, Box<dyn Error + Send + Sync>>;
+    fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError>;
 }
 
 /// Stretches that are built when they are needed.
@@ -528,7 +532,7 @@ impl Epochs for FileEpochs {
         loop {
             let opened = made.maker.opened(position, activation);
             let opened = opened.map_err(EpochFileError::Made)?;
-            let (entered, called) = opened.ok_or(EpochFileError::Index)?;
+            let Standing { entered, called } = opened.ok_or(EpochFileError::Index)?;
             if is_given {
                 let called = called.ok_or(EpochFileError::Index)?;
                 return Ok(Some(DefinedBy::At(called)));

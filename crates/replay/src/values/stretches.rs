@@ -1,7 +1,6 @@
 //! Values of stretches of a run, each built alone when it is asked for.
 
 use std::collections::{BTreeSet, HashMap};
-use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -10,7 +9,8 @@ use afterimage_machine::{Body, NodeEnd, Snapshots, StoppedBefore, WrittenLines, 
 use afterimage_program::{EdgeKind, Module};
 use afterimage_trace::TraceFile;
 use afterimage_wet::{
-    Before, FileEpochs, HostCalls, LastWriters, LeftOut, MakeStretch, Place, Run,
+    Before, FileEpochs, HostCalls, LastWriters, LeftOut, MakeStretch, Place, Run, Standing,
+    StretchError,
 };
 use afterimage_wpp::{Segments, Summary};
 use wasmparser::Operator;
@@ -40,12 +40,10 @@ impl fmt::Debug for Stretches {
     }
 }
 
-/// Why a stretch cannot be built.
+/// What is told of stretches is not as it should be.
 #[derive(Debug, thiserror::Error)]
-enum StretchError {
-    #[error("the stretches in the recording are damaged: {0}")]
-    Damaged(&'static str),
-}
+#[error("the stretches in the recording are damaged: {0}")]
+struct Damaged(&'static str);
 
 /// Epochs of a run, one for each stretch between its snapshots, which are built when they are needed: at most so many.
 pub fn epochs_of_stretches(
@@ -76,16 +74,16 @@ pub fn epochs_of_stretches(
 
 impl Stretches {
     /// What the segments of a stretch hold, and what those before it do.
-    fn summaries(&self, position: usize) -> Result<(&[Summary], &[Summary]), StretchError> {
+    fn summaries(&self, position: usize) -> Result<(&[Summary], &[Summary]), Damaged> {
         let all = self.path.segments().summaries();
         let at = |time: u64| {
             let found = all.partition_point(|summary| summary.before < time);
             let begins = all.get(found).is_none_or(|summary| summary.before == time);
-            let damaged = StretchError::Damaged("one is not told of");
+            let damaged = Damaged("one is not told of");
             if begins { Ok(found) } else { Err(damaged) }
         };
         let first = self.before.get(position).copied();
-        let first = at(first.ok_or(StretchError::Damaged("one is missing"))?)?;
+        let first = at(first.ok_or(Damaged("one is missing"))?)?;
         let last = match self.before.get(position + 1) {
             Some(&next) => at(next)?,
             None => all.len(),
@@ -95,25 +93,25 @@ impl Stretches {
     }
 
     /// The snapshot with which a stretch begins; `None` of the first.
-    fn snapshot_before(&self, position: usize) -> Result<Option<usize>, StretchError> {
+    fn snapshot_before(&self, position: usize) -> Result<Option<usize>, Damaged> {
         let first = self.before.get(position).copied();
-        let first = first.ok_or(StretchError::Damaged("one is missing"))?;
+        let first = first.ok_or(Damaged("one is missing"))?;
         if position == 0 {
             return Ok(None);
         }
         let number = self.snapshots.at(first);
         let number = number.filter(|&number| self.snapshots.times()[number] == first);
-        let missing = StretchError::Damaged("no snapshot is before one");
+        let missing = Damaged("no snapshot is before one");
         number.map(Some).ok_or(missing)
     }
 
     /// Whether a node, or what its call gives, may write a variable.
-    fn writes(&self, node: NodeId, variable: u32) -> Result<bool, Box<dyn Error + Send + Sync>> {
+    fn writes(&self, node: NodeId, variable: u32) -> Result<bool, StretchError> {
         let mut known = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(&node) {
             return Ok(known.binary_search(&variable).is_ok());
         }
-        let damaged = || StretchError::Damaged("a node that the path does not have");
+        let damaged = || Damaged("a node that the path does not have");
         let program = &self.module.program;
         let of = self.path.nodes().get(node).ok_or_else(damaged)?;
         let on = &self.path.segments().directory().continuations;
@@ -166,7 +164,7 @@ impl MakeStretch for Stretches {
         &self,
         position: usize,
         host: &HostCalls,
-    ) -> Result<(Vec<u8>, LastWriters), Box<dyn Error + Send + Sync>> {
+    ) -> Result<(Vec<u8>, LastWriters), StretchError> {
         let (earlier, inside) = self.summaries(position)?;
         let node_counts = |summaries: &[Summary]| {
             let mut counts = vec![0; self.path.nodes().len()];
@@ -209,17 +207,16 @@ impl MakeStretch for Stretches {
         Ok(run.build_stretch(self.file.log()?, &before)?)
     }
 
-    fn opened(
-        &self,
-        position: usize,
-        activation: usize,
-    ) -> Result<Option<(u64, Option<u64>)>, Box<dyn Error + Send + Sync>> {
+    fn opened(&self, position: usize, activation: usize) -> Result<Option<Standing>, StretchError> {
         let Some(number) = self.snapshot_before(position)? else {
             return Ok(None);
         };
         let (snapshot, opened) = self.snapshots.snapshot(number)?;
         let found = opened.get(activation).zip(snapshot.frames.get(activation));
-        Ok(found.map(|(times, (_, call))| (times.entered, call.map(|_| times.called))))
+        Ok(found.map(|(times, (_, call))| Standing {
+            entered: times.entered,
+            called: call.map(|_| times.called),
+        }))
     }
 
     fn may_write(
@@ -227,7 +224,7 @@ impl MakeStretch for Stretches {
         position: usize,
         activation: usize,
         (function, variable): (FuncId, u32),
-    ) -> Result<bool, Box<dyn Error + Send + Sync>> {
+    ) -> Result<bool, StretchError> {
         let (_, inside) = self.summaries(position)?;
         let nodes = self.path.nodes();
         let counts = inside.iter().flat_map(|summary| &summary.node_counts);
@@ -262,11 +259,7 @@ impl MakeStretch for Stretches {
         self.lines.is_some()
     }
 
-    fn written_before(
-        &self,
-        position: usize,
-        place: Place,
-    ) -> Result<Option<usize>, Box<dyn Error + Send + Sync>> {
+    fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError> {
         let global = match (place, &self.lines) {
             (Place::Global(global), _) => global,
             (Place::Byte { .. }, None) => return Ok(position.checked_sub(1)),
@@ -275,7 +268,7 @@ impl MakeStretch for Stretches {
                 let found = lines.last_before(earlier.len(), memory, address, 1)?;
                 let Some(found) = found else { return Ok(None) };
                 let found = earlier.get(found);
-                let found = found.ok_or(StretchError::Damaged("one that writes is missing"))?;
+                let found = found.ok_or(Damaged("one that writes is missing"))?;
                 let after = self
                     .before
                     .partition_point(|&before| before <= found.before);
@@ -283,7 +276,7 @@ impl MakeStretch for Stretches {
             }
         };
         let writers = self.writers().get(global as usize);
-        let writers = writers.ok_or(StretchError::Damaged("a global that is not there"))?;
+        let writers = writers.ok_or(Damaged("a global that is not there"))?;
         for earlier in (0..position).rev() {
             let (_, inside) = self.summaries(earlier)?;
             let mut nodes = inside.iter().flat_map(|summary| &summary.node_counts);
