@@ -290,11 +290,10 @@ fn all_that_writes_memory_is_marked() {
         }
         for length in [0, 1, 64, 65, 66, 200] {
             let (to, last) = (64 * 40 - 1, 64 * 40 + length - 2);
-            let lines = Vec::from_iter(if length == 0 {
-                1..=0
-            } else {
-                to / 64..=last / 64
-            });
+            let lines = match length {
+                0 => Vec::new(),
+                _ => Vec::from_iter(to / 64..=last / 64),
+            };
             put(
                 memory,
                 &format!(
