@@ -133,9 +133,6 @@ impl<'a> Debug<'a> {
     /// the frame's local again when it is done with the frame. O(operators).
     pub(crate) fn is_frame(&self, at: OrigOffset, local: u32) -> Option<bool> {
         let writes = self.writes(at, local)?;
-        if writes == 0 {
-            return Some(false);
-        }
         let first = self.prologue(at)?.is_frame(local);
         first.filter(|&is_frame| writes == 1 || writes > 1 && !is_frame)
     }

@@ -137,7 +137,7 @@ const RULES: &[Rule] = &[
         "bench",
         &[
             IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, MACHINE, STREAMS, WET, RECORD,
-            PROFILE, REPLAY, ANALYSES, BASELINES,
+            PROFILE, REPLAY, ANALYSES, AFTERIMAGE, BASELINES,
         ],
     ),
     pure(TESTKIT, &[IDS, GRAPH, PROGRAM, PLACEMENT]),

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use afterimage::values::ValuesQuery;
 use afterimage::{DepsQuery, QuestionError, Session, Snapshotting, StateQuery, WhyAbout, WhyQuery};
+use afterimage_ids::NodeId;
 use afterimage_machine::Code;
 use afterimage_record::Spacing;
 use afterimage_replay::values::{Instance, RecordedValues};
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_wet::{Reading, Writer};
-use afterimage_wpp::Visit;
 
 use crate::snapshots::{copied, each_run_with, each_tree, one_run};
 
@@ -108,12 +108,12 @@ fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance
 }
 
 /// Questions about some executions of operators are answered alike. How many were.
-fn same_answers(full: &Session, alone: &Session, visits: &[Visit]) -> usize {
+fn same_answers(full: &Session, alone: &Session, visits: &[(u64, NodeId)]) -> usize {
     let (values, mut random) = (full.values().unwrap(), SplitMix64(7));
     let mut asked = 0;
     for _ in 0..QUESTIONS {
-        let visit = visits[random.below(visits.len())];
-        let compiled = values.compiled(visit.node).unwrap();
+        let (start, node) = visits[random.below(visits.len())];
+        let compiled = values.compiled(node).unwrap();
         let code = &compiled.code;
         if code.insts.is_empty() {
             continue;
@@ -122,11 +122,11 @@ fn same_answers(full: &Session, alone: &Session, visits: &[Visit]) -> usize {
         let source = full.source_map();
         let names = full.module().names(&source);
         let positions = full.positions(&names, &source).unwrap();
-        let node = &full.path().unwrap().nodes()[visit.node];
+        let node = &full.path().unwrap().nodes()[node];
         let function = full.program().function(node.function).unwrap();
         let block = function.block_of(op);
         let within = node.blocks.iter().position(|&one| Some(one) == block);
-        let time = visit.start + within.unwrap() as u64;
+        let time = start + within.unwrap() as u64;
         let at = positions.written(node.function, op, time).unwrap().unwrap();
         let shown =
             |answer: Result<String, QuestionError>| answer.map_err(|error| error.to_string());
@@ -192,14 +192,14 @@ fn agree(at: &Path) -> usize {
     let mut compared = 0;
     let mut visits = Vec::new();
     while let Some(visit) = cursor.next().unwrap() {
-        visits.push(visit);
+        visits.push((visit.start, visit.node));
     }
     compared += same_answers(&full, &alone, &visits);
     // From the end on: so stretches are built in another order than they were executed.
     let every = 1 + visits.len() / MOST;
-    for visit in visits.iter().rev().step_by(every) {
-        let a = of_full.at(visit.start).unwrap().expect("an execution");
-        let b = of_alone.at(visit.start).unwrap().expect("an execution");
+    for &(start, _) in visits.iter().rev().step_by(every) {
+        let a = of_full.at(start).unwrap().expect("an execution");
+        let b = of_alone.at(start).unwrap().expect("an execution");
         compared += same(&of_full, &of_alone, [a, b]);
     }
     compared
