@@ -32,16 +32,22 @@ pub fn run(arguments: &FreezeArguments) -> Result<ExitCode> {
     };
     let kept = corpus::workspace().join("xtask/freeze/answers");
     let folder = corpus::workspace().join("target/freeze");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)
-            .with_context(|| format!("{}: cannot be emptied", folder.display()))?;
+    let recordings = made(&tool, &folder)?;
+    let wanted = || recordings.iter().filter(|one| arguments.wants(one.name));
+    let mut questions = Vec::new();
+    if arguments.bless {
+        for recording in wanted() {
+            questions.push(questions::about(&tool, &folder, recording, &recordings)?);
+        }
+        // To find them builds what the answers are then from: they are asked about bare recordings, as when they are compared.
+        made(&tool, &folder)?;
     }
-    let recordings = recordings::make(&tool, &folder)?;
+    let mut questions = questions.into_iter();
     let mut sums = Sums::default();
-    for recording in recordings.iter().filter(|one| arguments.wants(one.name)) {
+    for recording in wanted() {
         let file = kept.join(recording.name).with_extension("txt");
         if arguments.bless {
-            let asked = questions::about(&tool, &folder, recording, &recordings)?;
+            let asked = questions.next().unwrap_or_default();
             let now = answers::ask_all(&tool, &folder, asked)?;
             answers::write(&file, &recording.sha256, &now)?;
             println!("{}: {} answers kept", recording.name, now.len());
@@ -65,6 +71,15 @@ pub fn run(arguments: &FreezeArguments) -> Result<ExitCode> {
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Makes the recordings anew in an empty folder.
+fn made(tool: &Path, folder: &Path) -> Result<Vec<Recording>> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)
+            .with_context(|| format!("{}: cannot be emptied", folder.display()))?;
+    }
+    recordings::make(tool, folder)
 }
 
 impl FreezeArguments {

@@ -175,6 +175,16 @@ const FEW_SEGMENTS: usize = 32;
 /// Of a run of fewer polls all values are there before it could be executed again with the engine's debugger: some ten milliseconds of a run.
 const LONG: u64 = 1 << 14;
 
+/// Whether a run is long, or its stretches were asked so much already that there is an index of written lines.
+///
+/// # Errors
+/// If the recording is damaged.
+pub(crate) fn is_long(session: &Session) -> Result<bool> {
+    let file = session.newest();
+    let clock = file.end()?.and_then(|end| end.clock);
+    Ok(clock.is_some_and(|polls| polls >= LONG) || file.last(Kind::WRITTEN).is_some())
+}
+
 /// The recording with stretches of the path and the values, of which no more than one in `share` is built.
 ///
 /// # Errors
@@ -182,10 +192,6 @@ const LONG: u64 = 1 << 14;
 pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Recording>> {
     let file = session.newest();
     if file.last(Kind::STRETCHES).is_none() {
-        let clock = file.end()?.and_then(|end| end.clock);
-        if clock.is_none_or(|polls| polls < LONG) {
-            return Ok(None);
-        }
         ensure_for_questions(session)?;
     }
     let file = session.newest();

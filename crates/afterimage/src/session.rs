@@ -90,7 +90,10 @@ impl Session {
         if let Some(known) = self.stretched.get() {
             return Ok(known.as_deref());
         }
-        let found = self.on_stretches(SHARE)?.map(Box::new);
+        let found = match early::is_long(self)? {
+            true => self.on_stretches(SHARE)?.map(Box::new),
+            false => None,
+        };
         Ok(self.stretched.get_or_init(|| found).as_deref())
     }
 
