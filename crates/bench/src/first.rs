@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use afterimage::Session;
 use afterimage_analyses::why::{Printed, Stream};
-use afterimage_ids::OpId;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
+use wasmparser::Operator;
 
 use crate::Arguments;
 use crate::corpus::{Entry, entries};
@@ -199,16 +199,19 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
             let function = session.program().function(node.function);
             let function = function.context("a function")?;
             let ops = &function.cfg.blocks[block].ops;
-            // The last operator of a block is seldom one without a value.
-            let Some(op) = ops
-                .end
-                .as_u32()
-                .checked_sub(2)
-                .filter(|op| *op >= ops.start.as_u32())
-            else {
+            let mut operators = known.program().operators(known.bytes(), function);
+            let load = operators.find(|(op, _, operator)| {
+                ops.contains(op)
+                    && matches!(
+                        operator,
+                        Operator::I32Load { .. }
+                            | Operator::I32Load8U { .. }
+                            | Operator::I64Load { .. }
+                    )
+            });
+            let Some((op, ..)) = load else {
                 continue;
             };
-            let op = OpId::from_u32(op);
             if let Some(found) = positions.written(node.function, op, time)? {
                 return Ok(found);
             }
