@@ -169,10 +169,10 @@ impl MakeSegment for FromWords {
     }
 }
 
-/// So many segments of the path are made for questions in any case.
+/// A question may always make this many segments of the path.
 const FEW_SEGMENTS: usize = 32;
 
-/// Of a run of fewer polls all values are there before it could be executed again with the engine's debugger: some ten milliseconds of a run.
+/// Polls of a run that takes some ten milliseconds. Building all values of a shorter run is faster than executing it again with the engine's debugger.
 const LONG: u64 = 1 << 14;
 
 /// Whether a run is long, or its stretches were asked so much already that there is an index of written lines.

@@ -22,7 +22,7 @@ use crate::path::{self, Added, Empty};
 use crate::source::source_map;
 use crate::values::{self, Adds, KeptValues};
 
-/// One in so many stretches is built for questions at most: building all values takes about as long for each.
+/// A question builds at most one stretch in eight. Beyond that, building all values at once is no slower.
 const SHARE: usize = 8;
 
 /// A recording, and what builds the parts of it that questions need.

@@ -38,7 +38,7 @@ impl Entry {
         }
     }
 
-    /// The same, as the command line is told what to record.
+    /// The arguments with which `afterimage record` records it.
     pub(crate) fn words(&self, folder: &Path) -> Vec<OsString> {
         let mut words = Vec::new();
         if let Some(stdin) = &self.stdin {

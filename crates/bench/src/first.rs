@@ -21,7 +21,7 @@ use crate::paths::scheme::warm;
 use crate::publish::publish;
 use crate::statistics::Sample;
 
-/// What starting a command and reading a module may take beside the run, in seconds.
+/// Seconds that are allowed for starting the command and reading the module.
 const BESIDES: f64 = 0.5;
 
 /// What was measured of one program.

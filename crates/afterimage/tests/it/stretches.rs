@@ -1,4 +1,4 @@
-//! What stretches of a run tell that are built alone, each when it is asked for, is what the whole execution trace tells.
+//! A stretch that is built alone gives the same answers as the whole execution trace.
 
 use std::path::Path;
 
@@ -57,7 +57,7 @@ fn bytes(
     all
 }
 
-/// Compares all that is told of an execution.
+/// Compares everything that both say about an execution.
 fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance; 2]) -> usize {
     assert_eq!((a.time, a.number), (b.time, b.number));
     let (of_full, of_alone) = (
@@ -161,7 +161,7 @@ fn same_answers(full: &Session, alone: &Session, visits: &[(u64, NodeId)]) -> us
     asked
 }
 
-/// So many executions of operators are asked about.
+/// How many executions of operators are asked about.
 const QUESTIONS: usize = 12;
 
 /// Most executions of nodes that are compared of one run.
