@@ -307,8 +307,8 @@ impl WordReader {
         Ok(None)
     }
 
-    /// Makes the last piece before block T that tells where the run is the next one. O(log pieces), and those between it and T.
-    pub(crate) fn seek(&mut self, time: u64) -> Result<(), RecordError> {
+    /// The first chunk before which at least this many blocks were executed. O(log chunks).
+    fn first_from(&mut self, time: u64) -> usize {
         let (mut low, mut high) = (0, self.section.chunks());
         while low < high {
             let middle = low.midpoint(high);
@@ -319,6 +319,12 @@ impl WordReader {
                 high = middle;
             }
         }
+        low
+    }
+
+    /// Makes the last piece before block T that tells where the run is the next one. O(log pieces), and those between it and T.
+    pub(crate) fn seek(&mut self, time: u64) -> Result<(), RecordError> {
+        let mut low = self.first_from(time);
         while low > 0 {
             low -= 1;
             self.go(low);
@@ -332,16 +338,7 @@ impl WordReader {
 
     /// The piece before which so many blocks were executed and the words are complete, and where the run is there. O(log pieces).
     pub(super) fn between(&mut self, time: u64) -> Result<(Waypoint, Piece), RecordError> {
-        let (mut low, mut high) = (0, self.section.chunks());
-        while low < high {
-            let middle = low.midpoint(high);
-            self.section.go(middle + 1);
-            if self.section.first() < time {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
+        let low = self.first_from(time);
         self.go(low);
         while let Some(mut piece) = self.next()?
             && piece.first == time
