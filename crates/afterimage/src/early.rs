@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use afterimage_program::Module;
 use afterimage_record::{
-    Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, build_snapshots, build_written,
+    Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, Taken, build_snapshots,
+    build_written,
 };
 use afterimage_replay::Recording;
 use afterimage_replay::paths::{
@@ -370,20 +371,25 @@ fn executed(
     let made = build_snapshots(&run, spacing, out, |mut taken| {
         changed.append(&mut taken.pages);
         let pages = changed.iter().map(|(page, bytes)| (*page, &**bytes));
-        if found.add_pages((&taken.snapshot, &taken.opened), pages) {
+        if found.add_pages(taken.time(), (taken.bytes(), taken), pages) {
             changed.clear();
         }
         Ok(())
     });
     match made {
-        // Under the debugger frames are larger: a deep recursion may find no room.
+        // With snapshots frames are larger: a deep recursion may find no room.
         Err(
             RecordError::NoSnapshots(_)
             | RecordError::OverflowNotFound
             | RecordError::Diverged { .. },
-        ) => Ok(None),
-        made => Ok(made.map(|()| Some(found))?),
+        ) => return Ok(None),
+        made => made?,
     }
+    let complete = found.complete(|mut taken: Taken| {
+        let opened = std::mem::take(&mut taken.opened);
+        Ok::<_, RecordError>((taken.complete()?, opened))
+    });
+    Ok(Some(complete?))
 }
 
 /// Snapshots about `every` blocks apart, by following the run. `None` if the words of the path are not there.

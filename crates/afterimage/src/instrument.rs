@@ -146,6 +146,7 @@ pub fn read_dump(
         entry_counters: module.program.exports.len() as u32,
         half: 0,
         marks: 0,
+        captured: 0,
     };
     if dump.digest != digest(module, &plan) || dump.counters != u64::from(layout.counters) {
         bail!(

@@ -16,8 +16,11 @@ pub(crate) fn mismatch(function: &Function) -> ParseError {
     }
 }
 
-/// A validator that knows the locals, and the rest of the body: its operators.
-pub(crate) fn validated<'a>(
+/// A validator that knows the locals of a function, and the rest of its body: the operators. `bytes` is the module that the program was parsed from.
+///
+/// # Errors
+/// If `bytes` is not that module.
+pub fn validator<'a>(
     program: &Program,
     bytes: &'a [u8],
     function: &Function,

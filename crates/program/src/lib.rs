@@ -24,6 +24,7 @@ mod ssa;
 mod stack;
 
 pub use beginning::{BEGINNING, is_module};
+pub use body::validator;
 pub use cfg::{Block, BlockEnd, BlockKind, Callee, Cfg, Edge, EdgeKind};
 pub use error::ParseError;
 pub use fit::Fit;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use afterimage_ids::{BlockId, EdgeId, OpId, PrimaryMap};
 use wasmparser::{Operator, OperatorsReader, ValType};
 
-use crate::body::{mismatch, validated};
+use crate::body::{mismatch, validator};
 use crate::stack::{Carried, StackWalk};
 use crate::{BlockKind, Function, ParseError, Program};
 
@@ -60,7 +60,7 @@ impl Slots {
     ) -> Result<(Self, Box<[ValType]>), ParseError> {
         let mut found = Box::default();
         let mismatch = || mismatch(function);
-        let (mut validator, reader) = validated(program, bytes, function)?;
+        let (mut validator, reader) = validator(program, bytes, function)?;
         let locals: Option<_> = (0..validator.len_locals())
             .map(|local| validator.get_local_type(local))
             .collect();

@@ -5,7 +5,9 @@ use afterimage_placement::{
     Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve,
 };
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
-use afterimage_rewrite::{Armed, CLOCK_AT, Options, OriginalPlace, Probes, Rewritten, rewrite};
+use afterimage_rewrite::{
+    Armed, CLOCK_AT, Options, OriginalPlace, Probes, Rewritten, Snapshots, rewrite,
+};
 use afterimage_trace::{CountsLens, End, Ending, Event, Standing, TraceFile};
 
 use crate::deep::Treatment;
@@ -136,9 +138,7 @@ pub(crate) struct Repeat<'a> {
     /// How many entries the armed function is let pass.
     pub skip: u64,
     /// With calls of whoever makes snapshots, or takes marks.
-    pub snapshots: bool,
-    /// With the engine's debugger.
-    pub debugger: bool,
+    pub snapshots: Option<Snapshots>,
 }
 
 impl<'a> Repeat<'a> {
@@ -147,8 +147,7 @@ impl<'a> Repeat<'a> {
         Self {
             probes,
             skip: 0,
-            snapshots: false,
-            debugger: false,
+            snapshots: None,
         }
     }
 }
@@ -221,18 +220,17 @@ impl<'a> Job<'a> {
             probes,
             skip,
             snapshots,
-            debugger,
         } = repeat;
         let engine = engine(Settings {
             optimised: self.treatment.optimised,
-            debugger,
+            debugger: snapshots == Some(Snapshots::Debugged),
             ..Settings::with_stack(REPLAY_STACK)
         })?;
         let mut options = Options {
             large: self.treatment.large.clone(),
             export_start: true,
             snapshots,
-            clock: snapshots,
+            clock: snapshots.is_some(),
             ..Options::default()
         };
         let mut stop = self.stop(&mut options, skip)?;

@@ -41,5 +41,5 @@ pub use paths::{
     verify_words,
 };
 pub use replay::Progress;
-pub use snapshots::{ChangedPage, Spacing, Taken, build_snapshots};
+pub use snapshots::{ChangedPage, Spacing, Taken, build_debugged, build_snapshots};
 pub use written::build_written;

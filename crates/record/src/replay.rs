@@ -46,6 +46,8 @@ pub(crate) struct Replayed {
     pub calls: Vec<u64>,
     /// What the host called, in order.
     pub entered: Vec<FuncId>,
+    /// What made snapshots.
+    pub snapshots: Option<Capturing>,
 }
 
 /// Told now and then how many events of the log have been repeated.
@@ -258,6 +260,7 @@ pub(crate) fn replay(
         memory,
         calls: std::mem::take(&mut host.calls),
         entered: std::mem::take(&mut host.entered),
+        snapshots: host.snapshots.take(),
     })
 }
 
@@ -337,6 +340,9 @@ fn run(
         let mut results: Vec<Val> = callee.ty(&*store).results().map(|ty| zero(&ty)).collect();
         if let Err(error) = callee.call(&mut *store, &params, &mut results) {
             return classify(error, program, function);
+        }
+        if (store.data().snapshots.as_ref()).is_some_and(Capturing::has_left) {
+            return Ok(Outcome::Returned);
         }
         let results: Vec<RawValue> = results.iter().map(raw).collect();
         match store.data_mut().next()? {

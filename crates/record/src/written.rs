@@ -5,7 +5,8 @@
 
 use afterimage_machine::{LINE, WrittenLinesBuilder};
 use afterimage_rewrite::{
-    CLOCK_AT, MARKED_EXPORT, MEMORY_EXPORT, Probes, SNAPSHOT_AT, SNAPSHOT_EXPORT, TAKE_SNAPSHOT,
+    CLOCK_AT, Inner, MEMORY_EXPORT, Probes, SNAPSHOT_AT, SNAPSHOT_EXPORT, Snapshots, TAKE_SNAPSHOT,
+    inner_export,
 };
 use afterimage_trace::{Ending, MAX_MEMORY, TraceWriter};
 use wasmtime::{AsContextMut, Caller, Func, Instance, Memory, Ref, Store, StoreContextMut};
@@ -34,8 +35,7 @@ pub fn build_written(
     let repeat = Repeat {
         probes: Probes::Written(MAX_MEMORY),
         skip,
-        snapshots: true,
-        debugger: false,
+        snapshots: Some(Snapshots::Unseen),
     };
     let mut lines = Some(WrittenLinesBuilder::new(out)?);
     job.repeat_with(repeat, &mut |job, engine, rewritten, stop| {
@@ -93,8 +93,8 @@ impl Marking {
         let set = table.set(&mut *store, TAKE_SNAPSHOT, Ref::Func(Some(take)));
         set.map_err(|_| RecordError::NoCounters)?;
         let mut memories = Vec::with_capacity(starts.len());
-        for (memory, start) in starts.iter().enumerate() {
-            let memory = instance.get_memory(&mut *store, &format!("{MARKED_EXPORT}{memory}"));
+        for (memory, start) in (0..).zip(starts) {
+            let memory = instance.get_memory(&mut *store, &inner_export(Inner::Memory, memory));
             memories.push((memory.ok_or(RecordError::NoMemory)?, *start as usize));
         }
         let Some(own) = store.data_mut().marks() else {

@@ -28,6 +28,7 @@ use wasmparser::{FunctionBody, Operator, RefType, ValType};
 
 use crate::RewriteError;
 use crate::actions::{Action, Actions, Step};
+use crate::captures::{Capture, Captures};
 use crate::carry::Carriers;
 use crate::hinges::Hinges;
 use crate::layout::{
@@ -69,6 +70,10 @@ pub(crate) struct Context<'a> {
     pub carriers: Option<Carriers>,
     /// If snapshots are made: the type of what makes them, and the table that it is in.
     pub snapshots: Option<(u32, u32)>,
+    /// If no fault tells that a half of the ring is full.
+    pub tells_full: bool,
+    /// If activations capture themselves.
+    pub captures: Option<Captures>,
     /// Between which offsets the engine is not to make one instruction of a load and what takes its value.
     pub apart: Option<Range<OrigOffset>>,
     /// If lines that are written are marked: where.
@@ -87,6 +92,7 @@ pub(crate) fn rewrite_body(
         bytes.get(range.clone()).unwrap_or_default(),
         range.start,
     ));
+    let reshaped = context.hinges.is_some() || context.carriers.is_some();
     let mut writer = Writer {
         out: Vec::with_capacity(range.len() + range.len() / 8 + 64),
         map: BodyMap::default(),
@@ -95,6 +101,12 @@ pub(crate) fn rewrite_body(
         path: 0,
         hinges: context.hinges.map(Hinges::new),
         carriers: context.carriers.take(),
+        capture: match &context.captures {
+            Some(captures) if !reshaped => {
+                Capture::of(context.program, bytes, captures, function, actions)?
+            }
+            _ => None,
+        },
         written: match &context.marks {
             Some(marks) => marks.locals(&body)?,
             None => SharedLocals::default(),
@@ -113,6 +125,7 @@ pub(crate) fn rewrite_body(
     if wrapped {
         writer.open_unwind_wrapper()?;
     }
+    writer.begin_captures();
     writer.steps(&actions.entry);
 
     let mut pending = actions.at.iter().peekable();
@@ -242,8 +255,8 @@ struct Landings {
 
 pub(crate) struct Writer<'a, 'b> {
     pub(crate) context: &'a mut Context<'b>,
-    out: Vec<u8>,
-    map: BodyMap,
+    pub(crate) out: Vec<u8>,
+    pub(crate) map: BodyMap,
     /// Local of type i64 for polls.
     scratch: u32,
     /// Local of type i32 that counts loop iterations.
@@ -254,11 +267,13 @@ pub(crate) struct Writer<'a, 'b> {
     pub(crate) hinges: Option<Hinges>,
     /// If what labels carry goes through locals.
     pub(crate) carriers: Option<Carriers>,
+    /// If activations capture themselves.
+    pub(crate) capture: Option<Capture>,
     /// Locals for the operands of what writes memory.
     pub(crate) written: SharedLocals,
     frames: Vec<Frame>,
     /// Result types of the function.
-    results: Vec<ValType>,
+    pub(crate) results: Vec<ValType>,
 }
 
 fn skip_locals(reader: &mut wasmparser::BinaryReader<'_>) -> Result<(), RewriteError> {
@@ -316,6 +331,9 @@ impl Writer<'_, '_> {
             groups.push((1, wasm_encoder::ValType::I64));
         }
         self.written.place(&mut next, &mut groups)?;
+        if let Some(capture) = &mut self.capture {
+            capture.place(&mut next, &mut groups)?;
+        }
         within(function, "locals", next as usize, 50_000)?;
         (groups.len() as u32).encode(&mut self.out);
         for (count, ty) in groups {
@@ -379,6 +397,7 @@ impl Writer<'_, '_> {
                 Step::Mark => self.mark(0),
                 Step::Snapshot(block) => self.snapshot(block),
                 Step::LoopSnapshot(block) => {
+                    self.keep_operands();
                     self.put(&Instruction::LocalGet(self.polls));
                     self.put(&Instruction::I32Const(1));
                     self.put(&Instruction::I32Add);
@@ -499,8 +518,9 @@ impl Writer<'_, '_> {
         ] {
             self.put(instruction);
         }
-        // Under the debugger no fault tells that a half is full.
-        if let Some((type_index, table_index)) = self.context.snapshots {
+        if let Some((type_index, table_index)) =
+            self.context.snapshots.filter(|_| self.context.tells_full)
+        {
             self.put(&Instruction::GlobalGet(cursor));
             self.put(&Instruction::I32Const(8 * layout.half as i32 - 1));
             self.put(&Instruction::I32And);
@@ -553,6 +573,7 @@ impl Writer<'_, '_> {
             type_index: ty,
             table_index: table,
         });
+        self.capture_if_taken(0);
         self.put(&Instruction::End);
     }
 
@@ -666,6 +687,7 @@ impl Writer<'_, '_> {
         last: Option<&Actions>,
     ) -> Result<(), RewriteError> {
         self.steps(&action.before);
+        self.before_captured(operator);
         match operator {
             Operator::Block { blockty } | Operator::Loop { blockty } | Operator::If { blockty } => {
                 let through = self.through_locals(*blockty);
@@ -784,6 +806,7 @@ impl Writer<'_, '_> {
                 }
             }
         }
+        self.after_captured(range.start, operator)?;
         self.steps(&action.after);
         Ok(())
     }

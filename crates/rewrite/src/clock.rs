@@ -58,6 +58,59 @@ pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
     chosen
 }
 
+/// Which functions may poll, themselves or in what they call.
+pub(crate) struct MayPoll {
+    /// Defined functions, and behind them types, for indirect calls.
+    vertices: Vec<bool>,
+    canonical: Vec<usize>,
+    imports: usize,
+    functions: usize,
+}
+
+impl MayPoll {
+    /// `at_entry` has the functions that poll at their entry. O(V + E).
+    pub(crate) fn new(program: &Program, at_entry: &[bool]) -> Self {
+        let edges = call_graph(program);
+        let mut callers = vec![Vec::new(); edges.len()];
+        for (caller, callees) in edges.iter().enumerate() {
+            for &callee in callees {
+                callers[callee as usize].push(caller);
+            }
+        }
+        let polls = program.functions.iter().zip(at_entry);
+        let polls = polls.map(|(function, entry)| *entry || headers(function).next().is_some());
+        let mut vertices = Vec::from_iter(polls);
+        let functions = vertices.len();
+        vertices.resize(edges.len(), false);
+        let found = vertices.iter().enumerate().filter(|(_, polls)| **polls);
+        let mut open = Vec::from_iter(found.map(|(vertex, _)| vertex));
+        while let Some(vertex) = open.pop() {
+            for &caller in &callers[vertex] {
+                if !std::mem::replace(&mut vertices[caller], true) {
+                    open.push(caller);
+                }
+            }
+        }
+        Self {
+            vertices,
+            canonical: canonical_types(program),
+            imports: program.imports.len(),
+            functions,
+        }
+    }
+
+    /// Whether a function may. Those of the host never do.
+    pub(crate) fn function(&self, function: u32) -> bool {
+        let defined = (function as usize).checked_sub(self.imports);
+        defined.is_some_and(|defined| self.vertices[defined])
+    }
+
+    /// Whether a function of this type that a table may hold does.
+    pub(crate) fn indirect(&self, ty: u32) -> bool {
+        self.vertices[self.functions + self.canonical[ty as usize]]
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     New,

@@ -6,6 +6,9 @@ pub enum RewriteError {
     /// The bytes are not the module that the program was parsed from.
     #[error("the module does not parse at offset 0x{:x}: {}", .0.offset(), .0.message())]
     Parse(#[from] wasmparser::BinaryReaderError),
+    /// The same, found when a function is read again.
+    #[error(transparent)]
+    Program(#[from] afterimage_program::ParseError),
     /// The plan asks for a probe where the function has no such place.
     #[error(
         "function {function}: the plan asks for a probe on {site}, which the function does not have"

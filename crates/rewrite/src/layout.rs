@@ -17,6 +17,7 @@
 //! 0x4c  inside a host call               u32   (external modules only)
 //! 0x48  clock of the next snapshot       u64   (modules with snapshots only)
 //! 0x50  number of entry counters         u64   (external modules only)
+//! 0x50  whether all activations end       u32   (modules with captures only)
 //! 0x58  armed: the clock to stop at      u64
 //! 0x60  armed: entries to let pass        u64
 //! 0x68  written and read by nobody else  u64
@@ -28,6 +29,7 @@
 //! from the next multiple of 64 KiB on:
 //!       the path's words, u64 each, in two halves
 //!       marks of the lines that are written, a byte each, memory by memory
+//!       what an activation captures, 8 or 16 bytes each: its locals, then operands
 //! ```
 //! All numbers are little-endian.
 
@@ -58,8 +60,14 @@ pub const SNAPSHOT_EXPORT: &str = "afterimage.snapshot";
 pub const TAKE_SNAPSHOT: u64 = 0;
 /// Which of them is told that a half of the path's ring is full.
 pub const HALF_FULL: u64 = 1;
-/// The name under which a module that marks what it writes exports its memory of this index, followed by the index.
-pub const MARKED_EXPORT: &str = "afterimage.marked.";
+/// Which of them is told that an activation has captured itself: by its argument at which [`CaptureSite`](crate::CaptureSite).
+pub const CAPTURED: u64 = 2;
+/// How many there are.
+pub(crate) const CALLED: u64 = 3;
+/// The name of the global that counts snapshots: an `i32`.
+pub const TAKEN_EXPORT: &str = "afterimage.taken";
+/// Address of a number that makes each activation return after it has captured itself.
+pub const UNWIND_AT: u64 = 0x50;
 pub(crate) const IN_HOST_AT: u64 = 0x4c;
 pub(crate) const ENTRIES_AT: u64 = 0x50;
 /// Address of the clock at which the armed function stops.
@@ -87,6 +95,8 @@ pub struct Layout {
     pub half: u32,
     /// How many bytes the marks of written lines have: a multiple of 64 KiB.
     pub marks: u64,
+    /// How many bytes an activation captures at most.
+    pub captured: u64,
 }
 
 impl Layout {
@@ -111,9 +121,14 @@ impl Layout {
         (self.buffer() + 16 * u64::from(self.half)).next_multiple_of(PAGE)
     }
 
+    /// The address of what an activation captures.
+    pub fn captured_at(&self) -> u64 {
+        self.marks_at() + self.marks
+    }
+
     /// The size of the memory in pages of 64 KiB.
     pub fn pages(&self) -> u64 {
-        (self.marks_at() + self.marks).div_ceil(PAGE)
+        (self.captured_at() + self.captured).div_ceil(PAGE)
     }
 
     /// Reads the counters out of the memory's bytes, or `None` if the memory is too small.

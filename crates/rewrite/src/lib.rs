@@ -5,6 +5,7 @@
 
 mod actions;
 mod body;
+mod captures;
 mod carry;
 mod clock;
 mod error;
@@ -17,11 +18,15 @@ mod paths;
 mod shared;
 mod types;
 
+pub use captures::{CaptureSite, can_capture};
 pub use error::RewriteError;
 pub use layout::{
-    ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, Dump, DumpError, HALF_FULL, LIMIT_AT, LINE, Layout,
-    MARKED_EXPORT, MEMORY_EXPORT, SNAPSHOT_AT, SNAPSHOT_EXPORT, START_EXPORT, TAKE_SNAPSHOT,
+    ARM_CLOCK_AT, ARM_SKIP_AT, CAPTURED, CLOCK_AT, Dump, DumpError, HALF_FULL, LIMIT_AT, LINE,
+    Layout, MEMORY_EXPORT, SNAPSHOT_AT, SNAPSHOT_EXPORT, START_EXPORT, TAKE_SNAPSHOT, TAKEN_EXPORT,
+    UNWIND_AT,
 };
 pub use map::{OffsetMap, OriginalPlace};
-pub use module::{Armed, External, Large, Options, Probes, Rewritten, rewrite};
+pub use module::{
+    Armed, External, Inner, Large, Options, Probes, Rewritten, Snapshots, inner_export, rewrite,
+};
 pub use paths::{CURSOR_EXPORT, PENDING_EXPORT, PathProbes, SMALLEST_HALF, TracePlan};

@@ -9,15 +9,19 @@ use std::ops::Range;
 use afterimage_ids::{EntityRef, FuncId, OpId, OrigOffset};
 use afterimage_placement::Plan;
 use afterimage_program::{BlockEnd, Program};
-use wasm_encoder::{BranchHint, BranchHints, Encode, Instruction, MemArg, Section as _};
-use wasmparser::{ExternalKind, FunctionBody, MemoryType, Parser, Payload};
+use wasm_encoder::{
+    BranchHint, BranchHints, ConstExpr, Encode, GlobalType, Instruction, MemArg, Section as _,
+};
+use wasmparser::{ExternalKind, FunctionBody, MemoryType, Parser, Payload, ValType};
 
 use crate::actions::{Actions, Step, site_name};
 use crate::body::{Context, rewrite_body};
+use crate::captures::{CaptureSite, Captures};
 use crate::carry::Carriers;
+use crate::clock::MayPoll;
 use crate::layout::{
-    CLOCK_AT, COUNT_AT, ENTRIES_AT, HEADER, LABEL, LAYOUT_VERSION, LIMIT_AT, Layout, MARKED_EXPORT,
-    MEMORY_EXPORT, RUNNING_AT, SNAPSHOT_EXPORT, START_EXPORT, VERSION_AT,
+    CALLED, CLOCK_AT, COUNT_AT, ENTRIES_AT, HEADER, LABEL, LAYOUT_VERSION, LIMIT_AT, Layout,
+    MEMORY_EXPORT, RUNNING_AT, SNAPSHOT_EXPORT, START_EXPORT, TAKEN_EXPORT, VERSION_AT,
 };
 use crate::map::{BodyMap, OffsetMap, OriginalPlace, Run};
 use crate::marks::Marks;
@@ -39,9 +43,9 @@ pub enum Armed {
 pub struct Options {
     /// Add the stop clock: polls at loop headers and at entries, so that no run goes on without polls.
     pub clock: bool,
-    /// Add calls of whoever makes snapshots, where the clock polls, and where a half of the ring is full, to a module that writes its path. The caller puts them into the table [`SNAPSHOT_EXPORT`] before it runs
-    /// the module, and says when in the memory's word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT).
-    pub snapshots: bool,
+    /// Add calls of whoever makes snapshots, where the clock polls. The caller puts the host's functions into the table [`SNAPSHOT_EXPORT`] before it runs
+    /// the module, and says when in the memory's word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT). The module exports what snapshots hold: see [`inner_export`].
+    pub snapshots: Option<Snapshots>,
     /// Arm a place: it stops the run at a moment that the memory's words name.
     pub armed: Option<Armed>,
     /// Keep the engine from making one instruction of a load and what takes its value, and from leaving out a store to what another one overwrites, so
@@ -54,6 +58,44 @@ pub struct Options {
     /// Make a module for engines that know nothing of afterimage.
     pub external: Option<External>,
 }
+
+/// Who looks at the activations when a snapshot is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snapshots {
+    /// Nobody.
+    Unseen,
+    /// The engine's debugger, under which a module that writes its path must tell where a half of the ring is full.
+    Debugged,
+    /// They capture themselves. See [`can_capture`](crate::can_capture).
+    Captured,
+}
+
+/// What of the original a module with snapshots exports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inner {
+    /// A memory.
+    Memory,
+    /// A table.
+    Table,
+    /// A global.
+    Global,
+    /// A function that a table may hold.
+    Function,
+}
+
+/// The name under which a module with snapshots exports one of the original's memories, tables, globals, or functions that a table may hold.
+pub fn inner_export(kind: Inner, index: u32) -> String {
+    let kind = match kind {
+        Inner::Memory => "memory",
+        Inner::Table => "table",
+        Inner::Global => "global",
+        Inner::Function => "function",
+    };
+    format!("{INNER}{kind}.{index}")
+}
+
+/// How these names begin.
+const INNER: &str = "afterimage.inner.";
 
 /// What large functions get so that the engine compiles them in time and in memory.
 #[derive(Clone, Debug)]
@@ -99,8 +141,7 @@ pub enum Probes<'a> {
     Counters(&'a Plan),
     /// The path.
     Paths(PathProbes<'a>),
-    /// Which lines of memory are written: each of 64 bytes that a store of the program writes to is marked, in memories of at most so many bytes together. The module exports its memories
-    /// under the name [`MARKED_EXPORT`] and their index.
+    /// Which lines of memory are written: each of 64 bytes that a store of the program writes to is marked, in memories of at most so many bytes together.
     Written(u64),
 }
 
@@ -121,6 +162,8 @@ pub struct Rewritten {
     pub layout: Layout,
     /// Where the marks of each memory begin in the probes' memory, if what is written is marked.
     pub marks: Vec<u64>,
+    /// Where activations capture themselves, by number.
+    pub sites: Vec<CaptureSite>,
     /// How many probes count.
     pub probes: u64,
     /// The functions whose frames hold something else than the program's: those with what the engine needs of large ones. Ascending.
@@ -150,9 +193,9 @@ pub fn rewrite<'a>(
     }
     let facts = Facts::read(bytes)?;
     if facts.export_names.iter().any(|n| {
-        [MEMORY_EXPORT, START_EXPORT, SNAPSHOT_EXPORT].contains(&n.as_str())
+        [MEMORY_EXPORT, START_EXPORT, SNAPSHOT_EXPORT, TAKEN_EXPORT].contains(&n.as_str())
             || paths::EXPORTS.contains(&n.as_str())
-            || n.starts_with(MARKED_EXPORT)
+            || n.starts_with(INNER)
     }) {
         return Err(RewriteError::NameTaken(MEMORY_EXPORT.to_owned()));
     }
@@ -165,6 +208,7 @@ pub fn rewrite<'a>(
         },
         half: path_probes.map_or(0, |p| p.half),
         marks: 0,
+        captured: 0,
     };
     let marks = match measured {
         Probes::Written(most) => Some(Marks::new(layout.marks_at(), &facts.memories, most)?),
@@ -200,7 +244,17 @@ pub fn rewrite<'a>(
         carriers: None,
         snapshots: options
             .snapshots
-            .then(|| (types.intern(&[], &[]), program.tables)),
+            .map(|_| (types.intern(&[], &[]), program.tables)),
+        tells_full: options.snapshots == Some(Snapshots::Debugged),
+        captures: clocked
+            .as_ref()
+            .filter(|_| options.snapshots == Some(Snapshots::Captured))
+            .map(|clocked| {
+                let path = path_places.map_or(0, |places| places.exports().len());
+                let taken = (program.globals.len() + path) as u32;
+                let ty = types.intern(&[ValType::I32], &[]);
+                Captures::new(taken, ty, MayPoll::new(program, clocked))
+            }),
         types: &mut types,
         apart: options.apart.clone(),
         marks,
@@ -248,7 +302,7 @@ pub fn rewrite<'a>(
         }
         if hinged || context.carriers.is_some() {
             reshaped.push(function.id);
-        } else if let Some(clocked) = clocked.as_ref().filter(|_| options.snapshots) {
+        } else if let Some(clocked) = clocked.as_ref().filter(|_| options.snapshots.is_some()) {
             // Who enters a function in place of another one is not told from who calls it.
             clock::add_snapshots(function, clocked[i] && !tail_calls, &mut actions);
         }
@@ -272,6 +326,7 @@ pub fn rewrite<'a>(
             && !hinged
             && context.carriers.is_none()
             && context.marks.is_none()
+            && context.captures.is_none()
         {
             let range = function.body.start.0 as usize..function.body.end.0 as usize;
             let run = Run {
@@ -297,6 +352,13 @@ pub fn rewrite<'a>(
         code.extend_from_slice(&body);
         bodies.push((start, start + size, map));
     }
+    let taken = context.captures.as_ref().map(|captures| captures.taken);
+    let mut sites = Vec::new();
+    if let Some(captures) = context.captures {
+        captures.check()?;
+        layout.captured = captures.bytes;
+        sites = captures.sites;
+    }
     for (i, (_, callee)) in program.exports.iter().enumerate().take(wrappers) {
         let (params, _) = types.function(program, *callee);
         let body = export_wrapper(
@@ -312,7 +374,7 @@ pub fn rewrite<'a>(
     let hints = branch_hints(program, &bodies);
     let mut out = Assembler::new(bytes, program, options, layout, &types, code, hints);
     out.path_places = path_places;
-    out.marked = starts.is_some();
+    out.taken = taken;
     out.run()?;
     for body in &mut bodies {
         body.0 += out.code_at;
@@ -327,6 +389,7 @@ pub fn rewrite<'a>(
         map,
         layout,
         marks: starts.unwrap_or_default(),
+        sites,
         probes,
         reshaped,
     })
@@ -437,6 +500,17 @@ fn export_wrapper(
     body
 }
 
+/// The global that counts snapshots.
+fn counter_global(out: &mut Vec<u8>) {
+    GlobalType {
+        val_type: wasm_encoder::ValType::I32,
+        mutable: true,
+        shared: false,
+    }
+    .encode(out);
+    ConstExpr::i32_const(0).encode(out);
+}
+
 /// Puts the sections together, in the order that the format asks for.
 struct Assembler<'a> {
     bytes: &'a [u8],
@@ -444,8 +518,8 @@ struct Assembler<'a> {
     options: &'a Options,
     layout: Layout,
     path_places: Option<PathPlaces>,
-    /// What is written is marked: the memories are exported.
-    marked: bool,
+    /// The global that counts snapshots, if activations capture themselves.
+    taken: Option<u32>,
     types: &'a TypePool,
     code: Vec<u8>,
     hints: Option<BranchHints>,
@@ -507,7 +581,7 @@ impl<'a> Assembler<'a> {
             options,
             layout,
             path_places: None,
-            marked: false,
+            taken: None,
             types,
             out: Vec::with_capacity(bytes.len() + code.len() / 4),
             code,
@@ -570,8 +644,10 @@ impl<'a> Assembler<'a> {
                 let wanted = match missing {
                     TYPE => !self.done.types && !self.types.added().is_empty(),
                     FUNCTION => !self.done.functions && self.options.external.is_some(),
-                    TABLE => !self.done.tables && self.options.snapshots,
-                    GLOBAL => !self.done.globals && self.path_places.is_some(),
+                    TABLE => !self.done.tables && self.options.snapshots.is_some(),
+                    GLOBAL => {
+                        !self.done.globals && (self.path_places.is_some() || self.taken.is_some())
+                    }
                     MEMORY => !self.done.memory,
                     EXPORT => !self.done.exports,
                     ELEMENT => !self.done.elements && !self.undeclared().is_empty(),
@@ -638,13 +714,13 @@ impl<'a> Assembler<'a> {
             }
             TABLE => {
                 self.done.tables = true;
-                if self.options.snapshots {
+                if self.options.snapshots.is_some() {
                     more = 1;
                     wasm_encoder::TableType {
                         element_type: wasm_encoder::RefType::FUNCREF,
                         table64: false,
-                        minimum: 2,
-                        maximum: Some(2),
+                        minimum: CALLED,
+                        maximum: Some(CALLED),
                         shared: false,
                     }
                     .encode(&mut added);
@@ -654,6 +730,10 @@ impl<'a> Assembler<'a> {
                 self.done.globals = true;
                 if self.path_places.is_some() {
                     more = paths::globals(&mut added);
+                }
+                if self.taken.is_some() {
+                    more += 1;
+                    counter_global(&mut added);
                 }
             }
             MEMORY => {
@@ -740,17 +820,13 @@ impl<'a> Assembler<'a> {
         };
         let of_paths = self.path_places.map(|places| places.exports());
         let of_paths = of_paths.as_ref().map_or(&[][..], |exports| exports);
-        let snapshots = self.options.snapshots;
-        let memories = if self.marked {
-            self.program.memories
-        } else {
-            0
-        };
+        let snapshots = self.options.snapshots.is_some();
+        let inner = if snapshots { self.inner() } else { Vec::new() };
         let added = 1
             + u32::from(snapshots)
             + u32::from(start.is_some())
-            + of_paths.len() as u32
-            + memories;
+            + u32::from(self.taken.is_some())
+            + (of_paths.len() + inner.len()) as u32;
         (count + added).encode(&mut contents);
         if self.options.external.is_some() {
             // Each exported function is exported through its wrapper.
@@ -778,11 +854,20 @@ impl<'a> Assembler<'a> {
         MEMORY_EXPORT.encode(&mut contents);
         contents.push(2);
         self.program.memories.encode(&mut contents);
-        for memory in 0..memories {
-            let name = format!("{MARKED_EXPORT}{memory}");
-            name.as_str().encode(&mut contents);
-            contents.push(2);
-            memory.encode(&mut contents);
+        for (kind, index) in inner {
+            inner_export(kind, index).as_str().encode(&mut contents);
+            contents.push(match kind {
+                Inner::Function => 0,
+                Inner::Table => 1,
+                Inner::Memory => 2,
+                Inner::Global => 3,
+            });
+            index.encode(&mut contents);
+        }
+        if let Some(taken) = self.taken {
+            TAKEN_EXPORT.encode(&mut contents);
+            contents.push(3);
+            taken.encode(&mut contents);
         }
         if snapshots {
             SNAPSHOT_EXPORT.encode(&mut contents);
@@ -800,6 +885,25 @@ impl<'a> Assembler<'a> {
             start.as_u32().encode(&mut contents);
         }
         self.section(EXPORT, &contents);
+    }
+
+    /// What of the original is exported for snapshots.
+    fn inner(&self) -> Vec<(Inner, u32)> {
+        let program = self.program;
+        let all = [
+            (Inner::Memory, program.memories),
+            (Inner::Table, program.tables),
+            (Inner::Global, program.globals.len() as u32),
+        ];
+        let all = all.into_iter();
+        let all = all.flat_map(|(kind, count)| (0..count).map(move |index| (kind, index)));
+        let functions = (program.imports.len() + program.functions.len()) as u32;
+        let functions = (0..functions).filter(|&index| {
+            let id = FuncId::from_u32(index);
+            program.address_taken.contains(id)
+        });
+        let functions = functions.map(|index| (Inner::Function, index));
+        all.chain(functions).collect()
     }
 
     /// The first bytes of the probes' memory.

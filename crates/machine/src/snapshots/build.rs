@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use afterimage_trace::{Kind, Result, TraceWriter};
+use afterimage_trace::{Kind, TraceWriter};
 
 use super::pages::{Page, page_of};
 use super::wire::{put, put_opened, put_pages};
@@ -12,30 +12,34 @@ use crate::checkpoint::Snapshot;
 use crate::image::Memory;
 
 /// Snapshots of a run, collected in its order. When they have more bytes than there is room for, every second one is dropped: their distance doubles.
+///
+/// `S` is what is known of a snapshot but for its pages: bytes when it is complete.
 #[derive(Debug)]
-pub struct SnapshotBuilder {
+pub struct SnapshotBuilder<S = Vec<u8>> {
     room: usize,
     stored: usize,
-    entries: Vec<Collected>,
+    entries: Vec<Collected<S>>,
     newest: HashMap<Page, Arc<[u8]>>,
     spacing: u64,
 }
 
 /// A snapshot, and the pages that changed since the one before.
 #[derive(Debug)]
-pub(super) struct Collected {
+pub(super) struct Collected<S> {
     pub time: u64,
-    pub state: Vec<u8>,
+    pub state: S,
+    /// How many bytes the state has.
+    size: usize,
     pub pages: BTreeMap<Page, Arc<[u8]>>,
 }
 
-impl Collected {
+impl<S> Collected<S> {
     fn bytes(&self) -> usize {
-        self.state.len() + self.pages.len() * SNAPSHOT_PAGE as usize
+        self.size + self.pages.len() * SNAPSHOT_PAGE as usize
     }
 }
 
-impl SnapshotBuilder {
+impl<S> SnapshotBuilder<S> {
     /// None yet; `room` is how many bytes they may have together. One snapshot is kept whatever it has.
     pub fn new(room: usize) -> Self {
         Self {
@@ -62,38 +66,22 @@ impl SnapshotBuilder {
         self.entries.is_empty()
     }
 
-    /// Adds a snapshot. `written` are the pages that may have changed since the one that was added before, or since the beginning, and `memories` what there is
-    /// now. `false` if it is not later than the last one: it is not added then, and its pages are still to be told.
-    ///
-    /// `opened` has the times of the activations, the outermost first; it is empty if they are not known.
-    pub fn add(
-        &mut self,
-        (snapshot, opened): (&Snapshot, &[Opened]),
-        written: &[Page],
-        memories: &[Memory],
-    ) -> bool {
-        let pages = written
-            .iter()
-            .filter_map(|&page| Some((page, page_of(memories, page)?)));
-        self.add_pages((snapshot, opened), pages)
-    }
-
-    /// As [`add`](Self::add), with the bytes of each page.
+    /// Adds a snapshot of a time with about this many bytes. `pages` are those that may have changed since the one that was added before, or since the beginning.
+    /// `false` if it is not later than the last one: it is not added then, and its pages are still to be told.
     pub fn add_pages<'p>(
         &mut self,
-        (snapshot, opened): (&Snapshot, &[Opened]),
+        time: u64,
+        (size, state): (usize, S),
         pages: impl IntoIterator<Item = (Page, &'p [u8])>,
     ) -> bool {
         let last = self.entries.last();
-        if last.is_some_and(|last| last.time >= snapshot.time) {
+        if last.is_some_and(|last| last.time >= time) {
             return false;
         }
-        let mut state = Vec::new();
-        put_opened(&mut state, opened);
-        state.extend(snapshot.encode());
         let mut entry = Collected {
-            time: snapshot.time,
+            time,
             state,
+            size,
             pages: BTreeMap::new(),
         };
         for (page, bytes) in pages {
@@ -114,7 +102,7 @@ impl SnapshotBuilder {
     /// Drops every second snapshot, but never the last one. Their pages become those of the next one.
     fn thin(&mut self) {
         let count = self.entries.len();
-        let mut before = None::<Collected>;
+        let mut before = None::<Collected<S>>;
         let mut kept = Vec::with_capacity(count.div_ceil(2));
         for (number, mut entry) in self.entries.drain(..).enumerate() {
             for (page, bytes) in before.take().into_iter().flat_map(|before| before.pages) {
@@ -131,7 +119,61 @@ impl SnapshotBuilder {
         self.spacing = self.spacing.saturating_mul(2);
     }
 
-    pub(super) fn into_entries(self) -> Vec<Collected> {
+    /// The snapshots, when all is known of them: `known` says what.
+    ///
+    /// # Errors
+    /// If `known` fails.
+    pub fn complete<E>(
+        self,
+        mut known: impl FnMut(S) -> Result<(Snapshot, Vec<Opened>), E>,
+    ) -> Result<SnapshotBuilder, E> {
+        let mut entries = Vec::with_capacity(self.entries.len());
+        for entry in self.entries {
+            let (snapshot, opened) = known(entry.state)?;
+            entries.push(Collected {
+                time: entry.time,
+                state: encoded(&snapshot, &opened),
+                size: entry.size,
+                pages: entry.pages,
+            });
+        }
+        Ok(SnapshotBuilder {
+            room: self.room,
+            stored: self.stored,
+            entries,
+            newest: self.newest,
+            spacing: self.spacing,
+        })
+    }
+}
+
+/// A snapshot, as it is stored without its pages.
+fn encoded(snapshot: &Snapshot, opened: &[Opened]) -> Vec<u8> {
+    let mut state = Vec::new();
+    put_opened(&mut state, opened);
+    state.extend(snapshot.encode());
+    state
+}
+
+impl SnapshotBuilder {
+    /// Adds a snapshot. `written` are the pages that may have changed since the one that was added before, or since the beginning, and `memories` what there is
+    /// now. `false` if it is not later than the last one: it is not added then, and its pages are still to be told.
+    ///
+    /// `opened` has the times of the activations, the outermost first; it is empty if they are not known.
+    pub fn add(
+        &mut self,
+        (snapshot, opened): (&Snapshot, &[Opened]),
+        written: &[Page],
+        memories: &[Memory],
+    ) -> bool {
+        let pages = written
+            .iter()
+            .filter_map(|&page| Some((page, page_of(memories, page)?)));
+        let state = encoded(snapshot, opened);
+        self.add_pages(snapshot.time, (state.len(), state), pages)
+    }
+
+    pub(super) fn into_entries(self) -> Vec<Collected<Vec<u8>>> {
         self.entries
     }
 
@@ -139,7 +181,7 @@ impl SnapshotBuilder {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write(self, out: &TraceWriter) -> Result<()> {
+    pub fn write(self, out: &TraceWriter) -> afterimage_trace::Result<()> {
         let mut section = out.section(Kind::SNAPSHOTS, None)?;
         let mut index = Vec::new();
         put(&mut index, VERSION);

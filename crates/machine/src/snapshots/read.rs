@@ -26,7 +26,7 @@ pub struct Snapshots {
 enum Place {
     /// In a file: which section has them, and where.
     File(TraceFile, usize, Vec<Entry>),
-    Memory(Vec<Collected>),
+    Memory(Vec<Collected<Vec<u8>>>),
 }
 
 /// Where a snapshot is.

@@ -12,7 +12,7 @@ use wasmparser::{OperatorsReader, ValType};
 
 use super::walk::Walk;
 use super::{Ssa, Statement, Value, ValueDef};
-use crate::body::{mismatch, validated};
+use crate::body::{mismatch, validator};
 use crate::stack::Carried;
 use crate::{Cfg, Function, ParseError, Program};
 
@@ -46,7 +46,7 @@ impl Ssa {
     /// If `bytes` is not that module.
     pub fn build(program: &Program, bytes: &[u8], function: &Function) -> Result<Self, ParseError> {
         let mismatch = || mismatch(function);
-        let (validator, reader) = validated(program, bytes, function)?;
+        let (validator, reader) = validator(program, bytes, function)?;
         let mut reader = OperatorsReader::new(reader);
 
         let mut walk = Walk::new(program, function, validator);

@@ -67,8 +67,7 @@ pub fn trace_paths<S: Sink + Send>(
         Repeat {
             probes: Probes::Paths(probes),
             skip,
-            snapshots: false,
-            debugger: false,
+            snapshots: None,
         },
         &mut |job, engine, rewritten, stop| {
             let (producer, messages) = Producer::new(HALF_WORDS);

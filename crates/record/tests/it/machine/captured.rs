@@ -2,7 +2,9 @@
 
 use afterimage_ids::FuncId;
 use afterimage_machine::{Caller, GlobalBits, Machine, Next, Observer, Opened, Snapshot};
-use afterimage_record::{Cache, Interrupt, RecordError, Spacing, Taken, build_snapshots};
+use afterimage_record::{
+    Cache, ChangedPage, Interrupt, RecordError, Spacing, Taken, build_debugged, build_snapshots,
+};
 use afterimage_trace::{Event, TraceWriter};
 
 use tempfile::TempDir;
@@ -15,29 +17,54 @@ use crate::stored::Stored;
 /// So many snapshots of a run are compared at most.
 const MOST: usize = 200;
 
-/// The snapshots of a recording, as close together as they can be.
-pub fn all(recording: &Recording) -> (Vec<Taken>, Option<TempDir>) {
-    taken(recording, Spacing::Polls(1))
+/// A snapshot that is complete.
+#[derive(Debug, PartialEq)]
+pub struct Made {
+    pub clock: u64,
+    pub opened: Vec<Opened>,
+    pub pages: Vec<ChangedPage>,
+    pub snapshot: Snapshot,
+}
+
+/// The snapshots of a recording, as close together as they can be. Those that the engine's debugger shows are the same.
+pub fn all(recording: &Recording) -> (Vec<Made>, Option<TempDir>) {
+    let (made, folder) = taken(recording, Spacing::Polls(1), false);
+    let (shown, _) = taken(recording, Spacing::Polls(1), true);
+    if !shown.is_empty() {
+        assert!(made == shown, "{}", recording.ending());
+    }
+    (made, folder)
 }
 
 /// The snapshots of a recording, and where the file `a.aft` is to which what was written was added; none if its program is not one of which they can be made.
-fn taken(recording: &Recording, spacing: Spacing) -> (Vec<Taken>, Option<TempDir>) {
+fn taken(recording: &Recording, spacing: Spacing, debugged: bool) -> (Vec<Made>, Option<TempDir>) {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
     std::fs::write(&at, &recording.whole).expect("a copy");
     let out = TraceWriter::append(&at).expect("a writer");
     let (cache, progress) = (Cache::none(), progress());
     let mut all = Vec::new();
-    let made = build_snapshots(&recording.run(&cache, &progress), spacing, &out, |taken| {
+    let run = recording.run(&cache, &progress);
+    let tell = |taken: Taken| {
         all.push(taken);
         Ok(())
-    });
+    };
+    let made = match debugged {
+        true => build_debugged(&run, spacing, &out, tell),
+        false => build_snapshots(&run, spacing, &out, tell),
+    };
     match made {
         Ok(()) => {
             out.commit().expect("a commit");
-            (all, Some(folder))
+            let complete = |mut taken: Taken| Made {
+                clock: taken.clock,
+                opened: std::mem::take(&mut taken.opened),
+                pages: std::mem::take(&mut taken.pages),
+                snapshot: taken.complete().expect("a complete snapshot"),
+            };
+            (all.into_iter().map(complete).collect(), Some(folder))
         }
-        Err(RecordError::NoSnapshots(_)) => (all, None),
+        Err(RecordError::NoSnapshots(_)) => (Vec::new(), None),
         Err(error) => panic!("snapshots: {error}, {}", recording.ending()),
     }
 }
@@ -72,7 +99,7 @@ impl Observer for OpenTimes {
 }
 
 /// Compares snapshots of a recording with the machine. The answer is how many were compared.
-pub fn agree(recording: &Recording, path: &Path, taken: Vec<Taken>) -> usize {
+pub fn agree(recording: &Recording, path: &Path, taken: Vec<Made>) -> usize {
     let log = recording.file.log().expect("a log");
     let mut machine = Machine::new(&recording.program, &recording.bytes, log).expect("a machine");
     path.define(&mut machine).expect("nodes");
@@ -84,7 +111,7 @@ pub fn agree(recording: &Recording, path: &Path, taken: Vec<Taken>) -> usize {
     for taken in taken.into_iter().take(MOST) {
         assert!(clock < Some(taken.clock), "clocks ascend");
         clock = Some(taken.clock);
-        let Taken {
+        let Made {
             snapshot,
             opened,
             pages,
@@ -178,7 +205,7 @@ fn snapshots_are_made_while_halves_of_the_ring_are_exchanged() {
     let recording = try_record(&wat(text), &command, &quiet(), &Interrupt::new());
     let recording = recording.unwrap();
     let stored = Stored::of(&recording);
-    let (taken, folder) = taken(&recording, Spacing::Polls(10_000));
+    let (taken, folder) = taken(&recording, Spacing::Polls(10_000), false);
     stretches::agree(&recording, folder.expect("a file").path(), &stored);
     assert!(agree(&recording, &Path::of(&stored), taken) > 5);
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use afterimage_machine::{LINE, LineRun, Machine, Observer, Range, WrittenLines, stopped_before};
-use afterimage_record::{Cache, RecordError, Taken, build_written};
+use afterimage_record::{Cache, RecordError, build_written};
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 
-use super::captured;
+use super::captured::{self, Made};
 use super::follow::Path;
 use crate::harness::{Recording, exact, invoke, progress, quiet, wat};
 use crate::stored::Stored;
@@ -102,7 +102,7 @@ fn lines(runs: &[LineRun]) -> Lines {
 pub fn agree<'t>(
     recording: &Recording,
     path: &Path,
-    taken: impl Iterator<Item = &'t Taken>,
+    taken: impl Iterator<Item = &'t Made>,
 ) -> Vec<Lines> {
     let moments = taken.map(|taken| (taken.clock, taken.snapshot.time));
     let (clocks, times): (Vec<_>, Vec<_>) = moments.unzip();

@@ -1,0 +1,655 @@
+//! Capturing the state of the machine while it runs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use afterimage_ids::FuncId;
+use afterimage_machine::{ChangedTable, GlobalBits, MachineError, SNAPSHOT_PAGE};
+use afterimage_program::Program;
+use afterimage_rewrite::{
+    CAPTURED, CLOCK_AT, CaptureSite, HALF_FULL, Inner, MEMORY_EXPORT, Rewritten, SNAPSHOT_AT,
+    SNAPSHOT_EXPORT, TAKE_SNAPSHOT, TAKEN_EXPORT, UNWIND_AT, inner_export,
+};
+use afterimage_trace::LogPlace;
+use wasmtime::{
+    AsContextMut, Caller, Func, Global, Instance, Memory, Ref, Store, Table, Val, WasmBacktrace,
+};
+
+use super::{ChangedPage, Spacing};
+use crate::RecordError;
+use crate::paths::{HasPaths, PathHost};
+
+/// Bytes of a page of memory, as snapshots keep it.
+const PAGE: usize = SNAPSHOT_PAGE as usize;
+/// So many pages are compared with what they were at most: they are kept here, and twice that where snapshots are collected.
+const MOST_PAGES: usize = (128 << 20) / PAGE;
+
+/// A page that nobody wrote.
+const ZEROS: [u8; PAGE] = [0; PAGE];
+
+/// What was captured, before the program is asked what it means.
+pub(crate) struct Captured {
+    /// What the stop clock shows.
+    pub(super) clock: u64,
+    pub(super) log: LogPlace,
+    /// The innermost first.
+    pub(super) frames: Vec<CapturedFrame>,
+    pub(super) globals: Vec<GlobalBits>,
+    pub(super) tables: Vec<ChangedTable>,
+    /// How many bytes each memory has.
+    pub(super) memories: Vec<u64>,
+    pub(super) pages: Vec<ChangedPage>,
+    /// Held until this was read.
+    pub(super) waits: Option<Arc<()>>,
+}
+
+impl Captured {
+    /// It waits to be read.
+    pub(crate) fn waits(&mut self, waiting: &Arc<()>) {
+        self.waits = Some(Arc::clone(waiting));
+    }
+}
+
+pub(super) struct CapturedFrame {
+    /// In the rewritten module.
+    pub offset: u32,
+    pub held: Arc<Activation>,
+}
+
+/// An activation that waits, in one or more snapshots.
+#[derive(Debug)]
+pub(super) struct Activation {
+    pub function: FuncId,
+    held: OnceLock<Held>,
+}
+
+impl Activation {
+    fn new(function: FuncId) -> Self {
+        Self {
+            function,
+            held: OnceLock::new(),
+        }
+    }
+
+    /// What it holds, once that was captured.
+    pub(super) fn held(&self) -> Option<&Held> {
+        self.held.get()
+    }
+}
+
+/// What an activation holds. The debugger shows more of both than the program has.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub locals: Vec<GlobalBits>,
+    pub operands: Vec<GlobalBits>,
+}
+
+/// The activations of snapshots that have not captured themselves.
+pub(crate) struct Waiting {
+    sites: Vec<CaptureSite>,
+    /// Where in the probes' memory they capture themselves.
+    at: u64,
+    taken: Option<Global>,
+    /// How many snapshots were made.
+    count: i32,
+    /// The outermost first.
+    open: Vec<Arc<Activation>>,
+    /// What the stop clock showed at the last snapshot.
+    last: u64,
+    /// All are left there.
+    leaving: bool,
+}
+
+impl Waiting {
+    pub(crate) fn new(rewritten: &Rewritten) -> Self {
+        Self {
+            sites: rewritten.sites.clone(),
+            at: rewritten.layout.captured_at(),
+            taken: None,
+            count: 0,
+            open: Vec::new(),
+            last: 0,
+            leaving: false,
+        }
+    }
+}
+
+/// A store's data of a run of which snapshots are made.
+pub(crate) trait HasSnapshots: HasPaths {
+    /// What makes them.
+    fn snapshots(&mut self) -> Option<&mut Capturing>;
+    /// Where its log goes on.
+    fn place(&self) -> LogPlace;
+}
+
+/// What makes snapshots of one instance.
+pub(crate) struct Capturing {
+    spacing: Spacing,
+    /// Functions whose frames are not the program's. Ascending.
+    reshaped: Arc<[FuncId]>,
+    /// The functions that a table may hold.
+    addressed: Arc<[u32]>,
+    /// How many memories, tables and globals there are.
+    counts: (u32, u32, u32),
+    places: Option<Places>,
+    /// What the tables began with, as the engine's pointers.
+    tables: Vec<Vec<usize>>,
+    /// Which functions pointers are, once something in a table is another one than at first.
+    functions: HashMap<usize, u32>,
+    /// The pages of memories as they were at the last snapshot, if that is not zeros.
+    before: HashMap<(u32, u64), Box<[u8]>>,
+    /// When the last one was made, and what the clock showed.
+    last: (Instant, u64),
+    /// If activations capture themselves.
+    waiting: Option<Waiting>,
+}
+
+/// What is looked at.
+#[derive(Clone)]
+struct Places {
+    instance: Instance,
+    probes: Memory,
+    memories: Arc<[Memory]>,
+    tables: Arc<[Table]>,
+    globals: Arc<[Global]>,
+}
+
+impl Places {
+    fn find<T: 'static>(
+        store: &mut Store<T>,
+        instance: &Instance,
+        probes: Memory,
+        (memories, tables, globals): (u32, u32, u32),
+    ) -> Option<Self> {
+        let memories = (0..memories)
+            .map(|i| instance.get_memory(&mut *store, &inner_export(Inner::Memory, i)));
+        let memories = memories.collect::<Option<_>>()?;
+        let tables =
+            (0..tables).map(|i| instance.get_table(&mut *store, &inner_export(Inner::Table, i)));
+        let tables = tables.collect::<Option<_>>()?;
+        let globals =
+            (0..globals).map(|i| instance.get_global(&mut *store, &inner_export(Inner::Global, i)));
+        Some(Self {
+            instance: *instance,
+            probes,
+            memories,
+            tables,
+            globals: globals.collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl Capturing {
+    pub(crate) fn new(
+        program: &Program,
+        reshaped: &[FuncId],
+        spacing: Spacing,
+        waiting: Option<Waiting>,
+    ) -> Self {
+        let functions = program.imports.len() + program.functions.len();
+        let addressed = (0..functions as u32)
+            .filter(|&index| program.address_taken.contains(FuncId::from_u32(index)));
+        Self {
+            spacing,
+            reshaped: reshaped.into(),
+            addressed: addressed.collect(),
+            counts: (
+                program.memories,
+                program.tables,
+                program.globals.len() as u32,
+            ),
+            places: None,
+            tables: vec![Vec::new(); program.tables as usize],
+            functions: HashMap::new(),
+            before: HashMap::new(),
+            last: (Instant::now(), 0),
+            waiting,
+        }
+    }
+
+    /// Makes no more snapshots, but leaves all activations at the last one that another instance made.
+    pub(crate) fn again(program: &Program, reshaped: &[FuncId], waiting: Waiting) -> Self {
+        let spacing = Spacing::Polls(waiting.last);
+        let waiting = Waiting {
+            leaving: true,
+            ..waiting
+        };
+        Self::new(program, reshaped, spacing, Some(waiting))
+    }
+
+    /// Whether the run has been left.
+    pub(crate) fn has_left(&self) -> bool {
+        let waiting = self.waiting.as_ref();
+        waiting.is_some_and(|waiting| waiting.leaving && waiting.open.is_empty())
+    }
+
+    /// The activations that have not captured themselves, if there are any.
+    pub(crate) fn waiting(self) -> Option<Waiting> {
+        self.waiting.filter(|waiting| !waiting.open.is_empty())
+    }
+
+    /// Connects an instance, before it is run.
+    pub(crate) fn connect<T: HasSnapshots + 'static>(
+        store: &mut Store<T>,
+        instance: &Instance,
+    ) -> Result<(), RecordError> {
+        if store.data_mut().snapshots().is_none() {
+            return Ok(());
+        }
+        let table = instance.get_table(&mut *store, SNAPSHOT_EXPORT);
+        let probes = instance.get_memory(&mut *store, MEMORY_EXPORT);
+        let (Some(table), Some(probes)) = (table, probes) else {
+            return Err(RecordError::NoCounters);
+        };
+        let capture = Func::wrap(&mut *store, |caller: Caller<'_, T>| capture(caller));
+        let full = Func::wrap(
+            &mut *store,
+            |mut caller: Caller<'_, T>| -> wasmtime::Result<()> {
+                Ok(PathHost::half_is_full(caller.as_context_mut())?)
+            },
+        );
+        let captured = Func::wrap(
+            &mut *store,
+            |caller: Caller<'_, T>, site: u32| -> wasmtime::Result<()> {
+                Ok(captured(caller, site)?)
+            },
+        );
+        let functions = [
+            (TAKE_SNAPSHOT, capture),
+            (HALF_FULL, full),
+            (CAPTURED, captured),
+        ];
+        for (place, host) in functions {
+            let set = table.set(&mut *store, place, Ref::Func(Some(host)));
+            set.map_err(|_| RecordError::NoCounters)?;
+        }
+        let Some(own) = store.data_mut().snapshots() else {
+            return Ok(());
+        };
+        let counts = own.counts;
+        let taken = instance.get_global(&mut *store, TAKEN_EXPORT);
+        let places = Places::find(store, instance, probes, counts);
+        let places = places.ok_or(RecordError::NoCounters)?;
+        let Some(own) = store.data_mut().snapshots() else {
+            return Ok(());
+        };
+        own.places = Some(places);
+        if let Some(waiting) = &mut own.waiting {
+            (waiting.taken, waiting.count) = (taken, 0);
+        }
+        own.last = (Instant::now(), 0);
+        let first = match own.spacing {
+            Spacing::Polls(polls) => polls,
+            Spacing::Time(_) => FIRST,
+        };
+        // What memories and tables begin with is not told.
+        changed_pages(store)?;
+        for table in 0..own_tables(store) {
+            let began = pointers(store, table)?.unwrap_or_default();
+            if let Some(own) = store.data_mut().snapshots() {
+                own.tables[table] = began;
+            }
+        }
+        write(probes, store, SNAPSHOT_AT, first)
+    }
+}
+
+/// Polls before the first snapshot, if it is not known yet how long they take.
+const FIRST: u64 = 1 << 12;
+
+pub(crate) fn write(
+    probes: Memory,
+    store: &mut impl AsContextMut,
+    address: u64,
+    value: u64,
+) -> Result<(), RecordError> {
+    let written = probes.write(store, address as usize, &value.to_le_bytes());
+    written.map_err(|_| RecordError::NoCounters)
+}
+
+/// Makes a snapshot, if the machine stands as one can.
+fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Result<()> {
+    let begun = Instant::now();
+    let Some(own) = caller.data_mut().snapshots() else {
+        return Ok(());
+    };
+    let Some(places) = own.places.clone() else {
+        return Ok(());
+    };
+    let probes = places.probes;
+    let debugged = own.waiting.is_none();
+    if own.waiting.as_ref().is_some_and(|waiting| waiting.leaving) {
+        write(probes, &mut caller, SNAPSHOT_AT, u64::MAX)?;
+        write(probes, &mut caller, UNWIND_AT, 1)?;
+        waiting_frames(&mut caller, 0)?.ok_or_else(misfit)?;
+        return Ok(());
+    }
+    let clock = word(probes, &mut caller, CLOCK_AT)?;
+    let globals = places.globals.iter();
+    let globals = globals.map(|global| bits(&global.get(&mut caller)));
+    let globals = globals.collect::<Option<Vec<_>>>();
+    let tables = changed_tables(&mut caller)?;
+    let mut made = false;
+    if let (Some(globals), Some(tables)) = (globals, tables) {
+        let frames = match debugged {
+            true => shown_frames(&mut caller)?,
+            false => waiting_frames(&mut caller, clock)?,
+        };
+        if let Some(frames) = frames {
+            made = true;
+            let (memories, pages) = changed_pages(&mut caller)?;
+            let log = caller.data().place();
+            let captured = Captured {
+                clock,
+                log,
+                frames,
+                globals,
+                tables,
+                memories,
+                pages,
+                waits: None,
+            };
+            PathHost::cut(caller.as_context_mut(), captured)?;
+        }
+    }
+    let Some(own) = caller.data_mut().snapshots() else {
+        return Ok(());
+    };
+    let next = match (own.spacing, made) {
+        (Spacing::Polls(polls), _) => clock + polls,
+        (Spacing::Time(_), false) => clock + 1,
+        (Spacing::Time(wanted), true) => {
+            let wanted = wanted.max(20 * begun.elapsed());
+            let (before, polls) = (begun - own.last.0, clock - own.last.1);
+            own.last = (Instant::now(), clock);
+            let rate = polls.max(1) as f64 / before.as_secs_f64().max(1e-6);
+            clock + ((rate * wanted.as_secs_f64()) as u64).clamp(1, 8 * polls.max(FIRST))
+        }
+    };
+    write(probes, &mut caller, SNAPSHOT_AT, next)?;
+    Ok(())
+}
+
+fn misfit() -> RecordError {
+    RecordError::Snapshot(MachineError::Checkpoint)
+}
+
+/// What the debugger shows of all activations, the innermost first. `None` if they are not the program's, or hold references.
+fn shown_frames<T: HasSnapshots + 'static>(
+    caller: &mut Caller<'_, T>,
+) -> wasmtime::Result<Option<Vec<CapturedFrame>>> {
+    let calls = called_frames(caller);
+    let Some(calls) = calls else { return Ok(None) };
+    // The debugger's frames stand behind their calls.
+    let mut calls = calls.into_iter();
+    let mut next = caller.debug_exit_frames().next();
+    let mut frames = Vec::new();
+    let all = |values: Vec<Val>| values.iter().map(bits).collect::<Option<Vec<_>>>();
+    while let Some(frame) = next.take() {
+        let Some((function, offset)) = calls.next() else {
+            return Ok(None);
+        };
+        let mut locals = Vec::new();
+        for i in 0..frame.num_locals(&mut *caller)? {
+            locals.push(frame.local(&mut *caller, i)?);
+        }
+        let mut operands = Vec::new();
+        for i in 0..frame.num_stacks(&mut *caller)? {
+            operands.push(frame.stack(&mut *caller, i)?);
+        }
+        let (Some(locals), Some(operands)) = (all(locals), all(operands)) else {
+            return Ok(None);
+        };
+        let held = Held { locals, operands }.into();
+        frames.push(CapturedFrame {
+            offset,
+            held: Arc::new(Activation { function, held }),
+        });
+        next = frame.parent(&mut *caller)?;
+    }
+    Ok(Some(frames))
+}
+
+/// The functions of all activations and where they are in the rewritten module, the innermost first. `None` if one is not the program's.
+fn called_frames<T: HasSnapshots + 'static>(
+    caller: &mut Caller<'_, T>,
+) -> Option<Vec<(FuncId, u32)>> {
+    let calls = WasmBacktrace::force_capture(&*caller);
+    let reshaped = Arc::clone(&caller.data_mut().snapshots()?.reshaped);
+    let places = calls.frames().iter().map(|call| {
+        let id = FuncId::from_u32(call.func_index());
+        let offset = u32::try_from(call.module_offset()?).ok()?;
+        reshaped.binary_search(&id).is_err().then_some((id, offset))
+    });
+    places.collect()
+}
+
+/// All activations, the innermost first: each captures itself when it goes on. `None` if one is not the program's.
+fn waiting_frames<T: HasSnapshots + 'static>(
+    caller: &mut Caller<'_, T>,
+    clock: u64,
+) -> Result<Option<Vec<CapturedFrame>>, RecordError> {
+    let Some(calls) = called_frames(caller) else {
+        return Ok(None);
+    };
+    let own = caller.data_mut().snapshots();
+    let waiting = own.and_then(|own| own.waiting.as_mut());
+    let waiting = waiting.ok_or(RecordError::NoCounters)?;
+    // Those that wait since an earlier snapshot are the outermost ones.
+    let known = waiting.open.len();
+    if known > calls.len() {
+        return Err(misfit());
+    }
+    let outermost_first = calls.iter().rev();
+    let new = outermost_first.skip(known).map(|(function, _)| *function);
+    let new = new.map(|function| Arc::new(Activation::new(function)));
+    waiting.open.extend(new);
+    waiting.count += 1;
+    if !waiting.leaving {
+        waiting.last = clock;
+    }
+    let frames = calls.iter().zip(waiting.open.iter().rev());
+    let frames = frames.map(|((_, offset), held)| CapturedFrame {
+        offset: *offset,
+        held: Arc::clone(held),
+    });
+    let frames = frames.collect();
+    let (taken, count) = (waiting.taken, waiting.count);
+    let taken = taken.ok_or(RecordError::NoCounters)?;
+    let set = taken.set(caller, Val::I32(count));
+    set.map_err(|_| RecordError::NoCounters)?;
+    Ok(Some(frames))
+}
+
+/// The innermost activation that waits has captured itself.
+fn captured<T: HasSnapshots + 'static>(
+    mut caller: Caller<'_, T>,
+    site: u32,
+) -> Result<(), RecordError> {
+    let own = caller.data_mut().snapshots();
+    let own = own.ok_or(RecordError::NoCounters)?;
+    let probes = own.places.as_ref().map(|places| places.probes);
+    let probes = probes.ok_or(RecordError::NoCounters)?;
+    let waiting = own.waiting.as_mut().ok_or(RecordError::NoCounters)?;
+    let site = *waiting.sites.get(site as usize).ok_or_else(misfit)?;
+    let activation = waiting.open.pop().ok_or_else(misfit)?;
+    let (at, bytes) = (waiting.at as usize, site.slots() * site.stride() as usize);
+    let slots = probes.data(&caller).get(at..at + bytes);
+    let slots = slots.ok_or(RecordError::NoCounters)?;
+    let word = |bytes: &[u8]| {
+        let (words, _) = bytes.as_chunks();
+        words.first().map_or(0, |word| u64::from_le_bytes(*word))
+    };
+    let slots = slots.chunks_exact(site.stride() as usize);
+    let mut locals = Vec::from_iter(slots.map(|slot| (word(slot), word(&slot[8..]))));
+    let operands = locals.split_off(site.locals as usize);
+    let held = Held { locals, operands };
+    if activation.function != site.function || activation.held.set(held).is_err() {
+        return Err(misfit());
+    }
+    Ok(())
+}
+
+pub(crate) fn word(
+    probes: Memory,
+    store: &mut impl AsContextMut,
+    address: u64,
+) -> Result<u64, RecordError> {
+    let mut bytes = [0; 8];
+    let read = probes.read(store, address as usize, &mut bytes);
+    read.map_err(|_| RecordError::NoCounters)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// A value; `None` if it is a reference that is not null.
+fn bits(value: &Val) -> Option<GlobalBits> {
+    Some(match value {
+        Val::I32(value) => (u64::from(*value as u32), 0),
+        Val::I64(value) => (*value as u64, 0),
+        Val::F32(value) => (u64::from(*value), 0),
+        Val::F64(value) => (*value, 0),
+        Val::V128(value) => {
+            let value = value.as_u128();
+            (value as u64, (value >> 64) as u64)
+        }
+        Val::FuncRef(None) | Val::ExternRef(None) | Val::AnyRef(None) | Val::ExnRef(None) => (0, 0),
+        _ => return None,
+    })
+}
+
+/// The sizes of memories, and those of their pages that are not as they were when this was asked last. O(bytes of memories).
+fn changed_pages<T: HasSnapshots + 'static>(
+    store: &mut impl AsContextMut<Data = T>,
+) -> Result<(Vec<u64>, Vec<ChangedPage>), RecordError> {
+    let mut store = store.as_context_mut();
+    let Some(own) = store.data_mut().snapshots() else {
+        return Ok(Default::default());
+    };
+    let Some(places) = own.places.clone() else {
+        return Ok(Default::default());
+    };
+    let mut before = std::mem::take(&mut own.before);
+    let (mut sizes, mut pages) = (Vec::new(), Vec::new());
+    for (memory, found) in (0..).zip(&*places.memories) {
+        let bytes = found.data(&store);
+        sizes.push(bytes.len() as u64);
+        for (number, bytes) in (0..).zip(bytes.chunks(PAGE)) {
+            let has_room = before.len() <= MOST_PAGES;
+            let known = before.get_mut(&(memory, number));
+            let same = match &known {
+                Some(known) => known[..] == *bytes,
+                None => *bytes == ZEROS[..bytes.len()],
+            };
+            if !same && has_room {
+                let bytes: Box<[u8]> = bytes.into();
+                match known {
+                    Some(known) => known.clone_from(&bytes),
+                    None => drop(before.insert((memory, number), bytes.clone())),
+                }
+                pages.push(((memory, number), bytes));
+            }
+        }
+    }
+    if before.len() > MOST_PAGES {
+        return Err(RecordError::NoSnapshots(
+            "has more than 128 MiB of memory in use",
+        ));
+    }
+    if let Some(own) = store.data_mut().snapshots() {
+        own.before = before;
+    }
+    Ok((sizes, pages))
+}
+
+fn own_tables<T: HasSnapshots + 'static>(store: &mut impl AsContextMut<Data = T>) -> usize {
+    let mut store = store.as_context_mut();
+    store
+        .data_mut()
+        .snapshots()
+        .map_or(0, |own| own.tables.len())
+}
+
+/// What a table holds, as the engine's pointers, 0 for null; `None` if it holds other references than to functions.
+fn pointers<T: HasSnapshots + 'static>(
+    store: &mut impl AsContextMut<Data = T>,
+    table: usize,
+) -> Result<Option<Vec<usize>>, RecordError> {
+    let mut store = store.as_context_mut();
+    let places = store.data_mut().snapshots();
+    let places = places.and_then(|own| own.places.as_ref());
+    let found = places.and_then(|places| places.tables.get(table).copied());
+    let found = found.ok_or(RecordError::NoCounters)?;
+    let mut all = Vec::new();
+    for i in 0..found.size(&store) {
+        all.push(match found.get(&mut store, i) {
+            Some(Ref::Func(Some(function))) => function.to_raw(&mut store).addr(),
+            Some(Ref::Func(None) | Ref::Extern(None) | Ref::Any(None) | Ref::Exn(None)) => 0,
+            _ => return Ok(None),
+        });
+    }
+    Ok(Some(all))
+}
+
+/// What the tables hold that is another than at first. `None` if that is unknown. O(elements).
+fn changed_tables<T: HasSnapshots + 'static>(
+    store: &mut impl AsContextMut<Data = T>,
+) -> Result<Option<Vec<ChangedTable>>, RecordError> {
+    let mut store = store.as_context_mut();
+    let mut all = Vec::new();
+    for table in 0..own_tables(&mut store) {
+        let Some(now) = pointers(&mut store, table)? else {
+            return Ok(None);
+        };
+        let Some(own) = store.data_mut().snapshots() else {
+            return Ok(None);
+        };
+        let Some(instance) = own.places.as_ref().map(|places| places.instance) else {
+            return Ok(None);
+        };
+        let addressed = Arc::clone(&own.addressed);
+        let first = std::mem::take(&mut own.tables[table]);
+        let mut functions = std::mem::take(&mut own.functions);
+        let mut elements: Vec<(u64, u64, u64)> = Vec::new();
+        let mut known = true;
+        let began = first.iter().copied().chain(std::iter::repeat(0));
+        for (position, (&pointer, began)) in (0..).zip(now.iter().zip(began)) {
+            if pointer == began {
+                continue;
+            }
+            if functions.is_empty() {
+                for &index in &*addressed {
+                    let name = inner_export(Inner::Function, index);
+                    if let Some(function) = instance.get_func(&mut store, &name) {
+                        functions.insert(function.to_raw(&mut store).addr(), index);
+                    }
+                }
+            }
+            let element = match (pointer, functions.get(&pointer)) {
+                (0, _) => 0,
+                (_, Some(&index)) => u64::from(index) + 1,
+                (_, None) => {
+                    known = false;
+                    break;
+                }
+            };
+            match elements.last_mut() {
+                Some((from, count, of)) if *of == element && *from + *count == position => {
+                    *count += 1;
+                }
+                _ => elements.push((position, 1, element)),
+            }
+        }
+        if let Some(own) = store.data_mut().snapshots() {
+            (own.tables[table], own.functions) = (first, functions);
+        }
+        if !known {
+            return Ok(None);
+        }
+        all.push(ChangedTable {
+            length: now.len() as u64,
+            elements,
+        });
+    }
+    Ok(Some(all))
+}

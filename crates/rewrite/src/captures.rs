@@ -1,0 +1,402 @@
+//! Captures: what the locals and operands of an activation held when a snapshot was made.
+//!
+//! While an activation waits for a call, its locals do not change, nor do the operands below the call's arguments. So a snapshot itself captures nothing: whoever makes it counts it in a
+//! global, and after each call that may reach a snapshot the caller compares that global with what it was before. If it is another number, the caller captures itself:
+//!
+//! ```wat
+//! (call $f)
+//! (local.set $operand) (local.get $operand)                  ;; added locals, which nothing else reads
+//! (if (i32.ne (global.get $taken) (local.get $seen)) (then
+//!   (i64.store offset=CAPTURED (i32.const 0) (local.get 0))  ;; and so on: the locals, then the operands
+//!   (call_indirect (type $captured) (i32.const SITE) (i32.const 2))
+//!   (local.set $seen (global.get $taken))
+//!   (if (i32.load offset=UNWIND (i32.const 0)) (then (return (i32.const 0))))))
+//! ```
+//!
+//! Where the snapshot is made, the same follows at once. The last lines leave all open activations, each captured, when nothing else would.
+
+use afterimage_ids::{EntityRef, FuncId};
+use afterimage_program::{Function, Program, validator};
+use wasm_encoder::{BlockType, Instruction, MemArg};
+use wasmparser::{FuncValidator, Operator, ValType, ValidatorResources};
+
+use crate::RewriteError;
+use crate::actions::{Actions, Step};
+use crate::body::Writer;
+use crate::clock::MayPoll;
+use crate::layout::{CAPTURED, UNWIND_AT};
+use crate::shared::SharedLocals;
+
+/// Slots that all sites of a module capture together, beyond which it becomes too large.
+const MOST: u64 = 1 << 24;
+
+/// Where an activation captures itself, and what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CaptureSite {
+    /// Whose activation.
+    pub function: FuncId,
+    /// How many locals it has.
+    pub locals: u32,
+    /// How many operands follow them.
+    pub operands: u32,
+    /// A slot has 16 bytes instead of 8.
+    pub wide: bool,
+}
+
+impl CaptureSite {
+    /// How many slots are captured.
+    pub fn slots(&self) -> usize {
+        self.locals as usize + self.operands as usize
+    }
+
+    /// How many bytes a slot has.
+    pub fn stride(&self) -> u64 {
+        if self.wide { 16 } else { 8 }
+    }
+}
+
+/// What a module with captures has for all functions.
+pub(crate) struct Captures {
+    /// The global that counts snapshots.
+    pub taken: u32,
+    /// The type of the host's function that is told of a capture.
+    pub ty: u32,
+    pub may_poll: MayPoll,
+    pub sites: Vec<CaptureSite>,
+    /// The most bytes that a site captures.
+    pub bytes: u64,
+    total: u64,
+}
+
+impl Captures {
+    pub(crate) fn new(taken: u32, ty: u32, may_poll: MayPoll) -> Self {
+        Self {
+            taken,
+            ty,
+            may_poll,
+            sites: Vec::new(),
+            bytes: 0,
+            total: 0,
+        }
+    }
+
+    fn add(&mut self, site: CaptureSite) -> u32 {
+        let slots = site.slots() as u64;
+        self.bytes = self.bytes.max(slots * site.stride());
+        self.total += slots;
+        self.sites.push(site);
+        self.sites.len() as u32 - 1
+    }
+
+    pub(crate) fn check(&self) -> Result<(), RewriteError> {
+        match self.total <= MOST {
+            true => Ok(()),
+            false => Err(RewriteError::TooLarge("captures")),
+        }
+    }
+
+    /// Whether a snapshot may be made in what an operator calls.
+    fn is_site(&self, operator: &Operator<'_>) -> bool {
+        match *operator {
+            Operator::Call { function_index } => self.may_poll.function(function_index),
+            Operator::CallIndirect { type_index, .. } => self.may_poll.indirect(type_index),
+            _ => false,
+        }
+    }
+}
+
+/// Whether activations of a program can be captured: none is left by an exception, and none holds a reference.
+pub fn can_capture(program: &Program, bytes: &[u8]) -> bool {
+    let signatures = program.types.values();
+    let mut types = signatures.flat_map(|ty| ty.params.iter().chain(&ty.results));
+    let mut operators = program
+        .functions
+        .iter()
+        .flat_map(|function| program.operators(bytes, function));
+    let locals = |function: &Function| {
+        let Ok((validator, _)) = validator(program, bytes, function) else {
+            return false;
+        };
+        let mut types = (0..validator.len_locals()).filter_map(|i| validator.get_local_type(i));
+        !types.any(|ty| ty.is_reference_type())
+    };
+    !types.any(|ty| ty.is_reference_type())
+        && !operators.any(|(_, _, operator)| {
+            matches!(
+                operator,
+                Operator::RefNull { .. }
+                    | Operator::RefFunc { .. }
+                    | Operator::TableGet { .. }
+                    | Operator::TryTable { .. }
+                    | Operator::Throw { .. }
+                    | Operator::ThrowRef
+            )
+        })
+        && program.functions.iter().all(locals)
+}
+
+/// How the function being rewritten captures its activations.
+pub(crate) struct Capture {
+    function: FuncId,
+    validator: FuncValidator<ValidatorResources>,
+    locals: Vec<ValType>,
+    /// Locals for the operands of each place at which they can be captured.
+    operands: SharedLocals,
+    /// The local that holds how many snapshots were made when the activation was captured last.
+    seen: u32,
+    wide: bool,
+}
+
+impl Capture {
+    /// That of a function, if a snapshot may be made in it or in what it calls. O(operators × operands at blocks and sites).
+    pub(crate) fn of(
+        program: &Program,
+        bytes: &[u8],
+        captures: &Captures,
+        function: &Function,
+        actions: &Actions,
+    ) -> Result<Option<Self>, RewriteError> {
+        let (validator, reader) = validator(program, bytes, function)?;
+        let locals = (0..validator.len_locals()).filter_map(|i| validator.get_local_type(i));
+        let mut found = Self {
+            function: function.id,
+            locals: locals.collect(),
+            validator,
+            operands: SharedLocals::default(),
+            seen: 0,
+            wide: false,
+        };
+        let snapshot = |steps: &[Step]| {
+            let mut steps = steps.iter();
+            steps.any(|step| matches!(step, Step::Snapshot(_) | Step::LoopSnapshot(_)))
+        };
+        let mut any = snapshot(&actions.entry);
+        let mut places = actions
+            .at
+            .iter()
+            .filter(|(_, action)| snapshot(&action.before));
+        let mut place = places.next();
+        let mut operators = wasmparser::OperatorsReader::new(reader);
+        let mut op = 0;
+        while !operators.eof() {
+            let (operator, at) = operators.read_with_offset()?;
+            let is_place = place.is_some_and(|(id, _)| id.as_u32() == op);
+            if is_place {
+                any = true;
+                place = places.next();
+            }
+            if is_place || opens(&operator) {
+                found.make_room();
+            }
+            found.validator.op(at, &operator)?;
+            if captures.is_site(&operator) {
+                any = true;
+                found.make_room();
+            }
+            op += 1;
+        }
+        found.validator = afterimage_program::validator(program, bytes, function)?.0;
+        found.wide |= found.locals.contains(&ValType::V128);
+        Ok(any.then_some(found))
+    }
+
+    fn make_room(&mut self) {
+        if let Some(stack) = self.stack() {
+            self.wide |= stack.contains(&ValType::V128);
+            self.operands.add(&stack);
+        }
+    }
+
+    /// The types of the operands here, the lowest first. `None` where nothing is executed.
+    fn stack(&self) -> Option<Vec<ValType>> {
+        let frame = self.validator.get_control_frame(0)?;
+        if frame.unreachable {
+            return None;
+        }
+        let height = self.validator.operand_stack_height() as usize;
+        let types = (0..height).rev();
+        types
+            .map(|depth| self.validator.get_operand_type(depth)?)
+            .collect()
+    }
+
+    /// How many operands cannot be reached here: those below the innermost open block.
+    fn below(&self) -> usize {
+        let frame = self.validator.get_control_frame(0);
+        frame.map_or(0, |frame| frame.height)
+    }
+
+    /// Adds the locals behind those that the function has so far.
+    pub(crate) fn place(
+        &mut self,
+        next: &mut u32,
+        groups: &mut Vec<(u32, wasm_encoder::ValType)>,
+    ) -> Result<(), RewriteError> {
+        self.seen = *next;
+        *next += 1;
+        groups.push((1, wasm_encoder::ValType::I32));
+        self.operands.place(next, groups)
+    }
+}
+
+/// Whether an operator opens a block, in which the operands outside cannot be reached.
+fn opens(operator: &Operator<'_>) -> bool {
+    matches!(
+        operator,
+        Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. }
+    )
+}
+
+impl Writer<'_, '_> {
+    /// No snapshot was made since the activation began.
+    pub(crate) fn begin_captures(&mut self) {
+        if let (Some(capture), Some(captures)) = (&self.capture, &self.context.captures) {
+            let (taken, seen) = (captures.taken, capture.seen);
+            self.put(&Instruction::GlobalGet(taken));
+            self.put(&Instruction::LocalSet(seen));
+        }
+    }
+
+    /// Before an operator: the operands that it puts out of reach are kept.
+    pub(crate) fn before_captured(&mut self, operator: &Operator<'_>) {
+        if opens(operator) {
+            self.keep_operands();
+        }
+    }
+
+    /// After an operator: if it called what may have reached a snapshot, it is asked for.
+    pub(crate) fn after_captured(
+        &mut self,
+        at: usize,
+        operator: &Operator<'_>,
+    ) -> Result<(), RewriteError> {
+        let Some(capture) = &mut self.capture else {
+            return Ok(());
+        };
+        capture.validator.op(at, operator)?;
+        let captures = self.context.captures.as_ref();
+        if !captures.is_some_and(|captures| captures.is_site(operator)) {
+            return Ok(());
+        }
+        let results = match *operator {
+            Operator::Call { function_index } => {
+                let id = FuncId::new(function_index as usize);
+                self.context
+                    .types
+                    .function(self.context.program, id)
+                    .1
+                    .len()
+            }
+            Operator::CallIndirect { type_index, .. } => self.context.types.get(type_index).1.len(),
+            _ => 0,
+        };
+        self.keep_operands();
+        self.capture_if_taken(results);
+        Ok(())
+    }
+
+    /// Copies the operands that can be reached to added locals.
+    pub(crate) fn keep_operands(&mut self) {
+        let Some(capture) = &self.capture else { return };
+        let Some(stack) = capture.stack() else { return };
+        let locals = capture.operands.of(&stack);
+        let within = locals.get(capture.below()..).unwrap_or_default().to_vec();
+        for &local in within.iter().rev() {
+            self.put(&Instruction::LocalSet(local));
+        }
+        for local in within {
+            self.put(&Instruction::LocalGet(local));
+        }
+    }
+
+    /// Captures the activation if a snapshot was made. The operands are in added locals; the uppermost ones, which a call gave, are not captured.
+    pub(crate) fn capture_if_taken(&mut self, given: usize) {
+        let (Some(capture), Some(captures), Some((_, table))) = (
+            &self.capture,
+            &mut self.context.captures,
+            self.context.snapshots,
+        ) else {
+            return;
+        };
+        let Some(mut stack) = capture.stack() else {
+            return;
+        };
+        stack.truncate(stack.len().saturating_sub(given));
+        let site = CaptureSite {
+            function: capture.function,
+            locals: capture.locals.len() as u32,
+            operands: stack.len() as u32,
+            wide: capture.wide,
+        };
+        let (taken, seen) = (captures.taken, capture.seen);
+        let told = Instruction::CallIndirect {
+            type_index: captures.ty,
+            table_index: table,
+        };
+        let number = captures.add(site);
+        let locals = (0..).zip(capture.locals.iter().copied());
+        let operands = capture.operands.of(&stack).into_iter().zip(stack);
+        let slots = Vec::from_iter(locals.chain(operands));
+        self.put(&Instruction::GlobalGet(taken));
+        self.put(&Instruction::LocalGet(seen));
+        self.put(&Instruction::I32Ne);
+        self.unlikely_if();
+        let mut address = self.context.layout.captured_at();
+        for (local, ty) in slots {
+            self.capture_slot(self.slot(address), local, ty);
+            if site.wide && ty != ValType::V128 {
+                self.put(&Instruction::I32Const(0));
+                self.put(&Instruction::I64Const(0));
+                self.put(&Instruction::I64Store(self.slot(address + 8)));
+            }
+            address += site.stride();
+        }
+        self.put(&Instruction::I32Const(number as i32));
+        self.put(&Instruction::I32Const(CAPTURED as i32));
+        self.put(&told);
+        self.put(&Instruction::GlobalGet(taken));
+        self.put(&Instruction::LocalSet(seen));
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I32Load(MemArg {
+            align: 2,
+            ..self.slot(UNWIND_AT)
+        }));
+        self.unlikely_if();
+        for ty in self.results.clone() {
+            self.put(&match ty {
+                ValType::I32 => Instruction::I32Const(0),
+                ValType::I64 => Instruction::I64Const(0),
+                ValType::F32 => Instruction::F32Const(0.0.into()),
+                ValType::F64 => Instruction::F64Const(0.0.into()),
+                _ => Instruction::V128Const(0),
+            });
+        }
+        self.put(&Instruction::Return);
+        self.put(&Instruction::End);
+        self.put(&Instruction::End);
+    }
+
+    fn unlikely_if(&mut self) {
+        self.map.unlikely.push(self.out.len() as u32);
+        self.put(&Instruction::If(BlockType::Empty));
+    }
+
+    /// Stores a local's bits.
+    fn capture_slot(&mut self, slot: MemArg, local: u32, ty: ValType) {
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::LocalGet(local));
+        match ty {
+            ValType::F32 => {
+                self.put(&Instruction::I32ReinterpretF32);
+                self.put(&Instruction::I64ExtendI32U);
+            }
+            ValType::I32 => self.put(&Instruction::I64ExtendI32U),
+            _ => {}
+        }
+        self.put(&match ty {
+            ValType::F64 => Instruction::F64Store(slot),
+            ValType::V128 => Instruction::V128Store(slot),
+            _ => Instruction::I64Store(slot),
+        });
+    }
+}
