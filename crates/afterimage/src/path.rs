@@ -213,7 +213,7 @@ pub(crate) fn stretch<E>(
     wanted: impl FnOnce(u64, u64) -> Result<Option<(u64, u64)>, E>,
     failed: impl Fn(Reason) -> E,
 ) -> Result<Option<RecordedPath>, E> {
-    let file = recording.file();
+    let file = &recording.newest();
     if file.last(Kind::PATH_INDEX).is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
         return Ok(None);
     }

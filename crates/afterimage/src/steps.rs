@@ -44,18 +44,14 @@ pub fn follow_telling<T>(
     question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
 ) -> Result<T> {
     let path = session.path()?;
-    // A stretch of a path is followed from the snapshot before.
-    let snapshots = match gaps(path) {
-        Some(_) => session.snapshots()?,
-        None => None,
-    };
-    if snapshots.is_none() {
+    let mut run = session.run_from_checkpoints()?;
+    // A stretch of a path, or of a run without values, is followed from the snapshot before.
+    if gaps(path).is_some() || run.checkpoints.is_none() {
+        run.snapshots = session.snapshots()?;
+    }
+    if run.snapshots.is_none() {
         refuse_gaps(session.at(), path)?;
     }
-    let run = Run {
-        progress,
-        snapshots,
-        ..session.run_from_checkpoints()?
-    };
+    let run = Run { progress, ..run };
     question(run, session.file().log()?)
 }

@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::Session;
-use crate::early::early;
+use crate::early::{early, ensure_for_questions, is_long};
 use crate::ended::results;
 use crate::named::with_names;
 use crate::path::numbering;
@@ -236,8 +236,11 @@ impl TraceQuery {
         })
     }
 
-    /// The same for the last steps, if the run has snapshots: what they are is found by following it from one of these.
+    /// The same for the last steps, if the run is long or has snapshots: what they are is found by following it from one of these.
     fn use_last(&self, session: &Session, level: steps::Level, count: u64) -> Result<bool> {
+        if is_long(session)? {
+            ensure_for_questions(session)?;
+        }
         let found = early(session, |early| {
             let last = match &self.bounds.to {
                 Some(to) => time_of::<PathFileError>(to, early.length())?,

@@ -330,14 +330,13 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
     let globals = globals.map(|global| bits(&global.get(&mut caller)));
     let globals = globals.collect::<Option<Vec<_>>>();
     let tables = changed_tables(&mut caller)?;
-    let mut made = false;
+    let mut made = None;
     if let (Some(globals), Some(tables)) = (globals, tables) {
         let frames = match debugged {
             true => shown_frames(&mut caller)?,
             false => waiting_frames(&mut caller, clock)?,
         };
         if let Some(frames) = frames {
-            made = true;
             let (memories, pages) = changed_pages(&mut caller)?;
             let log = caller.data().place();
             let captured = Captured {
@@ -350,6 +349,8 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
                 pages,
                 waits: None,
             };
+            // Without what follows: that waits for whoever reads it.
+            made = Some(begun.elapsed());
             PathHost::cut(caller.as_context_mut(), captured)?;
         }
     }
@@ -358,9 +359,9 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
     };
     let next = match (own.spacing, made) {
         (Spacing::Polls(polls), _) => clock + polls,
-        (Spacing::Time(_), false) => clock + 1,
-        (Spacing::Time(wanted), true) => {
-            let wanted = wanted.max(20 * begun.elapsed());
+        (Spacing::Time(_), None) => clock + 1,
+        (Spacing::Time(wanted), Some(cost)) => {
+            let wanted = wanted.max(10 * cost);
             let (before, polls) = (begun - own.last.0, clock - own.last.1);
             own.last = (Instant::now(), clock);
             let rate = polls.max(1) as f64 / before.as_secs_f64().max(1e-6);

@@ -108,7 +108,7 @@ impl Taken {
 pub enum Spacing {
     /// So many polls of the stop clock.
     Polls(u64),
-    /// About so long, in the re-execution; or twenty times as long as a snapshot takes, if that is longer.
+    /// About so long, in the re-execution; or ten times as long as a snapshot takes, if that is longer.
     Time(Duration),
 }
 

@@ -190,6 +190,63 @@ fn snapshots_are_made_in_loops_and_recursion_with_all_that_waits() {
     assert_eq!(agree(&recording, &path, all(&recording).0), MOST);
 }
 
+/// Snapshots of a program, compared with the debugger's and with the machine. The answer is how many there are.
+fn compared(text: &str) -> usize {
+    let recording = exact(&wat(text), &invoke("run", &[]), &quiet());
+    let path = Path::of(&Stored::of(&recording));
+    let (made, _) = all(&recording);
+    let (shown, _) = taken(&recording, Spacing::Polls(1), true);
+    assert_eq!(made.len(), shown.len());
+    agree(&recording, &path, made)
+}
+
+/// Operands of each type wait outside of blocks, loops and conditions, below parameters and results.
+const OPERANDS: &str = r#"
+      (func $f (param $n i32) (result i32 i64)
+        (if (local.get $n) (then (drop (call $f (i32.sub (local.get $n) (i32.const 1)))) (drop)))
+        (local.get $n) (i64.extend_i32_u (local.get $n)))
+      (func $g (param $i i32) (result i32) (local $t i64) (local $j i32)
+        (i32.add
+          (i32.mul (local.get $i) (i32.const 3))
+          (block (result i32)
+            (f32.const 1.5) (f64.convert_i32_u (local.get $i))
+            VECTOR
+            (i64.const -1)
+            (loop $l (param i64) (result i32)
+              (local.set $t)
+              (i32.const 77)
+              (call $f (i32.const 3))
+              (local.set $t (i64.add (local.get $t)))
+              (i32.add)
+              (if (param i32) (result i32) (i32.eqz (local.get $i))
+                (then (call $f (i32.const 2)) (drop) (i32.add))
+                (else (i32.const 5) (drop)))
+              (br_if $l (local.get $t) (i32.eq (local.tee $i (i32.sub (local.get $i) (i32.const 1))) (i32.const 1)))
+              (drop))
+            (local.set $i)
+            LANE
+            (i32.trunc_f64_u)
+            (local.set $j)
+            (drop)
+            (i32.add (local.get $i) (local.get $j)))))
+      (func (export "run") (result i32) (local $i i32) (local $sum i32)
+        (loop $l
+          (local.set $sum (i32.add (local.get $sum) (call $g (i32.const 2))))
+          (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 300))))
+        (local.get $sum))"#;
+
+#[test]
+fn operands_outside_of_open_blocks_are_captured() {
+    let vector = (
+        "(i32x4.splat (local.get $i))",
+        "(i32x4.extract_lane 2) (drop)",
+    );
+    for (vector, lane) in [("", ""), vector] {
+        let functions = OPERANDS.replace("VECTOR", vector).replace("LANE", lane);
+        assert_eq!(compared(&format!("(module {functions})")), MOST);
+    }
+}
+
 #[test]
 fn snapshots_are_made_while_halves_of_the_ring_are_exchanged() {
     // A bit for each of twelve million iterations: more words than a half has.
