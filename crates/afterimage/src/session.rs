@@ -38,8 +38,6 @@ pub struct Session {
     snapshots: OnceLock<Snapshots>,
     /// The same recording, whose stretches are built when they are needed.
     stretched: OnceLock<Option<Box<Session>>>,
-    /// The same with an index of written lines, if answers needed one.
-    indexed: OnceLock<Option<Box<Session>>>,
 }
 
 impl Remarks for Session {
@@ -77,7 +75,6 @@ impl Session {
             remarked: Arc::default(),
             snapshots: OnceLock::new(),
             stretched: OnceLock::new(),
-            indexed: OnceLock::new(),
         }
     }
 
@@ -110,7 +107,6 @@ impl Session {
             remarked: Arc::clone(&self.remarked),
             snapshots: OnceLock::new(),
             stretched: OnceLock::from(None),
-            indexed: OnceLock::from(None),
         }))
     }
 
@@ -126,21 +122,18 @@ impl Session {
         let Some(stretched) = self.stretched()? else {
             return Ok(None);
         };
-        let asked = self.indexed.get().and_then(Option::as_deref);
-        let asked = asked.unwrap_or(stretched);
-        let answer = ask(asked);
-        let answer = match answer {
-            Err(_) if asked.epochs()?.lack_lines() => match self.indexed()? {
-                Some(indexed) => (ask(indexed), indexed),
-                None => return Ok(None),
-            },
-            answer => (answer, asked),
+        let answer = match ask(stretched) {
+            Err(_) if stretched.epochs()?.lack_lines() => {
+                if !self.ensure_lines()? || !stretched.recording.use_lines()? {
+                    return Ok(None);
+                }
+                ask(stretched)
+            }
+            answer => answer,
         };
-        let (answer, asked) = answer;
         let too_many = || {
-            Ok::<_, RecordingError>(
-                asked.epochs()?.are_too_many() || asked.path()?.segments().are_too_many(),
-            )
+            let of_path = stretched.path()?.segments().are_too_many();
+            Ok::<_, RecordingError>(of_path || stretched.epochs()?.are_too_many())
         };
         if answer.is_err() && too_many()? {
             return Ok(None);
@@ -155,19 +148,6 @@ impl Session {
     #[doc(hidden)]
     pub fn ensure_lines(&self) -> anyhow::Result<bool> {
         early::ensure_lines(self)
-    }
-
-    /// The session on stretches with an index of written lines, which one re-execution makes. `None` if it cannot be made.
-    fn indexed(&self) -> anyhow::Result<Option<&Self>> {
-        if let Some(known) = self.indexed.get() {
-            return Ok(known.as_deref());
-        }
-        let found = if self.ensure_lines()? {
-            self.on_stretches(SHARE)?.map(Box::new)
-        } else {
-            None
-        };
-        Ok(self.indexed.get_or_init(|| found).as_deref())
     }
 
     /// Where the program's code comes from. The monitor hears what part of the debug information cannot be read. Near-linear in it.

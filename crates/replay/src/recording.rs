@@ -46,6 +46,8 @@ pub struct Recording {
     epochs: OnceLock<FileEpochs>,
     checkpoints: OnceLock<FileCheckpoints>,
     snapshots: OnceLock<Snapshots>,
+    /// Which lines of memory the stretches between them write.
+    lines: Arc<OnceLock<WrittenLines>>,
 }
 
 /// Why a recording, or a part of it, cannot be opened.
@@ -135,6 +137,7 @@ impl Recording {
             epochs: OnceLock::new(),
             checkpoints: OnceLock::new(),
             snapshots: OnceLock::new(),
+            lines: Arc::default(),
         }
     }
 
@@ -157,16 +160,32 @@ impl Recording {
         else {
             return Ok(false);
         };
-        let clocks = stretches_of_path(&file)?.map(|stretches| stretches.clocks);
-        let lines = WrittenLines::open(&file)?;
-        let lines = lines.filter(|lines| clocks.as_deref() == Some(lines.clocks()));
+        self.look_for_lines(&file)?;
         let most = FEW_STRETCHES + snapshots.times().len() / share;
         self.snapshots.get_or_init(|| own);
         self.epochs.get_or_init(|| {
-            let from = (snapshots, lines);
+            let from = (snapshots, Arc::clone(&self.lines));
             epochs_of_stretches(&file, &self.module, path, from, (stopped, most))
         });
         Ok(true)
+    }
+
+    /// Uses the index of the lines of memory that stretches write, if the file has one by now. `false` if it has not.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn use_lines(&self) -> Result<bool, RecordingError> {
+        self.look_for_lines(&self.look_again()?)?;
+        Ok(self.lines.get().is_some())
+    }
+
+    fn look_for_lines(&self, file: &TraceFile) -> Result<(), RecordingError> {
+        let clocks = stretches_of_path(file)?.map(|stretches| stretches.clocks);
+        let lines = WrittenLines::open(file)?;
+        if let Some(lines) = lines.filter(|lines| clocks.as_deref() == Some(lines.clocks())) {
+            self.lines.get_or_init(|| lines);
+        }
+        Ok(())
     }
 
     /// Where it is.

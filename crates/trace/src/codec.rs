@@ -7,7 +7,7 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use crate::layout::{CODEC_RAW, CODEC_ZSTD, ChunkHeader};
 
-/// For the log, which is compressed while the guest waits.
+/// For what is compressed while somebody waits.
 pub(crate) const FAST: i32 = 1;
 /// For everything else.
 pub(crate) const NORMAL: i32 = 3;

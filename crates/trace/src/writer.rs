@@ -154,7 +154,7 @@ impl TraceWriter {
         self.begin(kind, name, codec::NORMAL)
     }
 
-    /// Begins a section whose chunks come during a run and must not hold it up: they are compressed fast.
+    /// Begins a section for which somebody waits: its chunks are compressed fast.
     pub fn live_section(&self, kind: Kind, name: Option<&str>) -> Result<SectionWriter> {
         self.begin(kind, name, codec::FAST)
     }

@@ -182,7 +182,7 @@ impl SnapshotBuilder {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(self, out: &TraceWriter) -> afterimage_trace::Result<()> {
-        let mut section = out.section(Kind::SNAPSHOTS, None)?;
+        let mut section = out.live_section(Kind::SNAPSHOTS, None)?;
         let mut index = Vec::new();
         put(&mut index, VERSION);
         put(&mut index, self.entries.len() as u64);

@@ -98,7 +98,7 @@ impl<'a> WordWriter<'a, NodeTally> {
         tell: &'a mut SnapshotFn<'a>,
     ) -> Result<Self, RecordError> {
         Ok(Self {
-            section: out.section(Kind::PATH_WORDS, Some(&repeated_name(plan)))?,
+            section: out.live_section(Kind::PATH_WORDS, Some(&repeated_name(plan)))?,
             log: None,
             stretches: Vec::new(),
             stretch: Summary::default(),

@@ -24,7 +24,7 @@ struct Stretches {
     path: Arc<RecordedPath>,
     snapshots: Snapshots,
     /// Which lines of memory each segment of the path writes, if that is known.
-    lines: Option<WrittenLines>,
+    lines: Arc<OnceLock<WrittenLines>>,
     stopped: Option<StoppedBefore>,
     /// How many blocks were executed before each stretch.
     before: Vec<u64>,
@@ -45,12 +45,12 @@ impl fmt::Debug for Stretches {
 #[error("the stretches in the recording are damaged: {0}")]
 struct Damaged(&'static str);
 
-/// Epochs of a run, one for each stretch between its snapshots, which are built when they are needed: at most so many.
+/// Epochs of a run, one for each stretch between its snapshots, which are built when they are needed: at most so many. The index of written lines may be told of later.
 pub fn epochs_of_stretches(
     file: &TraceFile,
     module: &Arc<Module>,
     path: Arc<RecordedPath>,
-    (snapshots, lines): (Snapshots, Option<WrittenLines>),
+    (snapshots, lines): (Snapshots, Arc<OnceLock<WrittenLines>>),
     (stopped, most): (Option<StoppedBefore>, usize),
 ) -> FileEpochs {
     let times = snapshots.times().iter().copied();
@@ -256,11 +256,11 @@ impl MakeStretch for Stretches {
     }
 
     fn knows_lines(&self) -> bool {
-        self.lines.is_some()
+        self.lines.get().is_some()
     }
 
     fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError> {
-        let global = match (place, &self.lines) {
+        let global = match (place, self.lines.get()) {
             (Place::Global(global), _) => global,
             (Place::Byte { .. }, None) => return Ok(position.checked_sub(1)),
             (Place::Byte { memory, address }, Some(lines)) => {
