@@ -325,7 +325,7 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
     }
 }
 
-/// How far apart snapshots are in a re-execution. With the engine's debugger that takes some four times as long as the run; following a stretch without the engine takes some forty times.
+/// How far apart snapshots are in a re-execution, which takes two to four times as long as the run. Building the values of a stretch takes some two hundred times as long as executing it.
 const SPACING: Spacing = Spacing::Time(Duration::from_millis(10));
 
 /// Snapshots for a question about a moment, if the recording has neither these nor values. Nothing is done where they cannot be made: while the run goes on, of one that was cut off, of such a

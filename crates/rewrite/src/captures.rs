@@ -28,7 +28,7 @@ use crate::layout::{CAPTURED, UNWIND_AT};
 use crate::shared::SharedLocals;
 
 /// Slots that all sites of a module capture together, beyond which it becomes too large.
-const MOST: u64 = 1 << 24;
+const MOST: u64 = 1 << 22;
 
 /// Where an activation captures itself, and what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -289,9 +289,8 @@ impl FileEpochs {
 
     /// Whether an answer would have needed an index of written lines.
     pub fn lack_lines(&self) -> bool {
-        let lacks = |made: &Made| {
-            made.lacks_lines.load(Ordering::Relaxed) && !made.maker.knows_lines()
-        };
+        let lacks =
+            |made: &Made| made.lacks_lines.load(Ordering::Relaxed) && !made.maker.knows_lines();
         self.made.as_ref().is_some_and(lacks)
     }
 

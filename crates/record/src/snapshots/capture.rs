@@ -361,7 +361,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
         (Spacing::Polls(polls), _) => clock + polls,
         (Spacing::Time(_), None) => clock + 1,
         (Spacing::Time(wanted), Some(cost)) => {
-            let wanted = wanted.max(10 * cost);
+            let wanted = wanted.max(5 * cost);
             let (before, polls) = (begun - own.last.0, clock - own.last.1);
             own.last = (Instant::now(), clock);
             let rate = polls.max(1) as f64 / before.as_secs_f64().max(1e-6);

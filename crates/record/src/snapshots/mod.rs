@@ -108,7 +108,7 @@ impl Taken {
 pub enum Spacing {
     /// So many polls of the stop clock.
     Polls(u64),
-    /// About so long, in the re-execution; or ten times as long as a snapshot takes, if that is longer.
+    /// About so long, in the re-execution; or five times as long as a snapshot takes, if that is longer.
     Time(Duration),
 }
 
@@ -125,7 +125,12 @@ pub fn build_snapshots(
     if can_capture(run.program, run.bytes) {
         let made = build(run, Snapshots::Captured, spacing, out, &mut tell);
         // Nothing was executed then.
-        if !matches!(made, Err(RecordError::Rewrite(RewriteError::TooLarge(_)))) {
+        if !matches!(
+            made,
+            Err(RecordError::Rewrite(
+                RewriteError::TooLarge(_) | RewriteError::Limit { .. }
+            ))
+        ) {
             return made;
         }
     }

@@ -42,6 +42,8 @@ const DEAREST: u32 = 200;
 const KEPT: u32 = 250;
 /// Bytes for who wrote words and bytes of memories last, of pages that are not packed: those of 21 MiB whose words are told apart.
 const ROOM: usize = 48 << 20;
+/// The same of a stretch, which is built alone while somebody waits.
+const STRETCH_ROOM: usize = 256 << 20;
 
 /// Reads what a machine did off a [`tape`], and collects what is to be stored.
 pub(crate) struct Builder<'a> {
@@ -146,7 +148,9 @@ impl<'a> Builder<'a> {
         }
         self.activations.resume(resumed.open.into_iter());
         self.activations.given = vec![KEPT; resumed.arguments];
-        self.memories.iter_mut().for_each(Shadow::resume);
+        let room = STRETCH_ROOM / self.memories.len().max(1);
+        let memories = self.memories.iter_mut();
+        memories.for_each(|memory| memory.resume(room));
         self.host_calls = resumed.host_calls;
         self.time = resumed.time;
         if let Some(numbers) = Arc::get_mut(&mut self.numbers) {

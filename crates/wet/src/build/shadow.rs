@@ -513,7 +513,8 @@ impl Shadow {
     }
 
     /// Bytes that nobody wrote are from before, and are not to be computed.
-    pub(super) fn resume(&mut self) {
+    pub(super) fn resume(&mut self, room: usize) {
+        self.room = room;
         self.first.cost = KEPT as u8;
     }
 
