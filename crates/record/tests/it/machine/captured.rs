@@ -26,12 +26,17 @@ pub struct Made {
     pub snapshot: Snapshot,
 }
 
-/// The snapshots of a recording, as close together as they can be. Those that the engine's debugger shows are the same.
+/// Bytes of a program, up to which the engine's debugger is asked, too: compiling for it takes long.
+const SMALL: usize = 1 << 15;
+
+/// The snapshots of a recording, as close together as they can be. Those that the engine's debugger shows of a small program are the same.
 pub fn all(recording: &Recording) -> (Vec<Made>, Option<TempDir>) {
     let (made, folder) = taken(recording, Spacing::Polls(1), false);
-    let (shown, _) = taken(recording, Spacing::Polls(1), true);
-    if !shown.is_empty() {
-        assert!(made == shown, "{}", recording.ending());
+    if recording.bytes.len() <= SMALL {
+        let (shown, _) = taken(recording, Spacing::Polls(1), true);
+        if !shown.is_empty() {
+            assert!(made == shown, "{}", recording.ending());
+        }
     }
     (made, folder)
 }
