@@ -173,7 +173,7 @@ impl MakeSegment for FromWords {
 /// A question may always make this many segments of the path.
 const FEW_SEGMENTS: usize = 32;
 
-/// Polls of a run that takes some ten milliseconds. Building all values of a shorter run is faster than executing it again with the engine's debugger.
+/// Polls of a run that takes some ten milliseconds. Building all values of a shorter run is faster than executing it again for snapshots.
 const LONG: u64 = 1 << 14;
 
 /// Whether a run is long, or its stretches were asked so much already that there is an index of written lines.

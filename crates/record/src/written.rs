@@ -1,7 +1,6 @@
 //! Which lines of memory are written in each stretch of a run, from one snapshot to the next, by re-executing it.
 //!
-//! The rewritten module marks each line that it stores to, in a memory of ours, and calls us at the polls at which the snapshots were made. There the marks are taken, written down and removed. It needs no debugger,
-//! so the engine optimises the code.
+//! The rewritten module marks each line that it stores to, in a memory of ours, and calls us at the polls at which the snapshots were made. There the marks are taken, written down and removed.
 
 use afterimage_machine::{LINE, WrittenLinesBuilder};
 use afterimage_rewrite::{
