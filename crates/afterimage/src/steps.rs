@@ -45,8 +45,8 @@ pub fn follow_telling<T>(
 ) -> Result<T> {
     let path = session.path()?;
     let mut run = session.run_from_checkpoints()?;
-    // A stretch of a path, or of a run without values, is followed from the snapshot before.
-    if gaps(path).is_some() || run.checkpoints.is_none() {
+    // A stretch of a path is followed from the snapshot before. Who asks about a whole path may need what was before a snapshot, too: who wrote a byte.
+    if gaps(path).is_some() {
         run.snapshots = session.snapshots()?;
     }
     if run.snapshots.is_none() {
