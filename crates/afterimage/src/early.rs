@@ -374,14 +374,15 @@ fn executed(
         if found.add_pages(taken.time(), (taken.bytes(), taken), pages) {
             changed.clear();
         }
-        Ok(())
+        Ok(found.spacing())
     });
     match made {
         // With snapshots frames are larger: a deep recursion may find no room.
         Err(
             RecordError::NoSnapshots(_)
             | RecordError::OverflowNotFound
-            | RecordError::Diverged { .. },
+            | RecordError::Diverged { .. }
+            | RecordError::Rewrite(_),
         ) => return Ok(None),
         made => made?,
     }

@@ -46,7 +46,7 @@ pub(crate) struct Replayed {
     pub calls: Vec<u64>,
     /// What the host called, in order.
     pub entered: Vec<FuncId>,
-    /// What made snapshots.
+    /// The snapshots' maker, with the activations that have not captured themselves.
     pub snapshots: Option<Capturing>,
 }
 

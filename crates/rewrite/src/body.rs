@@ -101,7 +101,7 @@ pub(crate) fn rewrite_body(
         path: 0,
         hinges: context.hinges.map(Hinges::new),
         carriers: context.carriers.take(),
-        capture: match &context.captures {
+        capture: match &mut context.captures {
             Some(captures) if !reshaped => {
                 Capture::of(context.program, bytes, captures, function, actions)?
             }

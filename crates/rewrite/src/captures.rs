@@ -27,7 +27,7 @@ use crate::clock::MayPoll;
 use crate::layout::{CAPTURED, UNWIND_AT};
 use crate::shared::SharedLocals;
 
-/// Slots that all sites of a module capture together, beyond which it becomes too large.
+/// The most locals and operands that a module stores at all its sites, and keeps at all its blocks, together: some 10 bytes of code each.
 const MOST: u64 = 1 << 22;
 
 /// Where an activation captures itself, and what.
@@ -81,14 +81,14 @@ impl Captures {
     }
 
     fn add(&mut self, site: CaptureSite) -> u32 {
-        let slots = site.slots() as u64;
-        self.bytes = self.bytes.max(slots * site.stride());
-        self.total += slots;
+        self.bytes = self.bytes.max(site.slots() as u64 * site.stride());
         self.sites.push(site);
         self.sites.len() as u32 - 1
     }
 
-    pub(crate) fn check(&self) -> Result<(), RewriteError> {
+    /// Counts what will be stored or kept at a place, before any code is written.
+    fn expect(&mut self, slots: usize) -> Result<(), RewriteError> {
+        self.total += slots as u64;
         match self.total <= MOST {
             true => Ok(()),
             false => Err(RewriteError::TooLarge("captures")),
@@ -148,11 +148,14 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// That of a function, if a snapshot may be made in it or in what it calls. O(operators × operands at blocks and sites).
+    /// That of a function, if a snapshot may be made in it or in what it calls. O(operators), and what is stored and kept.
+    ///
+    /// # Errors
+    /// If all that is stored and kept would make the module too large.
     pub(crate) fn of(
         program: &Program,
         bytes: &[u8],
-        captures: &Captures,
+        captures: &mut Captures,
         function: &Function,
         actions: &Actions,
     ) -> Result<Option<Self>, RewriteError> {
@@ -186,11 +189,13 @@ impl Capture {
                 place = places.next();
             }
             if is_place || opens(&operator) {
+                captures.expect(found.height() + if is_place { found.locals.len() } else { 0 })?;
                 found.make_room();
             }
             found.validator.op(at, &operator)?;
             if captures.is_site(&operator) {
                 any = true;
+                captures.expect(found.height() + found.locals.len())?;
                 found.make_room();
             }
             op += 1;
@@ -198,6 +203,10 @@ impl Capture {
         found.validator = afterimage_program::validator(program, bytes, function)?.0;
         found.wide |= found.locals.contains(&ValType::V128);
         Ok(any.then_some(found))
+    }
+
+    fn height(&self) -> usize {
+        self.validator.operand_stack_height() as usize
     }
 
     fn make_room(&mut self) {
@@ -213,8 +222,7 @@ impl Capture {
         if frame.unreachable {
             return None;
         }
-        let height = self.validator.operand_stack_height() as usize;
-        let types = (0..height).rev();
+        let types = (0..self.height()).rev();
         types
             .map(|depth| self.validator.get_operand_type(depth)?)
             .collect()

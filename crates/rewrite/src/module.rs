@@ -355,7 +355,6 @@ pub fn rewrite<'a>(
     let taken = context.captures.as_ref().map(|captures| captures.taken);
     let mut sites = Vec::new();
     if let Some(captures) = context.captures {
-        captures.check()?;
         layout.captured = captures.bytes;
         sites = captures.sites;
     }

@@ -520,6 +520,36 @@ fn the_end_is_where_the_run_stood() {
     );
 }
 
+/// Snapshots hold memory, but not who wrote it: that may have been before all of them.
+#[test]
+fn memory_tells_of_the_same_writers_when_there_are_snapshots() {
+    const PROGRAM: &str = r#"(module (memory (export "memory") 2)
+      (func (export "run") (local $n i32)
+        (i32.store (i32.const 66000) (i32.const 12345))
+        (loop $l
+          (i32.store (i32.and (local.get $n) (i32.const 1020)) (local.get $n))
+          (br_if $l (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 4000000))))))"#;
+    let sandbox = Sandbox::new();
+    sandbox.wasm("early.wasm", PROGRAM);
+    sandbox.ok("record --invoke run -o bare.aft early.wasm");
+    std::fs::copy(sandbox.path("bare.aft"), sandbox.path("early.aft")).unwrap();
+    sandbox.ok("state early.aft --at 50%");
+    let sections = sandbox.ok("info early.aft --sizes").stdout;
+    assert!(sections.contains("SNAPSHOTS"), "{sections}");
+    for moment in ["60%", "end"] {
+        for address in [66000, 512] {
+            let asked = |file| {
+                let words =
+                    format!("memory {file} --at {moment} --address {address} --format json");
+                json(&sandbox, &words)
+            };
+            let (bare, early) = (asked("bare.aft"), asked("early.aft"));
+            assert_eq!(early["parts"], bare["parts"], "{moment} {address}");
+            assert!(bare["parts"][0]["written"].is_object(), "{bare}");
+        }
+    }
+}
+
 /// What memory holds at a moment is what variables hold then, and a slice of it at the end begins behind everything.
 #[test]
 fn memory_at_a_place_is_as_it_is_right_before_it() {

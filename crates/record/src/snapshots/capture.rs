@@ -1,6 +1,7 @@
 //! Capturing the state of the machine while it runs.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -22,15 +23,15 @@ use crate::paths::{HasPaths, PathHost};
 
 /// Bytes of a page of memory, as snapshots keep it.
 const PAGE: usize = SNAPSHOT_PAGE as usize;
-/// So many pages are compared with what they were at most: they are kept here, and twice that where snapshots are collected.
+/// The most pages that are compared with an earlier copy. The copies are kept here; collecting the snapshots takes up to twice as much again.
 const MOST_PAGES: usize = (128 << 20) / PAGE;
 
 /// A page that nobody wrote.
 const ZEROS: [u8; PAGE] = [0; PAGE];
 
-/// What was captured, before the program is asked what it means.
+/// The state of the engine at a snapshot, not yet translated into the program's terms.
 pub(crate) struct Captured {
-    /// What the stop clock shows.
+    /// The stop clock's reading.
     pub(super) clock: u64,
     pub(super) log: LogPlace,
     /// The innermost first.
@@ -72,13 +73,13 @@ impl Activation {
         }
     }
 
-    /// What it holds, once that was captured.
+    /// Its locals and operands, once it has captured itself.
     pub(super) fn held(&self) -> Option<&Held> {
         self.held.get()
     }
 }
 
-/// What an activation holds. The debugger shows more of both than the program has.
+/// The locals and operands of an activation. From the debugger there may be more of both than the program has: the rewriter adds some.
 #[derive(Debug)]
 pub(super) struct Held {
     pub locals: Vec<GlobalBits>,
@@ -95,7 +96,7 @@ pub(crate) struct Waiting {
     count: i32,
     /// The outermost first.
     open: Vec<Arc<Activation>>,
-    /// What the stop clock showed at the last snapshot.
+    /// The stop clock's reading at the last snapshot.
     last: u64,
     /// All are left there.
     leaving: bool,
@@ -117,15 +118,17 @@ impl Waiting {
 
 /// A store's data of a run of which snapshots are made.
 pub(crate) trait HasSnapshots: HasPaths {
-    /// What makes them.
+    /// The maker of this instance's snapshots, if there is one.
     fn snapshots(&mut self) -> Option<&mut Capturing>;
     /// Where its log goes on.
     fn place(&self) -> LogPlace;
 }
 
-/// What makes snapshots of one instance.
+/// The maker of one instance's snapshots.
 pub(crate) struct Capturing {
     spacing: Spacing,
+    /// How many times further apart they are by now.
+    apart: Arc<AtomicU64>,
     /// Functions whose frames are not the program's. Ascending.
     reshaped: Arc<[FuncId]>,
     /// The functions that a table may hold.
@@ -139,13 +142,13 @@ pub(crate) struct Capturing {
     functions: HashMap<usize, u32>,
     /// The pages of memories as they were at the last snapshot, if that is not zeros.
     before: HashMap<(u32, u64), Box<[u8]>>,
-    /// When the last one was made, and what the clock showed.
+    /// When the last one was made, and the stop clock's reading then.
     last: (Instant, u64),
     /// If activations capture themselves.
     waiting: Option<Waiting>,
 }
 
-/// What is looked at.
+/// The parts of an instance that a snapshot reads.
 #[derive(Clone)]
 struct Places {
     instance: Instance,
@@ -184,7 +187,7 @@ impl Capturing {
     pub(crate) fn new(
         program: &Program,
         reshaped: &[FuncId],
-        spacing: Spacing,
+        (spacing, apart): (Spacing, Arc<AtomicU64>),
         waiting: Option<Waiting>,
     ) -> Self {
         let functions = program.imports.len() + program.functions.len();
@@ -192,6 +195,7 @@ impl Capturing {
             .filter(|&index| program.address_taken.contains(FuncId::from_u32(index)));
         Self {
             spacing,
+            apart,
             reshaped: reshaped.into(),
             addressed: addressed.collect(),
             counts: (
@@ -215,7 +219,8 @@ impl Capturing {
             leaving: true,
             ..waiting
         };
-        Self::new(program, reshaped, spacing, Some(waiting))
+        let apart = Arc::new(AtomicU64::new(1));
+        Self::new(program, reshaped, (spacing, apart), Some(waiting))
     }
 
     /// Whether the run has been left.
@@ -357,11 +362,13 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
     let Some(own) = caller.data_mut().snapshots() else {
         return Ok(());
     };
+    let apart = own.apart.load(Ordering::Relaxed);
     let next = match (own.spacing, made) {
-        (Spacing::Polls(polls), _) => clock + polls,
+        (Spacing::Polls(polls), _) => clock.saturating_add(polls.saturating_mul(apart)),
         (Spacing::Time(_), None) => clock + 1,
         (Spacing::Time(wanted), Some(cost)) => {
-            let wanted = wanted.max(5 * cost);
+            let apart = u32::try_from(apart).unwrap_or(u32::MAX);
+            let wanted = wanted.max(5 * cost).saturating_mul(apart);
             let (before, polls) = (begun - own.last.0, clock - own.last.1);
             own.last = (Instant::now(), clock);
             let rate = polls.max(1) as f64 / before.as_secs_f64().max(1e-6);

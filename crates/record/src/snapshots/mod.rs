@@ -9,6 +9,7 @@ mod capture;
 mod read;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use afterimage_machine::{MachineError, Opened, Page, Snapshot};
@@ -39,7 +40,7 @@ pub type ChangedPage = (Page, Box<[u8]>);
 /// A snapshot that was made.
 #[derive(Debug)]
 pub struct Taken {
-    /// What the stop clock shows.
+    /// The stop clock's reading.
     pub clock: u64,
     /// When its activations began, the outermost first.
     pub opened: Vec<Opened>,
@@ -112,7 +113,8 @@ pub enum Spacing {
     Time(Duration),
 }
 
-/// Adds the words of a run's path to a file, by re-executing it, and tells of the snapshots that are made meanwhile, in order. The caller commits.
+/// Adds the words of a run's path to a file, by re-executing it, and tells of the snapshots that are made meanwhile, in order. `tell` answers how many times
+/// further apart than `spacing` those to come should be. The caller commits.
 ///
 /// # Errors
 /// If the recording cannot be repeated exactly, the file cannot be written, or `tell` fails.
@@ -120,7 +122,7 @@ pub fn build_snapshots(
     run: &RecordedRun<'_>,
     spacing: Spacing,
     out: &TraceWriter,
-    mut tell: impl FnMut(Taken) -> Result<(), RecordError> + Send,
+    mut tell: impl FnMut(Taken) -> Result<u64, RecordError> + Send,
 ) -> Result<(), RecordError> {
     if can_capture(run.program, run.bytes) {
         let made = build(run, Snapshots::Captured, spacing, out, &mut tell);
@@ -146,7 +148,7 @@ pub fn build_debugged(
     run: &RecordedRun<'_>,
     spacing: Spacing,
     out: &TraceWriter,
-    mut tell: impl FnMut(Taken) -> Result<(), RecordError> + Send,
+    mut tell: impl FnMut(Taken) -> Result<u64, RecordError> + Send,
 ) -> Result<(), RecordError> {
     if let Some(what) = too_large(run.program, run.bytes) {
         return Err(RecordError::NoSnapshots(what));
@@ -154,13 +156,22 @@ pub fn build_debugged(
     build(run, Snapshots::Debugged, spacing, out, &mut tell)
 }
 
+/// Who is told of snapshots, and answers how many times further apart those to come should be.
+type TellFn<'a> = dyn FnMut(Taken) -> Result<u64, RecordError> + Send + 'a;
+
 fn build(
     run: &RecordedRun<'_>,
     how: Snapshots,
     spacing: Spacing,
     out: &TraceWriter,
-    tell: &mut SnapshotFn<'_>,
+    tell: &mut TellFn<'_>,
 ) -> Result<(), RecordError> {
+    let apart = Arc::new(AtomicU64::new(1));
+    let mut tell = |taken: Taken| {
+        apart.store(tell(taken)?.max(1), Ordering::Relaxed);
+        Ok(())
+    };
+    let tell: &mut SnapshotFn<'_> = &mut tell;
     let program = run.program;
     if let Some(what) = unseen(program, run.bytes) {
         return Err(RecordError::NoSnapshots(what));
@@ -196,6 +207,7 @@ fn build(
             host = host.unguarded();
         }
         let waiting = (how == Snapshots::Captured).then(|| Waiting::new(rewritten));
+        let spacing = (spacing, Arc::clone(&apart));
         let capturing = Capturing::new(program, &rewritten.reshaped, spacing, waiting);
         let mut replayed = std::thread::scope(|scope| {
             let finish = &finish;

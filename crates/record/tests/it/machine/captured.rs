@@ -52,7 +52,7 @@ fn taken(recording: &Recording, spacing: Spacing, debugged: bool) -> (Vec<Made>,
     let run = recording.run(&cache, &progress);
     let tell = |taken: Taken| {
         all.push(taken);
-        Ok(())
+        Ok(1)
     };
     let made = match debugged {
         true => build_debugged(&run, spacing, &out, tell),
@@ -270,4 +270,29 @@ fn snapshots_are_made_while_halves_of_the_ring_are_exchanged() {
     let (taken, folder) = taken(&recording, Spacing::Polls(10_000), false);
     stretches::agree(&recording, folder.expect("a file").path(), &stored);
     assert!(agree(&recording, &Path::of(&stored), taken) > 5);
+}
+
+#[test]
+fn snapshots_to_come_are_as_far_apart_as_the_answer_says() {
+    let text = r#"(module
+      (func $poll (param $n i32)
+        (if (local.get $n) (then (call $poll (i32.sub (local.get $n) (i32.const 1))))))
+      (func (export "run") (call $poll (i32.const 4000))))"#;
+    let recording = exact(&wat(text), &invoke("run", &[]), &quiet());
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("a.aft");
+    std::fs::write(&at, &recording.whole).expect("a copy");
+    let out = TraceWriter::append(&at).expect("a writer");
+    let (cache, progress) = (Cache::none(), progress());
+    let mut clocks = Vec::new();
+    let tell = |taken: Taken| {
+        clocks.push(taken.clock);
+        Ok(if clocks.len() > 10 { 8 } else { 1 })
+    };
+    let run = recording.run(&cache, &progress);
+    build_snapshots(&run, Spacing::Polls(2), &out, tell).expect("snapshots");
+    let gaps = Vec::from_iter(clocks.windows(2).map(|pair| pair[1] - pair[0]));
+    assert_eq!(gaps.first(), Some(&2));
+    assert_eq!(gaps.last(), Some(&16));
+    assert!(gaps.is_sorted());
 }
