@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::Arc;
 
-use afterimage_present::{grouped, shell_name};
+use afterimage_present::{counted, grouped, shell_name};
 use afterimage_record::Progress;
 use afterimage_trace::Writer;
 
@@ -184,7 +184,8 @@ impl Note {
                 "{file}: what the run wrote of its path stays in the recording, which is larger for that: {why}"
             ),
             Self::SnapshotsTaken { snapshots, bytes } => {
-                format!("{snapshots} snapshots of the run, with its path, in {bytes} bytes")
+                let snapshots = counted(*snapshots as u64, "snapshot");
+                format!("{snapshots} of the run, with its path, in {bytes} bytes")
             }
             Self::CountsNotKept { why } => format!("the counts are not kept in {file}: {why}"),
             Self::ValuesBuilt {

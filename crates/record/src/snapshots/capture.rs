@@ -26,6 +26,9 @@ const PAGE: usize = SNAPSHOT_PAGE as usize;
 /// The most pages that are compared with an earlier copy. The copies are kept here; collecting the snapshots takes up to twice as much again.
 const MOST_PAGES: usize = (128 << 20) / PAGE;
 
+/// The most locals and operands that are captured: 256 MiB.
+const MOST_SLOTS: usize = 1 << 24;
+
 /// A page that nobody wrote.
 const ZEROS: [u8; PAGE] = [0; PAGE];
 
@@ -94,6 +97,8 @@ pub(crate) struct Waiting {
     taken: Option<Global>,
     /// How many snapshots were made.
     count: i32,
+    /// How many locals and operands were captured.
+    slots: usize,
     /// The outermost first.
     open: Vec<Arc<Activation>>,
     /// The stop clock's reading at the last snapshot.
@@ -109,6 +114,7 @@ impl Waiting {
             at: rewritten.layout.captured_at(),
             taken: None,
             count: 0,
+            slots: 0,
             open: Vec::new(),
             last: 0,
             leaving: false,
@@ -481,6 +487,12 @@ fn captured<T: HasSnapshots + 'static>(
     let probes = probes.ok_or(RecordError::NoCounters)?;
     let waiting = own.waiting.as_mut().ok_or(RecordError::NoCounters)?;
     let site = *waiting.sites.get(site as usize).ok_or_else(misfit)?;
+    waiting.slots += site.slots();
+    if waiting.slots > MOST_SLOTS {
+        return Err(RecordError::NoSnapshots(
+            "has too many locals in open activations",
+        ));
+    }
     let activation = waiting.open.pop().ok_or_else(misfit)?;
     let (at, bytes) = (waiting.at as usize, site.slots() * site.stride() as usize);
     let slots = probes.data(&caller).get(at..at + bytes);
