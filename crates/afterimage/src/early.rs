@@ -325,8 +325,12 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
     }
 }
 
-/// How far apart snapshots are in a re-execution, which takes two to four times as long as the run. Building the values of a stretch takes some two hundred times as long as executing it.
-const SPACING: Spacing = Spacing::Time(Duration::from_millis(10));
+/// How far apart snapshots are in a re-execution, which takes two to four times as long as the run, and how long stretches are. Building the values of a stretch takes some two hundred times as
+/// long as executing it; following the run to there takes some ten times as long.
+const SPACING: Spacing = Spacing::Time {
+    snapshots: Duration::from_millis(10),
+    cuts: Duration::from_micros(250),
+};
 
 /// Snapshots for a question about a moment, if the recording has neither these nor values. Nothing is done where they cannot be made: while the run goes on, of one that was cut off, of such a
 /// program, or if nothing can be added to the file.
@@ -432,6 +436,7 @@ pub(crate) fn verify_snapshots(
     let stretches = stretches_of_path(file)?.zip(Stretches::open(file, module)?);
     if let Some((found, words)) = stretches {
         let maker = (Box::new(FromWords(words)) as Box<_>, usize::MAX);
+        let told = found.clone();
         let path = path_of_stretches(file, &module.program, found.directory, maker)?;
         if let Err(error) = path.check() {
             return Ok(Some(format!(
@@ -449,7 +454,7 @@ pub(crate) fn verify_snapshots(
             run,
             log,
             &snapshots,
-            lines.as_ref(),
+            (Some(&told), lines.as_ref()),
         )?);
     }
     let is_whole = recording.path().is_ok_and(|path| {
@@ -476,7 +481,7 @@ pub(crate) fn verify_snapshots(
         run,
         || file.log(),
         &snapshots,
-        None,
+        (None, None),
     )?)
 }
 

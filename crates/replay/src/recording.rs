@@ -146,8 +146,8 @@ impl Recording {
         self.path.get_or_init(|| Arc::new(path))
     }
 
-    /// Uses the stretches of the run between its snapshots, each built when it is needed, in place of values that were built. No more than one in `share` of them is
-    /// built, and a few. What was used before stays. `false` if there are no snapshots.
+    /// Uses the stretches of the run, each built when it is needed, in place of values that were built. No more than one in `share` of them is
+    /// built, and a few. What was used before stays. `false` if there are none, or no snapshots.
     ///
     /// # Errors
     /// If there is no path, or it, the snapshots or the end of the run are damaged.
@@ -160,12 +160,16 @@ impl Recording {
         else {
             return Ok(false);
         };
+        let Some(stretches) = stretches_of_path(&file)? else {
+            return Ok(false);
+        };
         self.look_for_lines(&file)?;
-        let most = FEW_STRETCHES + snapshots.times().len() / share;
+        let most = FEW_STRETCHES + stretches.directory.summaries.len() / share;
         self.snapshots.get_or_init(|| own);
         self.epochs.get_or_init(|| {
             let from = (snapshots, Arc::clone(&self.lines));
-            epochs_of_stretches(&file, &self.module, path, from, (stopped, most))
+            let of = (&file, &self.module);
+            epochs_of_stretches(of, path, &stretches, from, (stopped, most))
         });
         Ok(true)
     }

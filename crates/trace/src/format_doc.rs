@@ -201,6 +201,7 @@ fn kinds_and_tags() {
         Kind::SNAPSHOTS,
         Kind::STRETCHES,
         Kind::WRITTEN,
+        Kind::OPEN,
     ];
     for kind in kinds {
         assert_row(kind.0, &kind.to_string());

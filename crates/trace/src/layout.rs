@@ -10,7 +10,7 @@ pub const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
 /// Version of the format: a reader refuses a greater one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Additions that an older reader may ignore: new kinds of section.
-pub const VERSION_MINOR: u16 = 9;
+pub const VERSION_MINOR: u16 = 10;
 /// Length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;
 /// Length of a chunk's header.
@@ -76,10 +76,12 @@ impl Kind {
     pub const PRINTED: Kind = Kind(15);
     /// The machine's state now and then, and the pages of memory that changed since the one before; of several, the last one holds.
     pub const SNAPSHOTS: Kind = Kind(16);
-    /// The nodes of the whole path, and what its stretches between the snapshots hold; it belongs to the last [`Kind::PATH_WORDS`].
+    /// The nodes of the whole path, and what its stretches hold; it belongs to the last [`Kind::PATH_WORDS`].
     pub const STRETCHES: Kind = Kind(17);
-    /// Which lines of memory the stretches between snapshots write; of several, the last one holds.
+    /// Which lines of memory the stretches write; of several, the last one holds.
     pub const WRITTEN: Kind = Kind(18);
+    /// The activations that are open where stretches begin; it belongs to the last [`Kind::STRETCHES`].
+    pub const OPEN: Kind = Kind(19);
 
     /// What to do about a section of this kind that is damaged, as it stands at the end of a sentence; empty if nothing is known.
     pub(crate) fn remedy(self) -> &'static str {
@@ -95,7 +97,8 @@ impl Kind {
             | Kind::PRINTED
             | Kind::SNAPSHOTS
             | Kind::STRETCHES
-            | Kind::WRITTEN => {
+            | Kind::WRITTEN
+            | Kind::OPEN => {
                 "; build the values again with `afterimage build --lens full --again`"
             }
             Kind::SIMULATION => "; simulate it again with `afterimage simulate --again`",
@@ -132,6 +135,7 @@ impl fmt::Display for Kind {
             Kind::SNAPSHOTS => f.pad("SNAPSHOTS"),
             Kind::STRETCHES => f.pad("STRETCHES"),
             Kind::WRITTEN => f.pad("WRITTEN"),
+            Kind::OPEN => f.pad("OPEN"),
             Kind(other) => f.pad(&format!("KIND-{other}")),
         }
     }

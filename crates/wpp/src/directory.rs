@@ -228,9 +228,58 @@ pub struct StretchDirectory {
     pub directory: Directory,
     /// What the stop clock shows where each but the first begins, ascending.
     pub clocks: Vec<u64>,
+    /// The activations that are open where each but the first begins, the outermost first. Those that wait for the same call as where the stretch before begins are left out:
+    /// see [`known_before`](Self::known_before).
+    pub open: Vec<Vec<OpenActivation>>,
+}
+
+/// An activation that is open where a stretch begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenActivation {
+    /// The function.
+    pub function: FuncId,
+    /// The block with the call that it waits for; `None` if it does not wait.
+    pub call: Option<BlockId>,
+    /// When it began: the time of its first block.
+    pub entered: u64,
+    /// When it called: the time of the call's block. Of one that does not wait, the same as `entered`.
+    pub called: u64,
+}
+
+impl OpenActivation {
+    fn encode(&self, before: u64, out: &mut Vec<u8>) {
+        varint::put(out, u64::from(self.function.as_u32()));
+        varint::put(out, self.call.map_or(0, |call| call.index() as u64 + 1));
+        varint::put(out, before - self.called);
+        varint::put(out, self.called - self.entered);
+    }
+
+    fn decode(
+        input: &mut &[u8],
+        before: u64,
+        limits: &DirectoryLimits,
+    ) -> Result<Self, CodecError> {
+        let function = varint::get_below(input, u64::from(limits.functions), "functions")?;
+        let call = varint::get_below(input, 1 << 32, "blocks")?;
+        let called = before.checked_sub(varint::get(input)?);
+        let called = called.ok_or(CodecError::Malformed("a call before the run"))?;
+        let entered = called.checked_sub(varint::get(input)?);
+        let entered = entered.filter(|&entered| entered > 0);
+        Ok(Self {
+            function: FuncId::from_u32(function as u32),
+            call: call.checked_sub(1).map(|call| BlockId::from_u32(call as u32)),
+            entered: entered.ok_or(CodecError::Malformed("an activation before the run"))?,
+            called,
+        })
+    }
 }
 
 impl StretchDirectory {
+    /// How many of the activations that are open at the end of a stretch wait for the same call as at its beginning.
+    pub fn known_before(stretch: &Summary) -> usize {
+        (stretch.kept as usize).saturating_sub(1)
+    }
+
     /// Its bytes. Linear.
     pub fn encode(&self) -> Vec<u8> {
         let directory = self.directory.encode();
@@ -245,24 +294,57 @@ impl StretchDirectory {
         out
     }
 
-    /// What these bytes say. Time and memory are bounded by them and the limits.
+    /// The bytes of what is open. Linear.
+    pub fn encode_open(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let summaries = self.directory.summaries.iter().skip(1);
+        for (summary, open) in summaries.zip(&self.open) {
+            for activation in open {
+                activation.encode(summary.before, &mut out);
+            }
+        }
+        out
+    }
+
+    /// What these bytes say, and those of what is open. Time and memory are bounded by them and the limits.
     ///
     /// # Errors
-    /// If they are none.
-    pub fn decode(encoded: &[u8], limits: &DirectoryLimits) -> Result<Self, CodecError> {
+    /// If they are none, or of different paths.
+    pub fn decode(
+        encoded: &[u8],
+        encoded_open: &[u8],
+        limits: &DirectoryLimits,
+    ) -> Result<Self, CodecError> {
         let input = &mut &*encoded;
         let directory = Directory::decode(varint::part(input)?, limits)?;
-        let mut clocks = Vec::new();
+        let summaries = &directory.summaries;
+        let mut clocks = Vec::with_capacity(summaries.len());
         let mut last = 0u64;
-        while !input.is_empty() {
+        for _ in summaries.iter().skip(1) {
             let next = last.checked_add(varint::get(input)?);
             last = next.ok_or(CodecError::Malformed("a clock beyond 2^64"))?;
             clocks.push(last);
         }
-        if clocks.len() != directory.summaries.len().saturating_sub(1) {
+        if !input.is_empty() {
             return Err(CodecError::Malformed("clocks of other stretches"));
         }
-        Ok(Self { directory, clocks })
+        let input = &mut &*encoded_open;
+        let mut open = Vec::with_capacity(clocks.len());
+        for (earlier, summary) in summaries.iter().zip(summaries.iter().skip(1)) {
+            let count = (summary.open as usize).checked_sub(Self::known_before(earlier));
+            let count = count.ok_or(CodecError::Malformed("activations that nobody began"))?;
+            let activations =
+                (0..count).map(|_| OpenActivation::decode(input, summary.before, limits));
+            open.push(activations.collect::<Result<_, _>>()?);
+        }
+        if !input.is_empty() {
+            return Err(CodecError::Trailing);
+        }
+        Ok(Self {
+            directory,
+            clocks,
+            open,
+        })
     }
 }
 

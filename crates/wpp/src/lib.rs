@@ -65,7 +65,7 @@ pub use builder::{Builder, Limits};
 pub use call_graph::{CallEdge, CallGraph, CallGraphError, CallTotal};
 pub use cursor::{Activation, CallEvent, Calls, Cursor, Visit};
 pub use directory::{
-    Contexts, Continuation, Directory, DirectoryLimits, Partial, StretchDirectory,
+    Contexts, Continuation, Directory, DirectoryLimits, OpenActivation, Partial, StretchDirectory,
 };
 pub use find::{FindError, Link, Match, Part, Pattern, PatternError, PatternOccurrences};
 pub use grammar::{Grammar, Kind, Root, Rule, Segment};

@@ -157,7 +157,7 @@ fn states_are_those_of_the_whole_execution_trace() {
         let followed = [1, 7, 100].map(Snapshotting::Followed);
         // To run a program again takes compiling it.
         runs += 1;
-        let executed = Snapshotting::Executed(Spacing::Polls(1));
+        let executed = Snapshotting::Executed(Spacing::polls(1));
         let executed = (runs % 8 == 0).then_some(executed);
         for every in followed.into_iter().chain(executed) {
             let (states, built) = same_states(at, every, 5, &mut random);
@@ -230,7 +230,7 @@ pub fn each_tree(count: u32, mut show: impl FnMut(&str, &Path)) {
 #[test]
 fn variables_of_the_source_are_those_of_the_whole_execution_trace() {
     each_tree(40, |level, at| {
-        let executed = Snapshotting::Executed(Spacing::Polls(1));
+        let executed = Snapshotting::Executed(Spacing::polls(1));
         for every in [
             Snapshotting::Followed(20),
             Snapshotting::Followed(500),
@@ -322,7 +322,7 @@ fn verify_finds_snapshots_that_are_not_what_the_run_comes_to() {
     };
     assert!(recorded(&at, &module, &command));
     let session = Session::open(&at).unwrap();
-    let executed = Snapshotting::Executed(Spacing::Polls(1));
+    let executed = Snapshotting::Executed(Spacing::polls(1));
     assert!(session.ensure_snapshots(executed).unwrap());
     let parsed = Arc::new(Module::parse(module.clone()).unwrap());
     let findings = |file: &TraceFile, at: &Path| {

@@ -174,7 +174,9 @@ fn agree(at: &Path) -> usize {
     let at = copied(at, "stretches.aft");
     let session = Session::open(&at).unwrap();
     let end = session.file().end().unwrap().expect("an end");
-    let spacing = Spacing::Polls(1 + end.clock.unwrap_or(0) / STRETCHES);
+    let cuts = 1 + end.clock.unwrap_or(0) / STRETCHES;
+    let snapshots = 3 * cuts;
+    let spacing = Spacing::Polls { snapshots, cuts };
     if !session
         .ensure_snapshots(Snapshotting::Executed(spacing))
         .unwrap()

@@ -363,7 +363,7 @@ fn with_snapshots(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
     sandbox.run(&format!("record --force {longer}.wasm"));
     let at = sandbox.path(&format!("{longer}.aft"));
     let session = Session::open(&at).unwrap();
-    let every = Snapshotting::Executed(Spacing::Polls(1));
+    let every = Snapshotting::Executed(Spacing::polls(1));
     assert!(session.ensure_snapshots(every).unwrap());
     assert!(session.ensure_lines().unwrap());
     drop(session);

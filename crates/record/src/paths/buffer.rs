@@ -14,8 +14,9 @@ use afterimage_ids::FuncId;
 use super::guard::Ring;
 use crate::snapshots::Captured;
 
-/// So many captured states wait to be read at most.
-const MOST_CUTS: usize = 8;
+/// So many cuts wait to be read at most, before another one is made, or a snapshot.
+const MOST_CUTS: usize = 256;
+const MOST_SNAPSHOTS: usize = 8;
 /// How long is waited until one is looked at again.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -27,7 +28,7 @@ pub(crate) enum Message {
     Words(FullHalf),
     /// The last word, which was not full.
     Last(u64),
-    /// The words since, of which the last one may not be full, up to a moment at which the machine stood like this.
+    /// The words since, of which the last one may not be full, up to a moment at which the path is cut, and how the machine stood then.
     Cut(Vec<u64>, Box<Captured>),
 }
 
@@ -219,8 +220,12 @@ impl Producer {
             None => Vec::new(),
         };
         state.cut = end;
-        // Who reads may be slower: no more than some wait.
-        while Arc::strong_count(&self.0.waiting) > MOST_CUTS {
+        // Who reads may be slower.
+        let most = match captured.is_snapshot() {
+            true => MOST_SNAPSHOTS,
+            false => MOST_CUTS,
+        };
+        while Arc::strong_count(&self.0.waiting) > most {
             std::thread::sleep(PAUSE);
         }
         captured.waits(&self.0.waiting);

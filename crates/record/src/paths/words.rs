@@ -9,15 +9,15 @@ use std::sync::mpsc::Receiver;
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_machine::Opened;
-use afterimage_paths::{Counter, Finish, NullSink, PathPlan, Waypoint};
+use afterimage_paths::{Boundary, Counter, Finish, NullSink, PathPlan, Waypoint};
 use afterimage_program::Program;
 use afterimage_trace::{Kind, LogFlusher, SectionReader, SectionWriter, TraceFile, TraceWriter};
-use afterimage_wpp::{StretchDirectory, Summary};
+use afterimage_wpp::{OpenActivation, StretchDirectory, Summary};
 
 use super::Message;
 use super::stretches::{NodeCounts, NodeTally, directory};
 use crate::RecordError;
-use crate::snapshots::{Captured, Reader, Taken};
+use crate::snapshots::{Captured, Cut, Reader, Taken};
 
 /// Most host calls that are kept for one chunk.
 const MOST_CALLS: usize = 1 << 16;
@@ -47,11 +47,13 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     log: Option<LogFlusher>,
     /// What captured states mean, and who is told.
     snapshots: Option<(Reader<'a>, &'a mut SnapshotFn<'a>)>,
-    /// The stretches between snapshots that are complete, and where the one at hand begins.
+    /// The stretches between cuts that are complete, and where the one at hand begins.
     stretches: Vec<Summary>,
     stretch: Summary,
     /// What the stop clock showed where each of them began, but for the first.
     clocks: Vec<u64>,
+    /// What was open there.
+    open: Vec<Vec<OpenActivation>>,
     counter: Counter<'a, T>,
     calls: Vec<FuncId>,
     chunk: Vec<u8>,
@@ -74,6 +76,7 @@ impl<'a> WordWriter<'a> {
             stretches: Vec::new(),
             stretch: Summary::default(),
             clocks: Vec::new(),
+            open: Vec::new(),
             counter: Counter::new(program, plan),
             program,
             calls: Vec::new(),
@@ -103,6 +106,7 @@ impl<'a> WordWriter<'a, NodeTally> {
             stretches: Vec::new(),
             stretch: Summary::default(),
             clocks: Vec::new(),
+            open: Vec::new(),
             counter: Counter::with(reader.program(), plan, NodeTally::default()),
             program: reader.program(),
             snapshots: Some((reader, tell)),
@@ -124,11 +128,14 @@ impl<'a> WordWriter<'a, NodeTally> {
         self.end_stretch()?;
         self.section.finish(written, &[])?;
         let nodes = self.counter.into_tally().nodes();
-        // Behind the last snapshot nothing may have been executed.
-        self.clocks.truncate(self.stretches.len().saturating_sub(1));
+        // Nothing may have been executed after the last one.
+        let begun = self.stretches.len().saturating_sub(1);
+        self.clocks.truncate(begun);
+        self.open.truncate(begun);
         Ok(StretchDirectory {
             directory: directory(self.program, nodes, self.stretches),
             clocks: self.clocks,
+            open: self.open,
         })
     }
 }
@@ -202,7 +209,23 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         }
     }
 
-    /// Words up to a snapshot, and where the run is then.
+    /// The activations that are open at a boundary where a stretch has just ended, but for those that are [known](StretchDirectory::known_before).
+    fn open_at(&self, boundary: &Boundary) -> Vec<OpenActivation> {
+        let known = self.stretches.last().map(StretchDirectory::known_before);
+        let waiting = boundary.waiting.iter();
+        let waiting = waiting.map(|frame| (frame.function, Some(frame.block)));
+        let active = boundary.header.map(|_| (boundary.function, None));
+        let all = waiting.chain(active).zip(self.counter.opened());
+        let all = all.map(|((function, call), (entered, called))| OpenActivation {
+            function,
+            call,
+            entered,
+            called,
+        });
+        all.skip(known.unwrap_or(0)).collect()
+    }
+
+    /// Words up to a moment, and where the run is then.
     fn cut(&mut self, words: &[u64], captured: Captured) -> Result<(), RecordError> {
         for words in words.chunks(CHUNK) {
             self.put(words)?;
@@ -211,17 +234,24 @@ impl<T: NodeCounts> WordWriter<'_, T> {
             self.put(&[])?;
         }
         if let Some((reader, tell)) = &mut self.snapshots
-            && let Some((mut taken, boundary)) = reader.read(captured)?
+            && let Some(Cut {
+                clock,
+                boundary,
+                taken,
+            }) = reader.read(captured)?
         {
-            taken.snapshot.time = self.counter.close(&boundary)?;
-            let opened = self.counter.opened();
-            let opened = opened.map(|(entered, called)| Opened { entered, called });
-            taken.opened = opened.collect();
+            let time = self.counter.close(&boundary)?;
             self.since = usize::MAX;
-            let clock = taken.clock;
-            tell(taken)?;
+            if let Some(mut taken) = taken {
+                taken.snapshot.time = time;
+                let opened = self.counter.opened();
+                let opened = opened.map(|(entered, called)| Opened { entered, called });
+                taken.opened = opened.collect();
+                tell(taken)?;
+            }
             if self.end_stretch()? {
                 self.clocks.push(clock);
+                self.open.push(self.open_at(&boundary));
             }
             // A stretch may have no words: calls of a function by itself need none.
             self.put(&[])?;

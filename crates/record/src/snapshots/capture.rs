@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use afterimage_ids::FuncId;
 use afterimage_machine::{ChangedTable, GlobalBits, MachineError, SNAPSHOT_PAGE};
@@ -32,18 +32,14 @@ const MOST_SLOTS: usize = 1 << 24;
 /// A page that nobody wrote.
 const ZEROS: [u8; PAGE] = [0; PAGE];
 
-/// The state of the engine at a snapshot, not yet translated into the program's terms.
+/// Where the engine stands when the path is cut, not yet translated into the program's terms.
 pub(crate) struct Captured {
     /// The stop clock's reading.
     pub(super) clock: u64,
-    pub(super) log: LogPlace,
-    /// The innermost first.
-    pub(super) frames: Vec<CapturedFrame>,
-    pub(super) globals: Vec<GlobalBits>,
-    pub(super) tables: Vec<ChangedTable>,
-    /// How many bytes each memory has.
-    pub(super) memories: Vec<u64>,
-    pub(super) pages: Vec<ChangedPage>,
+    /// The functions of all activations, and where they are in the rewritten module, the innermost first.
+    pub(super) calls: Vec<(FuncId, u32)>,
+    /// All else that a snapshot has, if one is made.
+    pub(super) state: Option<CapturedState>,
     /// Held until this was read.
     pub(super) waits: Option<Arc<()>>,
 }
@@ -53,12 +49,23 @@ impl Captured {
     pub(crate) fn waits(&mut self, waiting: &Arc<()>) {
         self.waits = Some(Arc::clone(waiting));
     }
+
+    /// Whether it has copies of what the program holds.
+    pub(crate) fn is_snapshot(&self) -> bool {
+        self.state.is_some()
+    }
 }
 
-pub(super) struct CapturedFrame {
-    /// In the rewritten module.
-    pub offset: u32,
-    pub held: Arc<Activation>,
+/// The state of the engine at a snapshot.
+pub(super) struct CapturedState {
+    pub(super) log: LogPlace,
+    /// What the activations hold, the innermost first.
+    pub(super) held: Vec<Arc<Activation>>,
+    pub(super) globals: Vec<GlobalBits>,
+    pub(super) tables: Vec<ChangedTable>,
+    /// How many bytes each memory has.
+    pub(super) memories: Vec<u64>,
+    pub(super) pages: Vec<ChangedPage>,
 }
 
 /// An activation that waits, in one or more snapshots.
@@ -150,6 +157,10 @@ pub(crate) struct Capturing {
     before: HashMap<(u32, u64), Box<[u8]>>,
     /// When the last one was made, and the stop clock's reading then.
     last: (Instant, u64),
+    /// How long it took.
+    cost: Duration,
+    /// When the path was cut last, and the stop clock's reading then.
+    cut: (Instant, u64),
     /// If activations capture themselves.
     waiting: Option<Waiting>,
 }
@@ -214,13 +225,47 @@ impl Capturing {
             functions: HashMap::new(),
             before: HashMap::new(),
             last: (Instant::now(), 0),
+            cost: Duration::ZERO,
+            cut: (Instant::now(), 0),
             waiting,
+        }
+    }
+
+    /// Whether it is time for a snapshot.
+    fn is_due(&self, now: Instant, clock: u64) -> bool {
+        let apart = self.apart.load(Ordering::Relaxed);
+        match self.spacing {
+            Spacing::Polls { snapshots, .. } => {
+                clock - self.last.1 >= snapshots.saturating_mul(apart)
+            }
+            Spacing::Time { snapshots, .. } => {
+                let apart = u32::try_from(apart).unwrap_or(u32::MAX);
+                now - self.last.0 >= snapshots.max(5 * self.cost).saturating_mul(apart)
+            }
+        }
+    }
+
+    /// What the stop clock shows when the path is to be cut again. What was done now took `cost`; `None` if nothing could be.
+    fn next_cut(&mut self, begun: Instant, clock: u64, cost: Option<Duration>) -> u64 {
+        match (self.spacing, cost) {
+            (Spacing::Polls { cuts, .. }, _) => clock.saturating_add(cuts),
+            (Spacing::Time { .. }, None) => clock + 1,
+            (Spacing::Time { cuts, .. }, Some(cost)) => {
+                let (before, polls) = (begun - self.cut.0, clock - self.cut.1);
+                self.cut = (Instant::now(), clock);
+                let rate = polls.max(1) as f64 / before.as_secs_f64().max(1e-6);
+                let wanted = rate * cuts.max(5 * cost).as_secs_f64();
+                let most = 8 * polls.max(FIRST);
+                // The longer the run, the further apart.
+                clock + (wanted as u64).clamp(1, most).max(clock / MOST_CUTS)
+            }
         }
     }
 
     /// Makes no more snapshots, but leaves all activations at the last one that another instance made.
     pub(crate) fn again(program: &Program, reshaped: &[FuncId], waiting: Waiting) -> Self {
-        let spacing = Spacing::Polls(waiting.last);
+        let (snapshots, cuts) = (waiting.last, waiting.last);
+        let spacing = Spacing::Polls { snapshots, cuts };
         let waiting = Waiting {
             leaving: true,
             ..waiting
@@ -290,9 +335,10 @@ impl Capturing {
             (waiting.taken, waiting.count) = (taken, 0);
         }
         own.last = (Instant::now(), 0);
+        own.cut = own.last;
         let first = match own.spacing {
-            Spacing::Polls(polls) => polls,
-            Spacing::Time(_) => FIRST,
+            Spacing::Polls { cuts, .. } => cuts,
+            Spacing::Time { .. } => FIRST,
         };
         // What memories and tables begin with is not told.
         changed_pages(store)?;
@@ -306,8 +352,11 @@ impl Capturing {
     }
 }
 
-/// Polls before the first snapshot, if it is not known yet how long they take.
-const FIRST: u64 = 1 << 12;
+/// Polls before the first cut, if it is not known yet how long they take.
+const FIRST: u64 = 1 << 7;
+
+/// The path is cut no more often than this while the stop clock's reading grows e-fold.
+const MOST_CUTS: u64 = 1 << 12;
 
 pub(crate) fn write(
     probes: Memory,
@@ -319,7 +368,7 @@ pub(crate) fn write(
     written.map_err(|_| RecordError::NoCounters)
 }
 
-/// Makes a snapshot, if the machine stands as one can.
+/// Cuts the path, and makes a snapshot if it is time for one, if the machine stands as one can.
 fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Result<()> {
     let begun = Instant::now();
     let Some(own) = caller.data_mut().snapshots() else {
@@ -329,60 +378,72 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
         return Ok(());
     };
     let probes = places.probes;
-    let debugged = own.waiting.is_none();
     if own.waiting.as_ref().is_some_and(|waiting| waiting.leaving) {
         write(probes, &mut caller, SNAPSHOT_AT, u64::MAX)?;
         write(probes, &mut caller, UNWIND_AT, 1)?;
-        waiting_frames(&mut caller, 0)?.ok_or_else(misfit)?;
+        let calls = called_frames(&mut caller).ok_or_else(misfit)?;
+        waiting_frames(&mut caller, 0, &calls)?;
         return Ok(());
     }
     let clock = word(probes, &mut caller, CLOCK_AT)?;
-    let globals = places.globals.iter();
-    let globals = globals.map(|global| bits(&global.get(&mut caller)));
-    let globals = globals.collect::<Option<Vec<_>>>();
-    let tables = changed_tables(&mut caller)?;
-    let mut made = None;
-    if let (Some(globals), Some(tables)) = (globals, tables) {
-        let frames = match debugged {
-            true => shown_frames(&mut caller)?,
-            false => waiting_frames(&mut caller, clock)?,
+    let mut cost = None;
+    if let Some(calls) = called_frames(&mut caller) {
+        let own = caller.data_mut().snapshots();
+        let is_due = own.is_some_and(|own| own.is_due(begun, clock));
+        let state = match is_due {
+            true => captured_state(&mut caller, &places, (clock, &calls))?,
+            false => None,
         };
-        if let Some(frames) = frames {
-            let (memories, pages) = changed_pages(&mut caller)?;
-            let log = caller.data().place();
-            let captured = Captured {
-                clock,
-                log,
-                frames,
-                globals,
-                tables,
-                memories,
-                pages,
-                waits: None,
-            };
-            // Without what follows: that waits for whoever reads it.
-            made = Some(begun.elapsed());
-            PathHost::cut(caller.as_context_mut(), captured)?;
+        let captured = Captured {
+            clock,
+            calls,
+            state,
+            waits: None,
+        };
+        // Without what follows: that waits for whoever reads it.
+        let took = begun.elapsed();
+        cost = Some(took);
+        let made = captured.is_snapshot();
+        PathHost::cut(caller.as_context_mut(), captured)?;
+        if let Some(own) = caller.data_mut().snapshots().filter(|_| made) {
+            (own.last, own.cost) = ((Instant::now(), clock), took);
         }
     }
-    let Some(own) = caller.data_mut().snapshots() else {
-        return Ok(());
-    };
-    let apart = own.apart.load(Ordering::Relaxed);
-    let next = match (own.spacing, made) {
-        (Spacing::Polls(polls), _) => clock.saturating_add(polls.saturating_mul(apart)),
-        (Spacing::Time(_), None) => clock + 1,
-        (Spacing::Time(wanted), Some(cost)) => {
-            let apart = u32::try_from(apart).unwrap_or(u32::MAX);
-            let wanted = wanted.max(5 * cost).saturating_mul(apart);
-            let (before, polls) = (begun - own.last.0, clock - own.last.1);
-            own.last = (Instant::now(), clock);
-            let rate = polls.max(1) as f64 / before.as_secs_f64().max(1e-6);
-            clock + ((rate * wanted.as_secs_f64()) as u64).clamp(1, 8 * polls.max(FIRST))
-        }
-    };
+    let own = caller.data_mut().snapshots();
+    let next = own.map_or(u64::MAX, |own| own.next_cut(begun, clock, cost));
     write(probes, &mut caller, SNAPSHOT_AT, next)?;
     Ok(())
+}
+
+/// What a snapshot has. `None` if that cannot be kept.
+fn captured_state<T: HasSnapshots + 'static>(
+    caller: &mut Caller<'_, T>,
+    places: &Places,
+    (clock, calls): (u64, &[(FuncId, u32)]),
+) -> wasmtime::Result<Option<CapturedState>> {
+    let globals = places.globals.iter();
+    let globals = globals.map(|global| bits(&global.get(&mut *caller)));
+    let globals = globals.collect::<Option<Vec<_>>>();
+    let (Some(globals), Some(tables)) = (globals, changed_tables(caller)?) else {
+        return Ok(None);
+    };
+    let own = caller.data_mut().snapshots();
+    let held = match own.is_some_and(|own| own.waiting.is_some()) {
+        true => waiting_frames(caller, clock, calls)?,
+        false => match shown_frames(caller, calls)? {
+            Some(held) => held,
+            None => return Ok(None),
+        },
+    };
+    let (memories, pages) = changed_pages(caller)?;
+    Ok(Some(CapturedState {
+        log: caller.data().place(),
+        held,
+        globals,
+        tables,
+        memories,
+        pages,
+    }))
 }
 
 fn misfit() -> RecordError {
@@ -392,16 +453,14 @@ fn misfit() -> RecordError {
 /// What the debugger shows of all activations, the innermost first. `None` if they are not the program's, or hold references.
 fn shown_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
-) -> wasmtime::Result<Option<Vec<CapturedFrame>>> {
-    let calls = called_frames(caller);
-    let Some(calls) = calls else { return Ok(None) };
-    // The debugger's frames stand behind their calls.
-    let mut calls = calls.into_iter();
+    calls: &[(FuncId, u32)],
+) -> wasmtime::Result<Option<Vec<Arc<Activation>>>> {
     let mut next = caller.debug_exit_frames().next();
-    let mut frames = Vec::new();
+    let mut shown = Vec::with_capacity(calls.len());
     let all = |values: Vec<Val>| values.iter().map(bits).collect::<Option<Vec<_>>>();
-    while let Some(frame) = next.take() {
-        let Some((function, offset)) = calls.next() else {
+    // The debugger's frames stand behind their calls.
+    for &(function, _) in calls {
+        let Some(frame) = next.take() else {
             return Ok(None);
         };
         let mut locals = Vec::new();
@@ -416,13 +475,10 @@ fn shown_frames<T: HasSnapshots + 'static>(
             return Ok(None);
         };
         let held = Held { locals, operands }.into();
-        frames.push(CapturedFrame {
-            offset,
-            held: Arc::new(Activation { function, held }),
-        });
+        shown.push(Arc::new(Activation { function, held }));
         next = frame.parent(&mut *caller)?;
     }
-    Ok(Some(frames))
+    Ok(next.is_none().then_some(shown))
 }
 
 /// The functions of all activations and where they are in the rewritten module, the innermost first. `None` if one is not the program's.
@@ -439,14 +495,12 @@ fn called_frames<T: HasSnapshots + 'static>(
     places.collect()
 }
 
-/// All activations, the innermost first: each captures itself when it goes on. `None` if one is not the program's.
+/// All activations, the innermost first: each captures itself when it goes on.
 fn waiting_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     clock: u64,
-) -> Result<Option<Vec<CapturedFrame>>, RecordError> {
-    let Some(calls) = called_frames(caller) else {
-        return Ok(None);
-    };
+    calls: &[(FuncId, u32)],
+) -> Result<Vec<Arc<Activation>>, RecordError> {
     let own = caller.data_mut().snapshots();
     let waiting = own.and_then(|own| own.waiting.as_mut());
     let waiting = waiting.ok_or(RecordError::NoCounters)?;
@@ -463,17 +517,12 @@ fn waiting_frames<T: HasSnapshots + 'static>(
     if !waiting.leaving {
         waiting.last = clock;
     }
-    let frames = calls.iter().zip(waiting.open.iter().rev());
-    let frames = frames.map(|((_, offset), held)| CapturedFrame {
-        offset: *offset,
-        held: Arc::clone(held),
-    });
-    let frames = frames.collect();
+    let held = waiting.open.iter().rev().map(Arc::clone).collect();
     let (taken, count) = (waiting.taken, waiting.count);
     let taken = taken.ok_or(RecordError::NoCounters)?;
     let set = taken.set(caller, Val::I32(count));
     set.map_err(|_| RecordError::NoCounters)?;
-    Ok(Some(frames))
+    Ok(held)
 }
 
 /// The innermost activation that waits has captured itself.

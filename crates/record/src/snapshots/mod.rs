@@ -32,7 +32,7 @@ use crate::paths::{
 use crate::replay::Stop;
 use capture::{Activation, Waiting};
 pub(crate) use capture::{Captured, Capturing, HasSnapshots, word, write};
-pub(crate) use read::Reader;
+pub(crate) use read::{Cut, Reader};
 
 /// A page of a memory, and what it holds.
 pub type ChangedPage = (Page, Box<[u8]>);
@@ -104,13 +104,33 @@ impl Taken {
     }
 }
 
-/// How far apart snapshots are.
+/// How far apart snapshots are, and the cuts of the path, of which a snapshot is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
     /// So many polls of the stop clock.
-    Polls(u64),
-    /// About so long, in the re-execution; or five times as long as a snapshot takes, if that is longer.
-    Time(Duration),
+    Polls {
+        /// Between snapshots, rounded up to a cut.
+        snapshots: u64,
+        /// Between cuts.
+        cuts: u64,
+    },
+    /// About so long, in the re-execution; or five times as long as one takes, if that is longer.
+    Time {
+        /// Between snapshots.
+        snapshots: Duration,
+        /// Between cuts. In a long run they become longer: a few thousandths of what was executed before.
+        cuts: Duration,
+    },
+}
+
+impl Spacing {
+    /// So many polls between snapshots, and the path is cut nowhere else.
+    pub fn polls(count: u64) -> Self {
+        Self::Polls {
+            snapshots: count,
+            cuts: count,
+        }
+    }
 }
 
 /// Adds the words of a run's path to a file, by re-executing it, and tells of the snapshots that are made meanwhile, in order. `tell` answers how many times
@@ -230,8 +250,9 @@ fn build(
         }
         Ok(replayed)
     })?;
-    if let Some(directory) = stretches {
-        out.whole(Kind::STRETCHES, None, &directory.encode())?;
+    if let Some(stretches) = stretches {
+        out.whole(Kind::STRETCHES, None, &stretches.encode())?;
+        out.whole(Kind::OPEN, None, &stretches.encode_open())?;
     }
     Ok(())
 }

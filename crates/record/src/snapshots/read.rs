@@ -9,12 +9,22 @@ use afterimage_paths::{Boundary, FinalFrame};
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
 use afterimage_rewrite::{OffsetMap, OriginalPlace};
 
-use super::capture::Captured;
+use super::capture::{Captured, CapturedState};
 use super::{ChangedPage, Open, Taken};
 use crate::RecordError;
 
 /// Bytes of a page by which memories grow.
 const WASM_PAGE: u64 = 65536;
+
+/// A moment at which the path is cut.
+pub(crate) struct Cut {
+    /// The stop clock's reading.
+    pub clock: u64,
+    /// Where the path is.
+    pub boundary: Boundary,
+    /// The snapshot that was made, but for its time.
+    pub taken: Option<Taken>,
+}
 
 /// What captured states mean.
 pub(crate) struct Reader<'a> {
@@ -50,66 +60,106 @@ impl<'a> Reader<'a> {
         self.program
     }
 
-    /// The snapshot, but for its time, and where the path is then. `None` where the host has called a function and nothing was executed.
-    pub(crate) fn read(
-        &mut self,
-        captured: Captured,
-    ) -> Result<Option<(Taken, Boundary)>, RecordError> {
+    /// Where the path is, and the snapshot, if it is one, but for its time. `None` where the host has called a function and nothing was executed.
+    pub(crate) fn read(&mut self, captured: Captured) -> Result<Option<Cut>, RecordError> {
         let Captured {
             clock,
+            calls,
+            state,
+            waits: _waits,
+        } = captured;
+        let mut open = Vec::with_capacity(calls.len());
+        for &(function, offset) in calls.iter().rev() {
+            let (found, block) = self.place(offset)?;
+            if found != function {
+                return Err(RecordError::Snapshot(MachineError::Checkpoint));
+            }
+            open.push(FinalFrame { function, block });
+        }
+        let Some(&FinalFrame { function, block }) = open.last() else {
+            return Ok(None);
+        };
+        let is_entered = self.body(function)?.function.cfg.graph.root() == block;
+        if is_entered {
+            open.pop();
+        }
+        let taken = match state {
+            Some(state) => self.taken(clock, (&open, is_entered, block), state)?,
+            None => None,
+        };
+        if open.is_empty() {
+            return Ok(None);
+        }
+        if !is_entered {
+            open.pop();
+        }
+        let boundary = Boundary {
+            waiting: open,
+            function,
+            header: (!is_entered).then_some(block),
+        };
+        Ok(Some(Cut {
+            clock,
+            boundary,
+            taken,
+        }))
+    }
+
+    /// The snapshot, but for its time, of activations that stand there: the last one waits if one was just entered, and is about to execute `block` otherwise.
+    fn taken(
+        &mut self,
+        clock: u64,
+        (open, is_entered, block): (&[FinalFrame], bool, BlockId),
+        state: CapturedState,
+    ) -> Result<Option<Taken>, RecordError> {
+        let CapturedState {
             log,
-            frames,
+            mut held,
             globals,
             tables,
             memories,
             mut pages,
-            waits: _waits,
-        } = captured;
+        } = state;
         self.pages.append(&mut pages);
-        let mut open = Vec::with_capacity(frames.len());
-        for frame in frames.into_iter().rev() {
-            let (function, block) = self.place(frame.offset)?;
-            if frame.held.function != function {
-                return Err(RecordError::Snapshot(MachineError::Checkpoint));
-            }
-            open.push((function, block, frame.held));
+        held.reverse();
+        let misfit = || RecordError::Snapshot(MachineError::Checkpoint);
+        if held.len() != open.len() + usize::from(is_entered) {
+            return Err(misfit());
         }
-        let Some((function, block, _)) = open.last() else {
-            return Ok(None);
-        };
-        let (function, header) = (*function, *block);
         let mut entered = None;
-        if self.body(function)?.function.cfg.graph.root() == header {
-            let parameters = parameters(self.program, Callee::Direct(function));
-            entered = open.pop().map(|(_, _, held)| (held, parameters));
+        if is_entered {
+            let last = held.pop().ok_or_else(misfit)?;
+            let parameters = parameters(self.program, Callee::Direct(last.function));
+            entered = Some((last, parameters));
         }
         if open.is_empty() {
             return Ok(None);
         }
-        let (mut waiting, mut frames) = (Vec::new(), Vec::new());
+        let next = match &entered {
+            Some((entered, _)) => Next::Enter {
+                function: entered.function,
+                tail: false,
+            },
+            None => Next::Block(block),
+        };
+        let mut frames = Vec::with_capacity(open.len());
         let mut activations = Vec::with_capacity(open.len());
-        let count = open.len();
-        for (number, (function, block, held)) in open.into_iter().enumerate() {
-            let is_active = number + 1 == count && entered.is_none();
-            let (locals, operands) = self.live(function, (!is_active).then_some(block), block)?;
+        for (number, (frame, held)) in open.iter().zip(held).enumerate() {
+            let FinalFrame { function, block } = *frame;
+            if held.function != function {
+                return Err(misfit());
+            }
+            let is_active = number + 1 == open.len() && !is_entered;
+            let call = (!is_active).then_some(block);
+            let (locals, operands) = self.live(function, call, block)?;
             activations.push(Open {
                 held,
                 locals,
                 operands,
                 wide: self.body(function)?.wide,
             });
-            frames.push((function, (!is_active).then_some(block)));
-            if !is_active {
-                waiting.push(FinalFrame { function, block });
-            }
+            frames.push((function, call));
         }
-        let is_entered = entered.is_some();
-        let next = if is_entered {
-            let tail = false;
-            Next::Enter { function, tail }
-        } else {
-            Next::Block(header)
-        };
         let snapshot = Snapshot {
             time: 0,
             log,
@@ -127,20 +177,14 @@ impl<'a> Reader<'a> {
             made: 0,
             room: 0,
         };
-        let taken = Taken {
+        Ok(Some(Taken {
             clock,
             snapshot,
             activations,
             entered,
             opened: Vec::new(),
             pages: std::mem::take(&mut self.pages),
-        };
-        let boundary = Boundary {
-            waiting,
-            function,
-            header: (!is_entered).then_some(header),
-        };
-        Ok(Some((taken, boundary)))
+        }))
     }
 
     /// The block that an offset of the rewritten module is in.

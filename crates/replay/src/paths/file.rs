@@ -273,12 +273,17 @@ fn decoded<T>(
     directory.map(Some).map_err(PathFileError::Directory)
 }
 
-/// What is told of the stretches of a file's path; `None` if nothing is.
+/// What is told of the stretches of a file's path; `None` if nothing is, or by an earlier version.
 ///
 /// # Errors
 /// If it is damaged.
 pub fn stretches_of_path(file: &TraceFile) -> Result<Option<StretchDirectory>, PathFileError> {
-    decoded(file, Kind::STRETCHES, StretchDirectory::decode)
+    let Some(open) = file.last_whole(Kind::OPEN, LARGEST_DIRECTORY)? else {
+        return Ok(None);
+    };
+    decoded(file, Kind::STRETCHES, |bytes, limits| {
+        StretchDirectory::decode(bytes, &open, limits)
+    })
 }
 
 /// Of a file without a program so many functions are enough.

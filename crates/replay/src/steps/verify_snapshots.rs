@@ -3,11 +3,11 @@
 use std::error::Error;
 
 use afterimage_machine::{
-    LineSet, Machine, MachineError, Next, Observer, Range, Snapshot, SnapshotError, Snapshots,
+    LineSet, Machine, MachineError, Next, Observer, Opened, Range, Snapshot, SnapshotError, Snapshots,
     WrittenLines,
 };
 use afterimage_trace::{Event, LogPlace, LogReader, TraceError};
-use afterimage_wpp::{Segments, Summary};
+use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};
 
 use super::{Follower, OpenActivations, Run, StepsError};
 
@@ -20,7 +20,7 @@ pub fn verify_snapshots<S: Segments>(
     run: Run<'_, S>,
     log: impl Fn() -> Result<LogReader, TraceError>,
     snapshots: &Snapshots,
-    lines: Option<&WrittenLines>,
+    (stretches, lines): (Option<&StretchDirectory>, Option<&WrittenLines>),
 ) -> Result<Option<String>, StepsError<S::Error>>
 where
     S::Error: Error + 'static,
@@ -32,6 +32,7 @@ where
         Ok(false) => return Ok(Some("what stretches write together is not told".to_owned())),
         Err(error) => return Ok(Some(error.to_string())),
     }
+    let mut begun = Begun { stretches, next: 1 };
     let mut written = Written::of(run.path.segments().summaries(), lines);
     let restored = log().map_err(MachineError::from)?;
     let mut restored = Machine::new(run.program, run.module, restored)?;
@@ -41,6 +42,9 @@ where
         while follower.machine.time() < time
             && let Some(visit) = follower.advance()?
         {
+            if let Some(wrong) = begun.at(visit.start, &open, &mut follower.machine)? {
+                return Ok(Some(wrong));
+            }
             open.next(visit);
             if let Some(wrong) = written.until(visit.start) {
                 return Ok(Some(wrong));
@@ -68,11 +72,7 @@ where
         if stored != own {
             return wrong("is another state");
         }
-        let mut times = open.times();
-        if let (Some(last), Next::Block(_)) = (times.last_mut(), own.next) {
-            last.called = last.entered;
-        }
-        if !opened.is_empty() && opened != times {
+        if !opened.is_empty() && opened != times_of(&open, &own) {
             return wrong("has activations that began at other times");
         }
         match snapshots.restore(&mut restored, number) {
@@ -90,12 +90,65 @@ where
     }
     // Questions follow the path behind the last one, too.
     while let Some(visit) = follower.advance()? {
+        if let Some(wrong) = begun.at(visit.start, &open, &mut follower.machine)? {
+            return Ok(Some(wrong));
+        }
+        open.next(visit);
         if let Some(wrong) = written.until(visit.start) {
             return Ok(Some(wrong));
         }
-        follower.execute(visit, &mut written)?;
+        follower.execute(visit, &mut (&mut open, &mut written))?;
     }
     Ok(written.until(u64::MAX))
+}
+
+/// The times of the activations that are open where a machine stands, the outermost first.
+fn times_of(open: &OpenActivations, stands: &Snapshot) -> Vec<Opened> {
+    let mut times = open.times();
+    if let (Some(last), Next::Block(_)) = (times.last_mut(), stands.next) {
+        last.called = last.entered;
+    }
+    times
+}
+
+/// Compares what is open where stretches begin with what is told.
+struct Begun<'a> {
+    stretches: Option<&'a StretchDirectory>,
+    /// The stretch that begins next.
+    next: usize,
+}
+
+impl Begun<'_> {
+    /// What is wrong where a stretch begins with this block, if one does.
+    fn at(
+        &mut self,
+        start: u64,
+        open: &OpenActivations,
+        machine: &mut Machine<'_>,
+    ) -> Result<Option<String>, MachineError> {
+        let Some(stretches) = self.stretches else {
+            return Ok(None);
+        };
+        let summaries = &stretches.directory.summaries;
+        let before = summaries.get(self.next).map(|summary| summary.before);
+        if before.is_none_or(|before| before + 1 != start) {
+            return Ok(None);
+        }
+        let told = &stretches.open[self.next - 1];
+        let known = StretchDirectory::known_before(&summaries[self.next - 1]);
+        self.next += 1;
+        let stands = machine.snapshot()?.ok_or(MachineError::Checkpoint)?;
+        let frames = stands.frames.iter().zip(times_of(open, &stands));
+        let own = frames.map(|(&(function, call), times)| OpenActivation {
+            function,
+            call,
+            entered: times.entered,
+            called: times.called,
+        });
+        let same = own.skip(known).eq(told.iter().copied());
+        Ok((!same)
+            .then(|| format!("other activations are open before block {start} than it is told")))
+    }
 }
 
 /// Compares the lines of memory that are written in the segments of a path with those that are told.

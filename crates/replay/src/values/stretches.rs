@@ -12,22 +12,22 @@ use afterimage_wet::{
     Before, FileEpochs, HostCalls, LastWriters, LeftOut, MakeStretch, Place, Run, Standing,
     StretchError,
 };
-use afterimage_wpp::{Segments, Summary};
+use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};
 use wasmparser::Operator;
 
 use crate::paths::RecordedPath;
 
-/// A run whose stretches are built: those between its snapshots.
+/// A run whose stretches are built.
 struct Stretches {
     file: TraceFile,
     module: Arc<Module>,
     path: Arc<RecordedPath>,
     snapshots: Snapshots,
-    /// Which lines of memory each segment of the path writes, if that is known.
+    /// What is open where each begins.
+    open: OpenWhere,
+    /// Which lines of memory each writes, if that is known.
     lines: Arc<OnceLock<WrittenLines>>,
     stopped: Option<StoppedBefore>,
-    /// How many blocks were executed before each stretch.
-    before: Vec<u64>,
     /// By global: the functions that write it.
     writers: OnceLock<Vec<BTreeSet<FuncId>>>,
     /// The variables that nodes, or what their calls give, may write, ascending: of those that were asked for.
@@ -45,27 +45,53 @@ impl fmt::Debug for Stretches {
 #[error("the stretches in the recording are damaged: {0}")]
 struct Damaged(&'static str);
 
-/// Epochs of a run, one for each stretch between its snapshots, which are built when they are needed: at most so many. The index of written lines may be told of later.
+/// What is open where stretches begin: by activation, from the outermost one on, the stretches from which on it stands otherwise than before.
+#[derive(Default)]
+struct OpenWhere(Vec<Vec<(usize, OpenActivation)>>);
+
+impl OpenWhere {
+    fn of(stretches: &StretchDirectory) -> Self {
+        let mut found = Self::default();
+        let summaries = &stretches.directory.summaries;
+        for (number, (earlier, open)) in summaries.iter().zip(&stretches.open).enumerate() {
+            let known = StretchDirectory::known_before(earlier);
+            for (activation, open) in (known..).zip(open) {
+                if found.0.len() <= activation {
+                    found.0.resize(activation + 1, Vec::new());
+                }
+                found.0[activation].push((number + 1, *open));
+            }
+        }
+        found
+    }
+
+    /// An activation that is open where a stretch begins. O(log stretches).
+    fn at(&self, position: usize, activation: usize) -> Option<&OpenActivation> {
+        let known = self.0.get(activation)?;
+        let found = known.partition_point(|&(from, _)| from <= position);
+        known.get(found.checked_sub(1)?).map(|(_, open)| open)
+    }
+}
+
+/// Epochs of a run, one for each of its stretches, which are built when they are needed: at most so many. The index of written lines may be told of later.
 pub fn epochs_of_stretches(
-    file: &TraceFile,
-    module: &Arc<Module>,
+    (file, module): (&TraceFile, &Arc<Module>),
     path: Arc<RecordedPath>,
+    stretches: &StretchDirectory,
     (snapshots, lines): (Snapshots, Arc<OnceLock<WrittenLines>>),
     (stopped, most): (Option<StoppedBefore>, usize),
 ) -> FileEpochs {
-    let times = snapshots.times().iter().copied();
-    let mut before = Vec::from_iter([0].into_iter().chain(times.filter(|&time| time > 0)));
-    // Nothing is executed after the last one.
-    before.retain(|&time| time < path.length());
+    let summaries = path.segments().summaries().iter();
+    let before = Vec::from_iter(summaries.map(|summary| summary.before));
     let end = path.length();
     let maker = Stretches {
         file: file.clone(),
         module: Arc::clone(module),
         path,
         snapshots,
+        open: OpenWhere::of(stretches),
         lines,
         stopped,
-        before: before.clone(),
         writers: OnceLock::new(),
         outputs: Mutex::default(),
     };
@@ -73,36 +99,26 @@ pub fn epochs_of_stretches(
 }
 
 impl Stretches {
-    /// What the segments of a stretch hold, and what those before it do.
-    fn summaries(&self, position: usize) -> Result<(&[Summary], &[Summary]), Damaged> {
-        let all = self.path.segments().summaries();
-        let at = |time: u64| {
-            let found = all.partition_point(|summary| summary.before < time);
-            let begins = all.get(found).is_none_or(|summary| summary.before == time);
-            let damaged = Damaged("one is not told of");
-            if begins { Ok(found) } else { Err(damaged) }
-        };
-        let first = self.before.get(position).copied();
-        let first = at(first.ok_or(Damaged("one is missing"))?)?;
-        let last = match self.before.get(position + 1) {
-            Some(&next) => at(next)?,
-            None => all.len(),
-        };
-        let inside = all.get(first..last);
-        Ok((&all[..first], inside.unwrap_or_default()))
+    /// What each of them holds.
+    fn summaries(&self) -> &[Summary] {
+        self.path.segments().summaries()
     }
 
-    /// The snapshot with which a stretch begins; `None` of the first.
-    fn snapshot_before(&self, position: usize) -> Result<Option<usize>, Damaged> {
-        let first = self.before.get(position).copied();
-        let first = first.ok_or(Damaged("one is missing"))?;
-        if position == 0 {
-            return Ok(None);
+    fn summary(&self, position: usize) -> Result<&Summary, Damaged> {
+        let found = self.summaries().get(position);
+        found.ok_or(Damaged("one is missing"))
+    }
+
+    /// How often each node is executed in some, ascending by node, without those that are not.
+    fn node_counts(&self, summaries: &[Summary]) -> Vec<(NodeId, u64)> {
+        let mut counts = vec![0; self.path.nodes().len()];
+        for &(node, count) in summaries.iter().flat_map(|summary| &summary.node_counts) {
+            if let Some(sum) = counts.get_mut(node.index()) {
+                *sum += count;
+            }
         }
-        let number = self.snapshots.at(first);
-        let number = number.filter(|&number| self.snapshots.times()[number] == first);
-        let missing = Damaged("no snapshot is before one");
-        number.map(Some).ok_or(missing)
+        let counts = (0..).map(NodeId::new).zip(counts);
+        counts.filter(|&(_, count)| count > 0).collect()
     }
 
     /// Whether a node, or what its call gives, may write a variable.
@@ -165,41 +181,27 @@ impl MakeStretch for Stretches {
         position: usize,
         host: &HostCalls,
     ) -> Result<(Vec<u8>, LastWriters), StretchError> {
-        let (earlier, inside) = self.summaries(position)?;
-        let node_counts = |summaries: &[Summary]| {
-            let mut counts = vec![0; self.path.nodes().len()];
-            for &(node, count) in summaries.iter().flat_map(|summary| &summary.node_counts) {
-                if let Some(sum) = counts.get_mut(node.index()) {
-                    *sum += count;
-                }
-            }
-            let counts = counts
-                .into_iter()
-                .enumerate()
-                .filter(|&(_, count)| count > 0);
-            Vec::from_iter(counts.map(|(node, count)| (NodeId::new(node), count)))
-        };
-        let counts = node_counts(earlier);
-        let nodes = Vec::from_iter(node_counts(inside).into_iter().map(|(node, _)| node));
-        let first = self.before[position];
-        let mut before = Before {
-            snapshot: None,
+        let summary = self.summary(position)?;
+        let all = self.summaries();
+        let first = summary.before;
+        let snapshot = self.snapshots.at(first);
+        let begun = snapshot.map_or(0, |number| self.snapshots.times()[number]);
+        let begun = all.partition_point(|summary| summary.before < begun);
+        let followed = all.get(begun..=position).unwrap_or_default();
+        let followed = self.node_counts(followed);
+        let nodes = Vec::from_iter(followed.into_iter().map(|(node, _)| node));
+        let before = Before {
+            snapshot: snapshot.map(|number| (&self.snapshots, number)),
             nodes: &nodes,
-            counts: &counts,
-            host_calls: 0,
+            counts: &self.node_counts(&all[..position]),
+            host,
         };
-        if let Some(number) = self.snapshot_before(position)? {
-            let (snapshot, _) = self.snapshots.snapshot(number)?;
-            before.snapshot = Some((&self.snapshots, number));
-            before.host_calls = host.among(snapshot.log.events)?;
-        }
-        let last = self.before.get(position + 1).copied();
         let run = Run {
             program: &self.module.program,
             bytes: &self.module.bytes,
             path: &*self.path,
             continuations: &self.path.segments().directory().continuations,
-            window: first + 1..=last.unwrap_or(self.path.length()),
+            window: first + 1..=first + summary.length,
             left_out: &LeftOut::NOTHING,
             stopped: self.stopped,
             epoch: usize::MAX,
@@ -208,14 +210,10 @@ impl MakeStretch for Stretches {
     }
 
     fn opened(&self, position: usize, activation: usize) -> Result<Option<Standing>, StretchError> {
-        let Some(number) = self.snapshot_before(position)? else {
-            return Ok(None);
-        };
-        let (snapshot, opened) = self.snapshots.snapshot(number)?;
-        let found = opened.get(activation).zip(snapshot.frames.get(activation));
-        Ok(found.map(|(times, (_, call))| Standing {
-            entered: times.entered,
-            called: call.map(|_| times.called),
+        let found = self.open.at(position, activation);
+        Ok(found.map(|open| Standing {
+            entered: open.entered,
+            called: open.call.map(|_| open.called),
         }))
     }
 
@@ -225,10 +223,8 @@ impl MakeStretch for Stretches {
         activation: usize,
         (function, variable): (FuncId, u32),
     ) -> Result<bool, StretchError> {
-        let (_, inside) = self.summaries(position)?;
         let nodes = self.path.nodes();
-        let counts = inside.iter().flat_map(|summary| &summary.node_counts);
-        for &(node, _) in counts {
+        for &(node, _) in &self.summary(position)?.node_counts {
             let own = nodes
                 .get(node)
                 .is_some_and(|node| node.function == function);
@@ -237,15 +233,14 @@ impl MakeStretch for Stretches {
             }
         }
         // The call that it waited for at first may have given it.
-        let Some(number) = self.snapshot_before(position)? else {
+        let Some(open) = self.open.at(position, activation) else {
             return Ok(false);
         };
-        let (snapshot, _) = self.snapshots.snapshot(number)?;
-        let Some(&(of, Some(block))) = snapshot.frames.get(activation) else {
+        let Some(block) = open.call else {
             return Ok(false);
         };
         for (id, node) in nodes {
-            if node.function == of
+            if node.function == open.function
                 && node.blocks.last() == Some(&block)
                 && self.writes(id, variable)?
             {
@@ -264,22 +259,13 @@ impl MakeStretch for Stretches {
             (Place::Global(global), _) => global,
             (Place::Byte { .. }, None) => return Ok(position.checked_sub(1)),
             (Place::Byte { memory, address }, Some(lines)) => {
-                let (earlier, _) = self.summaries(position)?;
-                let found = lines.last_before(earlier.len(), memory, address, 1)?;
-                let Some(found) = found else { return Ok(None) };
-                let found = earlier.get(found);
-                let found = found.ok_or(Damaged("one that writes is missing"))?;
-                let after = self
-                    .before
-                    .partition_point(|&before| before <= found.before);
-                return Ok(after.checked_sub(1));
+                return Ok(lines.last_before(position, memory, address, 1)?);
             }
         };
         let writers = self.writers().get(global as usize);
         let writers = writers.ok_or(Damaged("a global that is not there"))?;
         for earlier in (0..position).rev() {
-            let (_, inside) = self.summaries(earlier)?;
-            let mut nodes = inside.iter().flat_map(|summary| &summary.node_counts);
+            let mut nodes = self.summary(earlier)?.node_counts.iter();
             let nodes_of = self.path.nodes();
             if nodes.any(|(node, _)| {
                 nodes_of

@@ -18,6 +18,7 @@ use super::{Buffers, Builder, LastWriters, Resumed};
 use crate::checkpoint::{Intervals, Recorder, Vertex, Vertices};
 use crate::epoch::Writer;
 use crate::index::{Index, LeftOut, fingerprint};
+use crate::trace::HostCalls;
 use crate::printed::{Printed, Printing};
 
 /// Why a whole execution trace cannot be built.
@@ -230,14 +231,14 @@ pub struct Run<'a, S: Segments> {
 
 /// From where a stretch is built alone.
 pub struct Before<'a> {
-    /// The snapshot before it; `None` at the beginning of the run.
+    /// The last snapshot before it; `None` if there is none.
     pub snapshot: Option<(&'a Snapshots, usize)>,
-    /// The nodes that are executed in it.
+    /// The nodes that are executed from there to its end.
     pub nodes: &'a [NodeId],
     /// How often each node was executed before it.
     pub counts: &'a [(NodeId, u64)],
-    /// How many calls of the host there were before it.
-    pub host_calls: u64,
+    /// What the host did in the whole run.
+    pub host: &'a HostCalls,
 }
 
 /// Those who follow a run, at a moment of it.
@@ -440,7 +441,7 @@ where
         builder
     }
 
-    /// Builds a stretch alone: the [window](Self::window), before which there is a snapshot, or the run begins. It is one epoch, which says of what is from before only that it is.
+    /// Builds a stretch alone: the [window](Self::window). The run is followed to there from a snapshot, or from its beginning. It is one epoch, which says of what is from before only that it is.
     /// Beside its coded form is who wrote what last in it.
     ///
     /// # Errors
@@ -459,30 +460,46 @@ where
             let (known, on) = known.ok_or(unknown)?;
             machine.compile(node, known.function, &known.blocks, on.next)?;
         }
-        let mut arguments = 0;
         if let Some((snapshots, number)) = before.snapshot {
-            arguments = snapshots.restore(&mut machine, number)?.arguments.len();
+            snapshots.restore(&mut machine, number)?;
+        }
+        let inside = || BuildError::from(SnapshotError::Damaged("one is inside a node"));
+        let mut cursor = self.path.cursor();
+        let begins = match cursor.seek(machine.time()).map_err(BuildError::Path)? {
+            Some(visit) => visit.last() == machine.time(),
+            None => machine.time() == 0,
+        };
+        if !begins {
+            return Err(inside());
+        }
+        let first = *self.window.start();
+        while machine.time() + 1 < first {
+            let visit = cursor.next().map_err(BuildError::Path)?;
+            let visit = visit.ok_or_else(inside)?;
+            machine.step(visit.node, visit.length, &mut ())?;
         }
         let time = machine.time();
-        let mut cursor = self.path.cursor();
-        let begins = match cursor.seek(time).map_err(BuildError::Path)? {
-            Some(visit) => visit.last() == time,
-            None => time == 0,
-        };
-        if !begins || time + 1 != *self.window.start() {
-            return Err(SnapshotError::Damaged("one is inside a node").into());
+        if time + 1 != first {
+            return Err(inside());
+        }
+        let (mut arguments, mut host_calls) = (0, 0);
+        if time > 0 {
+            let stands = machine.snapshot()?.ok_or(MachineError::Checkpoint)?;
+            arguments = stands.arguments.len();
+            let calls = before.host.among(stands.log.events);
+            host_calls = calls.map_err(MachineError::Log)?;
         }
         let mut open = Vec::new();
         for (function, node) in Vec::from_iter(machine.activations()) {
             open.push((node, machine.variables_of(function)?));
         }
         let mut builder = self.builder(&machine);
-        if before.snapshot.is_some() {
+        if time > 0 {
             builder.resume(Resumed {
                 counts: before.counts,
                 open,
                 arguments,
-                host_calls: before.host_calls,
+                host_calls,
                 time,
             });
         }

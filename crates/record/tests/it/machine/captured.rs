@@ -31,9 +31,9 @@ const SMALL: usize = 1 << 15;
 
 /// The snapshots of a recording, as close together as they can be. Those that the engine's debugger shows of a small program are the same.
 pub fn all(recording: &Recording) -> (Vec<Made>, Option<TempDir>) {
-    let (made, folder) = taken(recording, Spacing::Polls(1), false);
+    let (made, folder) = taken(recording, Spacing::polls(1), false);
     if recording.bytes.len() <= SMALL {
-        let (shown, _) = taken(recording, Spacing::Polls(1), true);
+        let (shown, _) = taken(recording, Spacing::polls(1), true);
         if !shown.is_empty() {
             assert!(made == shown, "{}", recording.ending());
         }
@@ -200,7 +200,7 @@ fn compared(text: &str) -> usize {
     let recording = exact(&wat(text), &invoke("run", &[]), &quiet());
     let path = Path::of(&Stored::of(&recording));
     let (made, _) = all(&recording);
-    let (shown, _) = taken(&recording, Spacing::Polls(1), true);
+    let (shown, _) = taken(&recording, Spacing::polls(1), true);
     assert_eq!(made.len(), shown.len());
     agree(&recording, &path, made)
 }
@@ -267,7 +267,7 @@ fn snapshots_are_made_while_halves_of_the_ring_are_exchanged() {
     let recording = try_record(&wat(text), &command, &quiet(), &Interrupt::new());
     let recording = recording.unwrap();
     let stored = Stored::of(&recording);
-    let (taken, folder) = taken(&recording, Spacing::Polls(10_000), false);
+    let (taken, folder) = taken(&recording, Spacing::polls(10_000), false);
     stretches::agree(&recording, folder.expect("a file").path(), &stored);
     assert!(agree(&recording, &Path::of(&stored), taken) > 5);
 }
@@ -290,7 +290,7 @@ fn snapshots_to_come_are_as_far_apart_as_the_answer_says() {
         Ok(if clocks.len() > 10 { 8 } else { 1 })
     };
     let run = recording.run(&cache, &progress);
-    build_snapshots(&run, Spacing::Polls(2), &out, tell).expect("snapshots");
+    build_snapshots(&run, Spacing::polls(2), &out, tell).expect("snapshots");
     let gaps = Vec::from_iter(clocks.windows(2).map(|pair| pair[1] - pair[0]));
     assert_eq!(gaps.first(), Some(&2));
     assert_eq!(gaps.last(), Some(&16));

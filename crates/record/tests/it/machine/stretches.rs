@@ -47,7 +47,9 @@ pub fn agree(recording: &Recording, folder: &Path, stored: &Stored) -> usize {
         functions: (program.imports.len() + program.functions.len()) as u32,
         open: 1 << 20,
     };
-    let found = StretchDirectory::decode(&bytes, &limits).expect("a directory");
+    let open = file.last_whole(Kind::OPEN, u64::MAX);
+    let open = open.expect("a sound section").expect("what is open");
+    let found = StretchDirectory::decode(&bytes, &open, &limits).expect("a directory");
     let directory = found.directory;
     let count = directory.summaries.len();
     if count > MOST_STRETCHES {
