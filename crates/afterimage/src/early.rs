@@ -9,17 +9,16 @@ use std::time::Duration;
 use afterimage_program::Module;
 use afterimage_record::{
     Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, Taken, build_snapshots,
-    build_written,
 };
 use afterimage_replay::Recording;
 use afterimage_replay::paths::{
-    FileSegments, MakeSegment, PathSegment, RecordedDirectory, RecordedPath, path_in_memory,
-    path_of_stretches, stretches_of_path,
+    FileSegments, MakeSegment, PathSegment, RecordedDirectory, RecordedPath, StretchDirectory,
+    path_in_memory, path_of_stretches, stretches_of_path,
 };
 use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing};
 use afterimage_replay::steps::{
-    Run, SnapshotBuilder, Snapshots, StepsError, Wanted, WrittenLines, WrittenLinesError,
-    begin_of_last_steps, take_snapshots,
+    Run, SnapshotBuilder, Snapshots, StepsError, Wanted, WrittenLines, begin_of_last_steps,
+    take_snapshots,
 };
 use afterimage_replay::values::Bits;
 use afterimage_trace::{Kind, LogReader, TraceFile, TraceWriter};
@@ -176,14 +175,14 @@ const FEW_SEGMENTS: usize = 32;
 /// Polls of a run that takes some ten milliseconds. Building all values of a shorter run is faster than executing it again for snapshots.
 const LONG: u64 = 1 << 14;
 
-/// Whether a run is long, or its stretches were asked so much already that there is an index of written lines.
+/// Whether a run is long.
 ///
 /// # Errors
 /// If the recording is damaged.
 pub(crate) fn is_long(session: &Session) -> Result<bool> {
     let file = session.newest();
     let clock = file.end()?.and_then(|end| end.clock);
-    Ok(clock.is_some_and(|polls| polls >= LONG) || file.last(Kind::WRITTEN).is_some())
+    Ok(clock.is_some_and(|polls| polls >= LONG))
 }
 
 /// The recording with stretches of the path and the values, of which no more than one in `share` is built.
@@ -205,60 +204,19 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     let Some(words) = Stretches::open(&file, session.module())? else {
         return Ok(None);
     };
+    let StretchDirectory {
+        directory,
+        clocks,
+        open,
+    } = stretches;
     // What is open is kept for a while, and made again then.
-    let most = FEW_SEGMENTS + 2 * stretches.directory.summaries.len() / share;
+    let most = FEW_SEGMENTS + 2 * directory.summaries.len() / share;
     let maker = (Box::new(FromWords(words)) as Box<_>, most);
-    let path = path_of_stretches(&file, session.program(), stretches.directory, maker)?;
+    let path = path_of_stretches(&file, session.program(), directory, maker)?;
     let recording = Recording::of(session.at(), file, Arc::clone(session.module()));
     recording.use_path(path);
-    Ok(recording.use_stretches(share)?.then_some(recording))
-}
-
-/// An index of the lines of memory that stretches write, by running the program again. `false` if there is none and none can be made.
-///
-/// # Errors
-/// If the run cannot be executed again, or the recording is damaged.
-pub(crate) fn ensure_lines(session: &Session) -> Result<bool> {
-    let file = session.look_again()?;
-    let Some(stretches) = stretches_of_path(&file)? else {
-        return Ok(false);
-    };
-    let is_there = |file: &TraceFile| {
-        let known = WrittenLines::open(file)?;
-        Ok::<_, WrittenLinesError>(known.is_some_and(|lines| lines.clocks() == stretches.clocks))
-    };
-    if is_there(&file)? {
-        return Ok(true);
-    }
-    let lost = "the index of written lines cannot be added to the recording";
-    let out = match append_to(session.at(), &file, lost, session.monitor()) {
-        Ok(Some(out)) => out,
-        // If another process has added something, that may be it.
-        Ok(None) => return Ok(is_there(&session.look_again()?)?),
-        Err(_) => return Ok(false),
-    };
-    let total = file.end()?.map(|end| end.events);
-    let total = total.filter(|events| *events >= TELLING);
-    let progress = session.monitor().begin(Work::Lines, total);
-    let run = RecordedRun {
-        file: &file,
-        bytes: session.bytes(),
-        program: session.program(),
-        cache: &Cache::of_user(),
-        progress: &progress,
-    };
-    match build_written(&run, &stretches.clocks, &out) {
-        Err(
-            RecordError::OverflowNotFound
-            | RecordError::Diverged { .. }
-            | RecordError::NoMoment(_)
-            | RecordError::Rewrite(_),
-        ) => return Ok(false),
-        made => made?,
-    }
-    out.commit()?;
-    session.look_again()?;
-    Ok(true)
+    let used = recording.use_stretches((&clocks, &open), share)?;
+    Ok(used.then_some(recording))
 }
 
 fn on_path<T>(

@@ -34,8 +34,6 @@ pub enum Work {
     Values,
     /// Snapshots are being taken; the units are events of the log.
     Snapshots,
-    /// An index of the lines of memory that are written is being made; the units are events of the log.
-    Lines,
     /// Blocks are being counted; the units are events of the log.
     Counts,
     /// A question follows the run, for what is said; the units are executed blocks.
@@ -48,7 +46,6 @@ impl Display for Work {
             Self::Path => "following the path",
             Self::Values => "following the values",
             Self::Snapshots => "taking snapshots",
-            Self::Lines => "noting what is written where",
             Self::Counts => "counting",
             Self::Question(doing) => doing,
         })

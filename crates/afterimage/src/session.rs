@@ -117,20 +117,12 @@ impl Session {
     #[doc(hidden)]
     pub fn ask_stretches<R>(
         &self,
-        mut ask: impl FnMut(&Self) -> anyhow::Result<R>,
+        ask: impl FnOnce(&Self) -> anyhow::Result<R>,
     ) -> anyhow::Result<Option<R>> {
         let Some(stretched) = self.stretched()? else {
             return Ok(None);
         };
-        let answer = match ask(stretched) {
-            Err(_) if stretched.epochs()?.lack_lines() => {
-                if !self.ensure_lines()? || !stretched.recording.use_lines()? {
-                    return Ok(None);
-                }
-                ask(stretched)
-            }
-            answer => answer,
-        };
+        let answer = ask(stretched);
         let too_many = || {
             let of_path = stretched.path()?.segments().are_too_many();
             Ok::<_, RecordingError>(of_path || stretched.epochs()?.are_too_many())
@@ -139,15 +131,6 @@ impl Session {
             return Ok(None);
         }
         answer.map(Some)
-    }
-
-    /// Makes an index of the lines of memory that the stretches of the run write, by running the program again. `false` if there is none and none can be made.
-    ///
-    /// # Errors
-    /// If the run cannot be executed again, or the recording is damaged.
-    #[doc(hidden)]
-    pub fn ensure_lines(&self) -> anyhow::Result<bool> {
-        early::ensure_lines(self)
     }
 
     /// Where the program's code comes from. The monitor hears what part of the debug information cannot be read. Near-linear in it.

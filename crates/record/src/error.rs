@@ -177,9 +177,6 @@ pub enum RecordError {
     /// No snapshots can be made of such a program.
     #[error("no snapshots can be made of a program that {0}")]
     NoSnapshots(&'static str),
-    /// The stop clock does not show a number where snapshots are made.
-    #[error("no snapshot can be made when the stop clock shows {0}")]
-    NoMoment(u64),
     /// A snapshot is not what the program can be like.
     #[error("a snapshot of the re-execution does not fit the program: {0}")]
     Snapshot(#[from] MachineError),

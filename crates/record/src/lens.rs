@@ -8,7 +8,7 @@ use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
 use afterimage_rewrite::{
     Armed, CLOCK_AT, Options, OriginalPlace, Probes, Rewritten, Snapshots, rewrite,
 };
-use afterimage_trace::{CountsLens, End, Ending, Event, Standing, TraceFile};
+use afterimage_trace::{CountsLens, End, Ending, Event, MAX_MEMORY, Standing, TraceFile};
 
 use crate::deep::Treatment;
 use crate::ending::{Activation, Outcome, frames, not_entered, open_frames};
@@ -17,7 +17,6 @@ use crate::live::word;
 use crate::paths::PathHost;
 use crate::replay::{Progress, Replayed, Source, Stop, replay};
 use crate::snapshots::Capturing;
-use crate::written::Marking;
 use crate::{Cache, RecordError};
 use wasmtime::Engine;
 
@@ -137,7 +136,7 @@ pub(crate) struct Repeat<'a> {
     pub probes: Probes<'a>,
     /// How many entries the armed function is let pass.
     pub skip: u64,
-    /// With calls of whoever makes snapshots, or takes marks.
+    /// With calls of whoever makes snapshots, and marks of what is written.
     pub snapshots: Option<Snapshots>,
 }
 
@@ -185,7 +184,6 @@ impl<'a> Job<'a> {
         stop: Stop,
         paths: Option<PathHost>,
         snapshots: Option<Capturing>,
-        marks: Option<Box<Marking>>,
     ) -> Result<Replayed, RecordError> {
         on_guest_thread(REPLAY_STACK, || {
             let source = Source {
@@ -195,7 +193,7 @@ impl<'a> Job<'a> {
                 progress: self.progress,
                 interrupt: None,
             };
-            replay(engine, &source, rewritten, stop, paths, snapshots, marks)
+            replay(engine, &source, rewritten, stop, paths, snapshots)
         })
     }
 
@@ -206,7 +204,7 @@ impl<'a> Job<'a> {
     ) -> Result<(Repeated, Vec<Activation>), RecordError> {
         let repeat = Repeat::of(the_plan.into());
         self.repeat_with(repeat, &mut |job, engine, rewritten, stop| {
-            job.replay(engine, rewritten, stop, None, None, None)
+            job.replay(engine, rewritten, stop, None, None)
         })
     }
 
@@ -230,13 +228,14 @@ impl<'a> Job<'a> {
             large: self.treatment.large.clone(),
             export_start: true,
             snapshots,
+            marks: snapshots.map(|_| MAX_MEMORY),
             clock: snapshots.is_some(),
             ..Options::default()
         };
         let mut stop = self.stop(&mut options, skip)?;
         // Of a run that nobody stopped, nothing else tells whether the stop clock is right.
         let clock = match (probes, stop) {
-            (Probes::None | Probes::Written(_), Stop::Never) => self.end.clock,
+            (Probes::None, Stop::Never) => self.end.clock,
             _ => None,
         };
         options.clock |= clock.is_some();

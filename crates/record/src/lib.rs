@@ -25,7 +25,6 @@ mod snapshots;
 mod trapped;
 mod values;
 mod wasi;
-mod written;
 
 pub use cache::Cache;
 pub use effects::addresses;
@@ -42,4 +41,3 @@ pub use paths::{
 };
 pub use replay::Progress;
 pub use snapshots::{ChangedPage, Spacing, Taken, build_debugged, build_snapshots};
-pub use written::build_written;

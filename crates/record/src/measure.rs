@@ -107,7 +107,7 @@ impl Compiled {
             let consumer = scope.spawn(move || {
                 for message in messages {
                     match message {
-                        Message::HostCall(_) => {}
+                        Message::HostCall(_) | Message::Written(_) => {}
                         Message::Words(half) => words(half.words()),
                         Message::Last(word) => words(&[word]),
                         Message::Cut(cut, _) => words(&cut),

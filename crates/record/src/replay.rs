@@ -20,7 +20,6 @@ use crate::paths::{HasPaths, PathHost, say_number};
 use crate::room::{Room, was_not_asked};
 use crate::snapshots::{Capturing, HasSnapshots};
 use crate::values::{argument, raw, same_type, val, zero};
-use crate::written::{HasMarks, Marking};
 use crate::{Cache, Interrupt, RecordError};
 
 /// How often who waits for the compiler looks whether to go on.
@@ -63,13 +62,6 @@ struct Host {
     room: Room,
     paths: Option<PathHost>,
     snapshots: Option<Capturing>,
-    marks: Option<Box<Marking>>,
-}
-
-impl HasMarks for Host {
-    fn marks(&mut self) -> &mut Option<Box<Marking>> {
-        &mut self.marks
-    }
 }
 
 impl HasSnapshots for Host {
@@ -197,7 +189,6 @@ pub(crate) fn replay(
     stop: Stop,
     paths: Option<PathHost>,
     snapshots: Option<Capturing>,
-    marks: Option<Box<Marking>>,
 ) -> Result<Replayed, RecordError> {
     let Source {
         cache,
@@ -220,7 +211,6 @@ pub(crate) fn replay(
         room: Room::of_module(&file.module()?)?,
         paths,
         snapshots,
-        marks,
     };
     let mut store = Store::new(engine, host);
     let imports = imports(&mut store, &module);
@@ -249,9 +239,8 @@ pub(crate) fn replay(
     // Dropped before the store: until then the consumer may be reading the store's memory.
     let _quiet = PathHost::connect(&mut store, &instance, &rewritten.layout)?;
     Capturing::connect(&mut store, &instance)?;
-    Marking::connect(&mut store, &instance, &rewritten.marks)?;
     let outcome = run(&mut store, &instance, program)?;
-    Marking::finish(&mut store)?;
+    Capturing::finish(&mut store)?;
     PathHost::finish(&mut store)?;
     let memory = probes.data(&store)[..rewritten.layout.buffer() as usize].to_vec();
     let host = store.data_mut();
@@ -379,7 +368,7 @@ fn imports(store: &mut Store<Host>, module: &Module) -> Vec<wasmtime::Extern> {
                 }
                 None => repeat(caller.data_mut(), &mut [], id, params, results)?,
             }
-            Ok(Marking::host_wrote(caller.as_context_mut())?)
+            Ok(Capturing::host_wrote(caller.as_context_mut())?)
         });
         imports.push(function.into());
     }
@@ -454,8 +443,8 @@ fn repeat(
                 let target = target
                     .ok_or_else(|| host.diverged("the host wrote outside the guest's memory"))?;
                 target.copy_from_slice(&write.bytes);
-                if let Some(marks) = &mut host.marks {
-                    marks.wrote(write.memory, write.address, write.bytes.len() as u64);
+                if let Some(snapshots) = &mut host.snapshots {
+                    snapshots.wrote(write.memory, write.address, write.bytes.len() as u64);
                 }
             }
             let fits = recorded.len() == results.len()

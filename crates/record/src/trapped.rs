@@ -58,7 +58,7 @@ pub(crate) fn trapped_at(
         interrupt: Some(interrupt),
     };
     let replayed = on_guest_thread(REPLAY_STACK, || {
-        replay(&engine, &source, &rewritten, Stop::Never, None, None, None)
+        replay(&engine, &source, &rewritten, Stop::Never, None, None)
     })?;
     let outcome = &replayed.outcome;
     let standing = outcome.standing(program, index, &rewritten.map, None)?;

@@ -9,11 +9,10 @@ use afterimage_program::{BlockEnd, Module, Names, OperatorIndex, ParseError, Pro
 use afterimage_trace::{Ending, LogReader, Standing, TraceError, TraceFile, TrapCode};
 use afterimage_wet::checkpoint::CheckpointError;
 use afterimage_wet::{EpochFileError, FileEpochs};
-use afterimage_wpp::PathError;
+use afterimage_wpp::{OpenActivation, PathError, Segments};
 
 use crate::paths::{
     FileSegments, Numbering, PathFileError, Positions, RecordedPath, recorded_path,
-    stretches_of_path,
 };
 use crate::steps::{
     FileCheckpoints, Run, SnapshotError, Snapshots, WrittenLines, WrittenLinesError,
@@ -46,8 +45,6 @@ pub struct Recording {
     epochs: OnceLock<FileEpochs>,
     checkpoints: OnceLock<FileCheckpoints>,
     snapshots: OnceLock<Snapshots>,
-    /// Which lines of memory the stretches between them write.
-    lines: Arc<OnceLock<WrittenLines>>,
 }
 
 /// Why a recording, or a part of it, cannot be opened.
@@ -137,7 +134,6 @@ impl Recording {
             epochs: OnceLock::new(),
             checkpoints: OnceLock::new(),
             snapshots: OnceLock::new(),
-            lines: Arc::default(),
         }
     }
 
@@ -146,12 +142,16 @@ impl Recording {
         self.path.get_or_init(|| Arc::new(path))
     }
 
-    /// Uses the stretches of the run, each built when it is needed, in place of values that were built. No more than one in `share` of them is
-    /// built, and a few. What was used before stays. `false` if there are none, or no snapshots.
+    /// Uses the stretches of the run, of which its path consists, each built when it is needed, in place of values that were built. No more than one in `share` of them is
+    /// built, and a few. What was used before stays. `false` if there are no snapshots, or it is not known what stretches write.
     ///
     /// # Errors
     /// If there is no path, or it, the snapshots or the end of the run are damaged.
-    pub fn use_stretches(&self, share: usize) -> Result<bool, RecordingError> {
+    pub fn use_stretches(
+        &self,
+        (clocks, open): (&[u64], &[Vec<OpenActivation>]),
+        share: usize,
+    ) -> Result<bool, RecordingError> {
         let path = Arc::clone(self.shared_path()?);
         let stopped = self.run()?.stopped;
         let file = self.newest();
@@ -160,36 +160,18 @@ impl Recording {
         else {
             return Ok(false);
         };
-        let Some(stretches) = stretches_of_path(&file)? else {
+        let lines = WrittenLines::open(&file)?;
+        let Some(lines) = lines.filter(|lines| lines.clocks() == clocks) else {
             return Ok(false);
         };
-        self.look_for_lines(&file)?;
-        let most = FEW_STRETCHES + stretches.directory.summaries.len() / share;
+        let most = FEW_STRETCHES + path.segments().summaries().len() / share;
         self.snapshots.get_or_init(|| own);
         self.epochs.get_or_init(|| {
-            let from = (snapshots, Arc::clone(&self.lines));
+            let from = (snapshots, lines);
             let of = (&file, &self.module);
-            epochs_of_stretches(of, path, &stretches, from, (stopped, most))
+            epochs_of_stretches(of, (path, open), from, (stopped, most))
         });
         Ok(true)
-    }
-
-    /// Uses the index of the lines of memory that stretches write, if the file has one by now. `false` if it has not.
-    ///
-    /// # Errors
-    /// If it is damaged.
-    pub fn use_lines(&self) -> Result<bool, RecordingError> {
-        self.look_for_lines(&self.look_again()?)?;
-        Ok(self.lines.get().is_some())
-    }
-
-    fn look_for_lines(&self, file: &TraceFile) -> Result<(), RecordingError> {
-        let clocks = stretches_of_path(file)?.map(|stretches| stretches.clocks);
-        let lines = WrittenLines::open(file)?;
-        if let Some(lines) = lines.filter(|lines| clocks.as_deref() == Some(lines.clocks())) {
-            self.lines.get_or_init(|| lines);
-        }
-        Ok(())
     }
 
     /// Where it is.

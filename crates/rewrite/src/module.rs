@@ -46,6 +46,8 @@ pub struct Options {
     /// Add calls of whoever makes snapshots, where the clock polls. The caller puts the host's functions into the table [`SNAPSHOT_EXPORT`] before it runs
     /// the module, and says when in the memory's word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT). The module exports what snapshots hold: see [`inner_export`].
     pub snapshots: Option<Snapshots>,
+    /// Mark each line of memory that is written: see [`LINE`](crate::LINE). The program's memories have no more than so many bytes together.
+    pub marks: Option<u64>,
     /// Arm a place: it stops the run at a moment that the memory's words name.
     pub armed: Option<Armed>,
     /// Keep the engine from making one instruction of a load and what takes its value, and from leaving out a store to what another one overwrites, so
@@ -62,8 +64,6 @@ pub struct Options {
 /// Who looks at the activations when a snapshot is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshots {
-    /// Nobody.
-    Unseen,
     /// The engine's debugger, under which a module that writes its path must tell where a half of the ring is full.
     Debugged,
     /// They capture themselves. See [`can_capture`](crate::can_capture).
@@ -141,8 +141,6 @@ pub enum Probes<'a> {
     Counters(&'a Plan),
     /// The path.
     Paths(PathProbes<'a>),
-    /// Which lines of memory are written: each of 64 bytes that a store of the program writes to is marked, in memories of at most so many bytes together.
-    Written(u64),
 }
 
 impl<'a> From<Option<&'a Plan>> for Probes<'a> {
@@ -210,10 +208,9 @@ pub fn rewrite<'a>(
         marks: 0,
         captured: 0,
     };
-    let marks = match measured {
-        Probes::Written(most) => Some(Marks::new(layout.marks_at(), &facts.memories, most)?),
-        _ => None,
-    };
+    let marks = options.marks;
+    let marks = marks.map(|most| Marks::new(layout.marks_at(), &facts.memories, most));
+    let marks = marks.transpose()?;
     layout.marks = marks.as_ref().map_or(0, |marks| marks.bytes);
     let starts = marks.as_ref().map(|marks| marks.starts.clone());
     let mut types = TypePool::new(program);

@@ -98,9 +98,7 @@ impl Kind {
             | Kind::SNAPSHOTS
             | Kind::STRETCHES
             | Kind::WRITTEN
-            | Kind::OPEN => {
-                "; build the values again with `afterimage build --lens full --again`"
-            }
+            | Kind::OPEN => "; build the values again with `afterimage build --lens full --again`",
             Kind::SIMULATION => "; simulate it again with `afterimage simulate --again`",
             Kind::SLICE => "; make the slice again and keep it with --save",
             _ => "",

@@ -37,6 +37,11 @@ impl SectionReader {
         }
     }
 
+    /// Another reader of the section, before its first chunk. O(1).
+    pub fn again(&self) -> SectionReader {
+        SectionReader::new(Arc::clone(&self.inner), self.position)
+    }
+
     pub(crate) fn section(&self) -> &Section {
         &self.inner.state.sections[self.position]
     }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use afterimage_ids::{FuncId, NodeId};
@@ -51,9 +51,6 @@ pub enum EpochFileError {
         "more than {0} stretches of the run are needed: build all values (afterimage build --lens full)"
     )]
     TooMany(usize),
-    /// Who wrote a byte long before cannot be told without an index.
-    #[error("who wrote a byte long before is not known without an index of written lines")]
-    NoLines,
 }
 
 /// Why a stretch cannot be built.
@@ -97,9 +94,6 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
         variable: (FuncId, u32),
     ) -> Result<bool, StretchError>;
 
-    /// Whether it is known which stretches may have written a byte.
-    fn knows_lines(&self) -> bool;
-
     /// The last stretch before one in which a place may have been written; `None` if there is none.
     ///
     /// # Errors
@@ -115,12 +109,7 @@ struct Made {
     /// How many were built, and may be.
     built: AtomicUsize,
     most: usize,
-    /// An index of written lines was missing.
-    lacks_lines: AtomicBool,
 }
-
-/// So many stretches are gone back through without an index of written lines.
-const NEAR_STRETCHES: usize = 2;
 
 /// Writes epochs to a file, as they come.
 pub struct EpochWriter {
@@ -275,7 +264,6 @@ impl FileEpochs {
                 writers: before.iter().map(|_| OnceLock::new()).collect(),
                 built: AtomicUsize::new(0),
                 most,
-                lacks_lines: AtomicBool::new(false),
             }),
             before,
         }
@@ -285,13 +273,6 @@ impl FileEpochs {
     pub fn are_too_many(&self) -> bool {
         let built = |made: &Made| made.built.load(Ordering::Relaxed) > made.most;
         self.made.as_ref().is_some_and(built)
-    }
-
-    /// Whether an answer would have needed an index of written lines.
-    pub fn lack_lines(&self) -> bool {
-        let lacks =
-            |made: &Made| made.lacks_lines.load(Ordering::Relaxed) && !made.maker.knows_lines();
-        self.made.as_ref().is_some_and(lacks)
     }
 
     fn build(&self, made: &Made, position: usize) -> Result<Epoch, EpochFileError> {
@@ -491,12 +472,7 @@ impl Epochs for FileEpochs {
         let Some(made) = &self.made else {
             return Ok(None);
         };
-        for steps in 0.. {
-            let is_byte = matches!(place, Place::Byte { .. });
-            if is_byte && steps == NEAR_STRETCHES && !made.maker.knows_lines() {
-                made.lacks_lines.store(true, Ordering::Relaxed);
-                return Err(EpochFileError::NoLines);
-            }
+        loop {
             let earlier = made.maker.written_before(position, place);
             let Some(earlier) = earlier.map_err(EpochFileError::Made)? else {
                 return Ok(None);
@@ -516,7 +492,6 @@ impl Epochs for FileEpochs {
                 return Ok(found);
             }
         }
-        Ok(None)
     }
 
     fn variable_before(&self, wanted: VariableBefore) -> Result<Option<DefinedBy>, EpochFileError> {

@@ -267,7 +267,9 @@ impl OpenActivation {
         let entered = entered.filter(|&entered| entered > 0);
         Ok(Self {
             function: FuncId::from_u32(function as u32),
-            call: call.checked_sub(1).map(|call| BlockId::from_u32(call as u32)),
+            call: call
+                .checked_sub(1)
+                .map(|call| BlockId::from_u32(call as u32)),
             entered: entered.ok_or(CodecError::Malformed("an activation before the run"))?,
             called,
         })

@@ -113,13 +113,11 @@ impl<S: Segments> WholePath<S> {
 
 impl<'a, S: Segments> Occurrences<'a, S> {
     fn new(path: &'a WholePath<S>, target: Target) -> Result<Self, TargetError> {
+        let counts = target.counts(path).ok_or(TargetError::Uncountable)?;
         let mut sum: u64 = 0;
         let mut before = vec![0];
-        for summary in path.segments().summaries() {
-            sum = target
-                .count(summary)
-                .and_then(|count| sum.checked_add(count))
-                .ok_or(TargetError::Uncountable)?;
+        for count in counts {
+            sum = sum.checked_add(count).ok_or(TargetError::Uncountable)?;
             before.push(sum);
         }
         Ok(Self {
@@ -210,23 +208,27 @@ impl<'a, S: Segments> Occurrences<'a, S> {
 }
 
 impl Target {
-    /// How many there are in a segment. `None` if that cannot be counted.
-    fn count(&self, summary: &Summary) -> Option<u64> {
+    /// How many there are in each segment. `None` if that cannot be counted. O(segments), and those in which its nodes are.
+    fn counts<S: Segments>(&self, path: &WholePath<S>) -> Option<Vec<u64>> {
+        let summaries = path.segments().summaries();
         match self {
             Self::Calls(function) => {
-                let counts = &summary.call_counts;
-                let at = counts.binary_search_by_key(function, |&(function, _)| function);
-                Some(at.map_or(0, |at| counts[at].1))
+                let count = |summary: &Summary| {
+                    let counts = &summary.call_counts;
+                    let at = counts.binary_search_by_key(function, |&(function, _)| function);
+                    at.map_or(0, |at| counts[at].1)
+                };
+                Some(summaries.iter().map(count).collect())
             }
             Self::Nodes(positions) => {
-                let counts = &summary.node_counts;
-                let mut sum: u64 = 0;
-                for (node, &(_, each)) in &positions.of {
-                    if let Ok(at) = counts.binary_search_by_key(node, |&(node, _)| node) {
-                        sum = sum.checked_add(counts[at].1.checked_mul(each.into())?)?;
+                let mut counts = vec![0u64; summaries.len()];
+                for (&node, &(_, each)) in &positions.of {
+                    for &(segment, count) in path.segments_with(node) {
+                        let sum = &mut counts[segment as usize];
+                        *sum = sum.checked_add(count.checked_mul(each.into())?)?;
                     }
                 }
-                Some(sum)
+                Some(counts)
             }
         }
     }

@@ -4,9 +4,9 @@ mod error;
 mod recent;
 mod segments;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use afterimage_ids::{NodeId, PrimaryMap};
+use afterimage_ids::{EntityRef, NodeId, PrimaryMap};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -31,6 +31,8 @@ pub struct WholePath<S> {
     cache: Mutex<Recent<Measured>>,
     /// Of segments that were asked for it, the activations that begin in them and are open at their ends.
     begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
+    /// By node, once it was asked for: the segments in which it is executed, ascending, and how often.
+    inside: OnceLock<Vec<Vec<(u32, u64)>>>,
 }
 
 impl<S: Segments> WholePath<S> {
@@ -64,7 +66,24 @@ impl<S: Segments> WholePath<S> {
             room: ROOM,
             cache: Mutex::new(Recent::new(ROOM)),
             begun: Mutex::default(),
+            inside: OnceLock::new(),
         })
+    }
+
+    /// The segments in which a node is executed, ascending, and how often in each. O(1), and once O(summaries).
+    pub fn segments_with(&self, node: NodeId) -> &[(u32, u64)] {
+        let inside = self.inside.get_or_init(|| {
+            let mut inside = vec![Vec::new(); self.nodes.len()];
+            for (segment, summary) in (0..).zip(self.segments.summaries()) {
+                for &(node, count) in &summary.node_counts {
+                    if let Some(inside) = inside.get_mut(node.index()) {
+                        inside.push((segment, count));
+                    }
+                }
+            }
+            inside
+        });
+        inside.get(node.index()).map_or(&[], Vec::as_slice)
     }
 
     /// Lets open segments take about so many bytes, and not 256 MiB. One stays open in any case.

@@ -365,7 +365,6 @@ fn with_snapshots(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
     let session = Session::open(&at).unwrap();
     let every = Snapshotting::Executed(Spacing::polls(1));
     assert!(session.ensure_snapshots(every).unwrap());
-    assert!(session.ensure_lines().unwrap());
     drop(session);
     let all = sections(&TraceFile::open(&at).unwrap());
     let snapshots = all.iter().find(|one| one.kind == Kind::SNAPSHOTS);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use afterimage_ids::FuncId;
 
 use super::guard::Ring;
-use crate::snapshots::Captured;
+use crate::snapshots::{Captured, Lines};
 
 /// So many cuts wait to be read at most, before another one is made, or a snapshot.
 const MOST_CUTS: usize = 256;
@@ -30,6 +30,8 @@ pub(crate) enum Message {
     Last(u64),
     /// The words since, of which the last one may not be full, up to a moment at which the path is cut, and how the machine stood then.
     Cut(Vec<u64>, Box<Captured>),
+    /// Lines of memory that were written since the path was cut last, at the end of the run.
+    Written(Vec<Lines>),
 }
 
 /// Which halves are being read.
@@ -162,6 +164,14 @@ impl Producer {
         self.0
             .messages
             .send(Message::HostCall(function))
+            .map_err(|_| HandOverError::ConsumerGone)
+    }
+
+    /// Tells of the lines that were written at last.
+    pub(crate) fn wrote(&self, lines: Vec<Lines>) -> Result<(), HandOverError> {
+        self.0
+            .messages
+            .send(Message::Written(lines))
             .map_err(|_| HandOverError::ConsumerGone)
     }
 

@@ -75,7 +75,7 @@ pub fn trace_paths<S: Sink + Send>(
             std::thread::scope(|scope| {
                 let consumer = scope.spawn(|| consume(program, &plan, messages, sink));
                 let host = PathHost::new(producer, plan.entry_ids().clone());
-                let replayed = job.replay(engine, rewritten, stop, Some(host), None, None);
+                let replayed = job.replay(engine, rewritten, stop, Some(host), None);
                 // Its reason is the better one: the guest only learns that it is gone.
                 let result = match consumer.join() {
                     Ok(result) => result?,

@@ -7,10 +7,10 @@ use wasmtime::unix::StoreExt;
 use wasmtime::{AsContextMut, Global, Instance, Store, StoreContextMut, Val};
 
 use super::Producer;
-use super::buffer::Quiet;
+use super::buffer::{HandOverError, Quiet};
 use super::guard::Ring;
 use crate::RecordError;
-use crate::snapshots::Captured;
+use crate::snapshots::{Captured, Lines};
 
 /// What the host has of the path's probes.
 pub(crate) struct PathHost {
@@ -123,6 +123,11 @@ impl PathHost {
         Ok(paths
             .producer
             .cut(word, pending as u64, Box::new(captured))?)
+    }
+
+    /// Tells of the lines of memory that were written at last.
+    pub(crate) fn wrote(&self, lines: Vec<Lines>) -> Result<(), HandOverError> {
+        self.producer.wrote(lines)
     }
 
     /// Hands over what the run wrote last.

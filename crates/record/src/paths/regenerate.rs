@@ -36,6 +36,7 @@ pub(crate) fn consume<'a, S: Sink>(
                 bits += 64 * words.len() as u64;
                 regenerator.feed(&words, &mut sink)?;
             }
+            Message::Written(_) => {}
             Message::Last(word) => {
                 bits += 64 - u64::from(word.leading_zeros());
                 regenerator.feed(&[word], &mut sink)?;

@@ -4,7 +4,7 @@
 //! regenerated when an answer is in it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
 use afterimage_paths::{ExecutedPath, NullSink, PathPlan, Regenerator, Sink, Tally, Waypoint};
@@ -20,34 +20,35 @@ use crate::RecordError;
 /// What a path is: its function, its blocks, and where its activation goes on.
 type NodeKey = (FuncId, Box<[BlockId]>, Continuation);
 
+/// The numbers of nodes.
+type NodeIds = HashMap<NodeKey, NodeId>;
+
+/// The numbers that a directory gives.
+fn node_ids(directory: &Directory) -> NodeIds {
+    let all = directory.nodes.iter().zip(&directory.continuations);
+    let ids = all.map(|((id, node), on)| ((node.function, node.blocks.clone(), *on), id));
+    ids.collect()
+}
+
+fn node_key(path: &ExecutedPath<'_>) -> NodeKey {
+    let on = Continuation {
+        next: path.next,
+        calls: path.calls,
+    };
+    (path.function, path.blocks.into(), on)
+}
+
 /// Nodes, each once.
 #[derive(Default)]
 pub(super) struct NodeSet {
     nodes: Nodes,
-    ids: HashMap<NodeKey, NodeId>,
+    ids: NodeIds,
 }
 
 impl NodeSet {
-    /// The nodes of a directory.
-    fn of(directory: &Directory) -> Self {
-        let all = directory.nodes.iter().zip(&directory.continuations);
-        let ids = all.map(|((id, node), on)| ((node.function, node.blocks.clone(), *on), id));
-        Self {
-            ids: ids.collect(),
-            nodes: Nodes {
-                nodes: directory.nodes.clone(),
-                continuations: directory.continuations.clone(),
-            },
-        }
-    }
-
     /// The node that a path is.
     fn id(&mut self, path: &ExecutedPath<'_>) -> NodeId {
-        let on = Continuation {
-            next: path.next,
-            calls: path.calls,
-        };
-        let key = (path.function, path.blocks.into(), on);
+        let key = node_key(path);
         let nodes = &mut self.nodes;
         *self
             .ids
@@ -159,6 +160,10 @@ pub struct Stretches {
     file: TraceFile,
     module: Arc<Module>,
     plan: PathPlan,
+    /// Where its words are.
+    words: WordReader,
+    /// The nodes of the directory with which it was asked first.
+    nodes: OnceLock<NodeIds>,
 }
 
 impl std::fmt::Debug for Stretches {
@@ -175,14 +180,16 @@ impl Stretches {
     pub fn open(file: &TraceFile, module: &Arc<Module>) -> Result<Option<Self>, RecordError> {
         let found = live_words(file, &module.program)?;
         let found = found.filter(|(_, words)| words.repeated);
-        Ok(found.map(|(plan, _)| Self {
+        Ok(found.map(|(plan, words)| Self {
             file: file.clone(),
             module: Arc::clone(module),
             plan,
+            words,
+            nodes: OnceLock::new(),
         }))
     }
 
-    /// A stretch, in which nodes have the numbers that the directory gives them. Linear in its blocks.
+    /// A stretch, in which nodes have the numbers that the directory gives them: always the same one. Linear in its blocks.
     ///
     /// # Errors
     /// If the file is damaged, or there is no such stretch.
@@ -191,12 +198,12 @@ impl Stretches {
         let summary = directory.summaries.get(number).ok_or(RecordError::Words)?;
         let end = summary.before.saturating_add(summary.length);
         let is_last = number + 1 == directory.summaries.len();
-        let words = WordReader::open(&self.file, &self.plan)?;
-        let mut words = words.ok_or(RecordError::Words)?;
+        let mut words = self.words.again();
         let (begin, mut piece) = words.between(summary.before)?;
         let mut run = Regenerator::resumed(program, &self.plan, &begin)?;
         let open = run.open().collect();
-        let mut sink = StretchSink::new(directory, summary.before, open);
+        let nodes = self.nodes.get_or_init(|| node_ids(directory));
+        let mut sink = StretchSink::new(nodes, summary.before, open);
         loop {
             for function in piece.calls {
                 run.host_call(function);
@@ -229,20 +236,23 @@ impl Stretches {
 }
 
 /// Makes the segment of a stretch, in which nodes have the numbers that a directory gives them.
-pub(super) struct StretchSink {
+pub(super) struct StretchSink<'a> {
     builder: Builder,
-    set: NodeSet,
+    ids: &'a NodeIds,
+    /// How many nodes were defined that have no number.
+    unknown: usize,
 }
 
-impl StretchSink {
+impl<'a> StretchSink<'a> {
     /// Before the stretch: after so many blocks, with these activations open, the outermost first.
-    pub fn new(directory: &Directory, before: u64, open: Vec<FuncId>) -> Self {
+    pub fn new(ids: &'a NodeIds, before: u64, open: Vec<FuncId>) -> Self {
         let all = Limits {
             symbols: usize::MAX,
         };
         Self {
             builder: Builder::resumed(all, before, open),
-            set: NodeSet::of(directory),
+            ids,
+            unknown: 0,
         }
     }
 
@@ -252,9 +262,13 @@ impl StretchSink {
     }
 }
 
-impl Sink for StretchSink {
+impl Sink for StretchSink<'_> {
     fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
-        let id = self.set.id(&path);
+        // Whoever looks at the segment finds that there is no such node.
+        let id = self.ids.get(&node_key(&path)).copied().unwrap_or_else(|| {
+            self.unknown += 1;
+            NodeId::new(self.ids.len() + self.unknown - 1)
+        });
         let shape = Shape {
             length: path.blocks.len() as u64,
             loops: path.loops.iter().map(|block| block.as_u32()).collect(),

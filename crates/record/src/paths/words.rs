@@ -8,7 +8,7 @@
 use std::sync::mpsc::Receiver;
 
 use afterimage_ids::{EntityRef, FuncId};
-use afterimage_machine::Opened;
+use afterimage_machine::{Opened, WrittenLinesBuilder};
 use afterimage_paths::{Boundary, Counter, Finish, NullSink, PathPlan, Waypoint};
 use afterimage_program::Program;
 use afterimage_trace::{Kind, LogFlusher, SectionReader, SectionWriter, TraceFile, TraceWriter};
@@ -17,7 +17,7 @@ use afterimage_wpp::{OpenActivation, StretchDirectory, Summary};
 use super::Message;
 use super::stretches::{NodeCounts, NodeTally, directory};
 use crate::RecordError;
-use crate::snapshots::{Captured, Cut, Reader, Taken};
+use crate::snapshots::{Captured, Cut, Lines, Reader, Taken};
 
 /// Most host calls that are kept for one chunk.
 const MOST_CALLS: usize = 1 << 16;
@@ -47,6 +47,10 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     log: Option<LogFlusher>,
     /// What captured states mean, and who is told.
     snapshots: Option<(Reader<'a>, &'a mut SnapshotFn<'a>)>,
+    /// The lines of memory that are written in each stretch.
+    lines: Option<WrittenLinesBuilder>,
+    /// Those that were written in the stretch at hand.
+    written: Vec<Lines>,
     /// The stretches between cuts that are complete, and where the one at hand begins.
     stretches: Vec<Summary>,
     stretch: Summary,
@@ -73,6 +77,8 @@ impl<'a> WordWriter<'a> {
             section: out.live_section(Kind::PATH_WORDS, Some(&name(plan)))?,
             log: Some(log),
             snapshots: None,
+            lines: None,
+            written: Vec::new(),
             stretches: Vec::new(),
             stretch: Summary::default(),
             clocks: Vec::new(),
@@ -110,6 +116,8 @@ impl<'a> WordWriter<'a, NodeTally> {
             counter: Counter::with(reader.program(), plan, NodeTally::default()),
             program: reader.program(),
             snapshots: Some((reader, tell)),
+            lines: Some(WrittenLinesBuilder::new(out)?),
+            written: Vec::new(),
             calls: Vec::new(),
             chunk: Vec::new(),
             since: usize::MAX,
@@ -126,6 +134,9 @@ impl<'a> WordWriter<'a, NodeTally> {
         let written = self.counter.time();
         self.counter.finish(finish)?;
         self.end_stretch()?;
+        if let Some(lines) = self.lines.take() {
+            lines.finish()?;
+        }
         self.section.finish(written, &[])?;
         let nodes = self.counter.into_tally().nodes();
         // Nothing may have been executed after the last one.
@@ -168,6 +179,15 @@ impl<T: NodeCounts> WordWriter<'_, T> {
             open: depth,
             ..Summary::default()
         };
+        if let Some(lines) = &mut self.lines {
+            let last = self.stretches.len().checked_sub(1);
+            if let Some(&clock) = last.and_then(|last| self.clocks.get(last)) {
+                lines.next(clock)?;
+            }
+            for (memory, page, bits) in self.written.drain(..) {
+                lines.lines().add(memory, page as usize, bits);
+            }
+        }
         let ended = std::mem::replace(&mut self.stretch, next);
         self.stretches.push(Summary {
             length: time - before,
@@ -195,6 +215,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
                 }
             }
             Message::Cut(words, captured) => self.cut(&words, *captured)?,
+            Message::Written(mut lines) => self.written.append(&mut lines),
             Message::Last(word) => {
                 self.flush();
                 self.put(&[word])?;
@@ -226,7 +247,8 @@ impl<T: NodeCounts> WordWriter<'_, T> {
     }
 
     /// Words up to a moment, and where the run is then.
-    fn cut(&mut self, words: &[u64], captured: Captured) -> Result<(), RecordError> {
+    fn cut(&mut self, words: &[u64], mut captured: Captured) -> Result<(), RecordError> {
+        self.written.append(&mut captured.lines);
         for words in words.chunks(CHUNK) {
             self.put(words)?;
         }
@@ -335,6 +357,15 @@ impl WordReader {
             }
         }
         Ok(None)
+    }
+
+    /// The same words, from the beginning on. O(1).
+    pub(super) fn again(&self) -> Self {
+        Self {
+            section: self.section.again(),
+            read: 0,
+            repeated: self.repeated,
+        }
     }
 
     /// The first chunk before which at least this many blocks were executed. O(log chunks).

@@ -1,12 +1,12 @@
 //! Capturing the state of the machine while it runs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use afterimage_ids::FuncId;
-use afterimage_machine::{ChangedTable, GlobalBits, MachineError, SNAPSHOT_PAGE};
+use afterimage_machine::{ChangedTable, GlobalBits, LINE, MachineError, Page, SNAPSHOT_PAGE};
 use afterimage_program::Program;
 use afterimage_rewrite::{
     CAPTURED, CLOCK_AT, CaptureSite, HALF_FULL, Inner, MEMORY_EXPORT, Rewritten, SNAPSHOT_AT,
@@ -14,7 +14,8 @@ use afterimage_rewrite::{
 };
 use afterimage_trace::LogPlace;
 use wasmtime::{
-    AsContextMut, Caller, Func, Global, Instance, Memory, Ref, Store, Table, Val, WasmBacktrace,
+    AsContextMut, Caller, Func, Global, Instance, Memory, Ref, Store, StoreContextMut, Table, Val,
+    WasmBacktrace,
 };
 
 use super::{ChangedPage, Spacing};
@@ -23,14 +24,11 @@ use crate::paths::{HasPaths, PathHost};
 
 /// Bytes of a page of memory, as snapshots keep it.
 const PAGE: usize = SNAPSHOT_PAGE as usize;
-/// The most pages that are compared with an earlier copy. The copies are kept here; collecting the snapshots takes up to twice as much again.
+/// The most pages of which snapshots are made. Collecting them takes as much for each that was ever written, and what snapshots may have.
 const MOST_PAGES: usize = (128 << 20) / PAGE;
 
 /// The most locals and operands that are captured: 256 MiB.
 const MOST_SLOTS: usize = 1 << 24;
-
-/// A page that nobody wrote.
-const ZEROS: [u8; PAGE] = [0; PAGE];
 
 /// Where the engine stands when the path is cut, not yet translated into the program's terms.
 pub(crate) struct Captured {
@@ -38,6 +36,8 @@ pub(crate) struct Captured {
     pub(super) clock: u64,
     /// The functions of all activations, and where they are in the rewritten module, the innermost first.
     pub(super) calls: Vec<(FuncId, u32)>,
+    /// The lines of memory that were written since the last one.
+    pub(crate) lines: Vec<Lines>,
     /// All else that a snapshot has, if one is made.
     pub(super) state: Option<CapturedState>,
     /// Held until this was read.
@@ -55,6 +55,9 @@ impl Captured {
         self.state.is_some()
     }
 }
+
+/// Lines of a page of memory: the memory, the page, and a bit for each.
+pub(crate) type Lines = (u32, u64, u64);
 
 /// The state of the engine at a snapshot.
 pub(super) struct CapturedState {
@@ -144,6 +147,10 @@ pub(crate) struct Capturing {
     apart: Arc<AtomicU64>,
     /// Functions whose frames are not the program's. Ascending.
     reshaped: Arc<[FuncId]>,
+    /// Where the marks of each memory begin in the probes' memory.
+    marks: Arc<[u64]>,
+    /// What the host has written, which nothing marks: memory, address and length.
+    wrote: Vec<(u32, u64, u64)>,
     /// The functions that a table may hold.
     addressed: Arc<[u32]>,
     /// How many memories, tables and globals there are.
@@ -153,12 +160,14 @@ pub(crate) struct Capturing {
     tables: Vec<Vec<usize>>,
     /// Which functions pointers are, once something in a table is another one than at first.
     functions: HashMap<usize, u32>,
-    /// The pages of memories as they were at the last snapshot, if that is not zeros.
-    before: HashMap<(u32, u64), Box<[u8]>>,
-    /// When the last one was made, and the stop clock's reading then.
-    last: (Instant, u64),
-    /// How long it took.
-    cost: Duration,
+    /// The pages that were written since the last snapshot.
+    written: BTreeSet<Page>,
+    /// The pages that were ever written before.
+    known: HashSet<Page>,
+    /// The stop clock's reading at the last one, and how long it took.
+    last: (u64, Duration),
+    /// How long the run has gone on since.
+    ran: Duration,
     /// When the path was cut last, and the stop clock's reading then.
     cut: (Instant, u64),
     /// If activations capture themselves.
@@ -203,7 +212,7 @@ impl Places {
 impl Capturing {
     pub(crate) fn new(
         program: &Program,
-        reshaped: &[FuncId],
+        rewritten: &Rewritten,
         (spacing, apart): (Spacing, Arc<AtomicU64>),
         waiting: Option<Waiting>,
     ) -> Self {
@@ -213,7 +222,9 @@ impl Capturing {
         Self {
             spacing,
             apart,
-            reshaped: reshaped.into(),
+            reshaped: rewritten.reshaped[..].into(),
+            marks: rewritten.marks[..].into(),
+            wrote: Vec::new(),
             addressed: addressed.collect(),
             counts: (
                 program.memories,
@@ -223,24 +234,25 @@ impl Capturing {
             places: None,
             tables: vec![Vec::new(); program.tables as usize],
             functions: HashMap::new(),
-            before: HashMap::new(),
-            last: (Instant::now(), 0),
-            cost: Duration::ZERO,
+            written: BTreeSet::new(),
+            known: HashSet::new(),
+            last: (0, Duration::ZERO),
+            ran: Duration::ZERO,
             cut: (Instant::now(), 0),
             waiting,
         }
     }
 
     /// Whether it is time for a snapshot.
-    fn is_due(&self, now: Instant, clock: u64) -> bool {
+    fn is_due(&self, clock: u64) -> bool {
         let apart = self.apart.load(Ordering::Relaxed);
         match self.spacing {
             Spacing::Polls { snapshots, .. } => {
-                clock - self.last.1 >= snapshots.saturating_mul(apart)
+                clock - self.last.0 >= snapshots.saturating_mul(apart)
             }
             Spacing::Time { snapshots, .. } => {
                 let apart = u32::try_from(apart).unwrap_or(u32::MAX);
-                now - self.last.0 >= snapshots.max(5 * self.cost).saturating_mul(apart)
+                self.ran >= snapshots.max(5 * self.last.1).saturating_mul(apart)
             }
         }
     }
@@ -263,7 +275,7 @@ impl Capturing {
     }
 
     /// Makes no more snapshots, but leaves all activations at the last one that another instance made.
-    pub(crate) fn again(program: &Program, reshaped: &[FuncId], waiting: Waiting) -> Self {
+    pub(crate) fn again(program: &Program, rewritten: &Rewritten, waiting: Waiting) -> Self {
         let (snapshots, cuts) = (waiting.last, waiting.last);
         let spacing = Spacing::Polls { snapshots, cuts };
         let waiting = Waiting {
@@ -271,7 +283,51 @@ impl Capturing {
             ..waiting
         };
         let apart = Arc::new(AtomicU64::new(1));
-        Self::new(program, reshaped, (spacing, apart), Some(waiting))
+        Self::new(program, rewritten, (spacing, apart), Some(waiting))
+    }
+
+    /// Tells of what the host writes.
+    pub(crate) fn wrote(&mut self, memory: u32, address: u64, length: u64) {
+        self.wrote.push((memory, address, length));
+    }
+
+    /// Marks what the host has written.
+    pub(crate) fn host_wrote<T: HasSnapshots>(
+        mut store: StoreContextMut<'_, T>,
+    ) -> Result<(), RecordError> {
+        let Some(own) = store.data_mut().snapshots() else {
+            return Ok(());
+        };
+        if own.wrote.is_empty() {
+            return Ok(());
+        }
+        let (wrote, starts) = (std::mem::take(&mut own.wrote), Arc::clone(&own.marks));
+        let probes = own.places.as_ref().map(|places| places.probes);
+        let marks = probes.ok_or(RecordError::NoCounters)?;
+        let marks = marks.data_mut(&mut store);
+        for (memory, address, length) in wrote {
+            let Some(last) = length.checked_sub(1) else {
+                continue;
+            };
+            let start = starts.get(memory as usize).ok_or(RecordError::NoMemory)?;
+            let line = |address: u64| (start + address / LINE) as usize;
+            let lines = marks.get_mut(line(address)..=line(address + last));
+            lines.ok_or(RecordError::NoMemory)?.fill(1);
+        }
+        Ok(())
+    }
+
+    /// Tells which lines were written since the path was cut last.
+    pub(crate) fn finish<T: HasSnapshots + 'static>(
+        store: &mut Store<T>,
+    ) -> Result<(), RecordError> {
+        let own = store.data_mut().snapshots();
+        if own.is_none_or(|own| own.waiting.as_ref().is_some_and(|waiting| waiting.leaving)) {
+            return Ok(());
+        }
+        let lines = take_marks(store)?;
+        let paths = store.data_mut().paths().ok_or(RecordError::NoCounters)?;
+        Ok(paths.wrote(lines)?)
     }
 
     /// Whether the run has been left.
@@ -334,14 +390,12 @@ impl Capturing {
         if let Some(waiting) = &mut own.waiting {
             (waiting.taken, waiting.count) = (taken, 0);
         }
-        own.last = (Instant::now(), 0);
-        own.cut = own.last;
+        own.cut = (Instant::now(), 0);
         let first = match own.spacing {
             Spacing::Polls { cuts, .. } => cuts,
             Spacing::Time { .. } => FIRST,
         };
-        // What memories and tables begin with is not told.
-        changed_pages(store)?;
+        // What tables begin with is not told.
         for table in 0..own_tables(store) {
             let began = pointers(store, table)?.unwrap_or_default();
             if let Some(own) = store.data_mut().snapshots() {
@@ -385,11 +439,13 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
         waiting_frames(&mut caller, 0, &calls)?;
         return Ok(());
     }
+    own.ran += begun - own.cut.0;
     let clock = word(probes, &mut caller, CLOCK_AT)?;
+    let own = caller.data_mut().snapshots();
+    let is_due = own.is_some_and(|own| own.is_due(clock));
     let mut cost = None;
     if let Some(calls) = called_frames(&mut caller) {
-        let own = caller.data_mut().snapshots();
-        let is_due = own.is_some_and(|own| own.is_due(begun, clock));
+        let lines = take_marks(&mut caller)?;
         let state = match is_due {
             true => captured_state(&mut caller, &places, (clock, &calls))?,
             false => None,
@@ -397,6 +453,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
         let captured = Captured {
             clock,
             calls,
+            lines,
             state,
             waits: None,
         };
@@ -406,7 +463,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
         let made = captured.is_snapshot();
         PathHost::cut(caller.as_context_mut(), captured)?;
         if let Some(own) = caller.data_mut().snapshots().filter(|_| made) {
-            (own.last, own.cost) = ((Instant::now(), clock), took);
+            (own.last, own.ran) = ((clock, took), Duration::ZERO);
         }
     }
     let own = caller.data_mut().snapshots();
@@ -435,7 +492,7 @@ fn captured_state<T: HasSnapshots + 'static>(
             None => return Ok(None),
         },
     };
-    let (memories, pages) = changed_pages(caller)?;
+    let (memories, pages) = written_pages(caller, places)?;
     Ok(Some(CapturedState {
         log: caller.data().place(),
         held,
@@ -587,46 +644,67 @@ fn bits(value: &Val) -> Option<GlobalBits> {
     })
 }
 
-/// The sizes of memories, and those of their pages that are not as they were when this was asked last. O(bytes of memories).
-fn changed_pages<T: HasSnapshots + 'static>(
+/// The lines that were written since this was asked last: their marks are removed. O(lines of all memories).
+fn take_marks<T: HasSnapshots + 'static>(
     store: &mut impl AsContextMut<Data = T>,
-) -> Result<(Vec<u64>, Vec<ChangedPage>), RecordError> {
+) -> Result<Vec<Lines>, RecordError> {
     let mut store = store.as_context_mut();
     let Some(own) = store.data_mut().snapshots() else {
-        return Ok(Default::default());
+        return Ok(Vec::new());
     };
     let Some(places) = own.places.clone() else {
-        return Ok(Default::default());
+        return Ok(Vec::new());
     };
-    let mut before = std::mem::take(&mut own.before);
-    let (mut sizes, mut pages) = (Vec::new(), Vec::new());
-    for (memory, found) in (0..).zip(&*places.memories) {
-        let bytes = found.data(&store);
-        sizes.push(bytes.len() as u64);
-        for (number, bytes) in (0..).zip(bytes.chunks(PAGE)) {
-            let has_room = before.len() <= MOST_PAGES;
-            let known = before.get_mut(&(memory, number));
-            let same = match &known {
-                Some(known) => known[..] == *bytes,
-                None => *bytes == ZEROS[..bytes.len()],
-            };
-            if !same && has_room {
-                let bytes: Box<[u8]> = bytes.into();
-                match known {
-                    Some(known) => known.clone_from(&bytes),
-                    None => drop(before.insert((memory, number), bytes.clone())),
-                }
-                pages.push(((memory, number), bytes));
+    let starts = Arc::clone(&own.marks);
+    let mut lines = Vec::new();
+    for ((number, memory), start) in (0..).zip(&*places.memories).zip(&*starts) {
+        let count = memory.data_size(&store) / LINE as usize;
+        let marks = places
+            .probes
+            .data_mut(&mut store)
+            .get_mut(*start as usize..);
+        let marks = marks.and_then(|marks| marks.get_mut(..count));
+        let marks = marks.ok_or(RecordError::NoMemory)?;
+        for (page, marks) in (0..).zip(marks.chunks_mut(PAGE / LINE as usize)) {
+            if marks.iter().fold(0, |any, mark| any | mark) == 0 {
+                continue;
             }
+            let bits = (0..).zip(&*marks);
+            let bits = bits.fold(0, |bits, (i, mark)| bits | u64::from(*mark) << i);
+            lines.push((number, page, bits));
+            marks.fill(0);
         }
     }
-    if before.len() > MOST_PAGES {
+    if let Some(own) = store.data_mut().snapshots() {
+        let pages = lines.iter().map(|&(memory, page, _)| (memory, page));
+        own.written.extend(pages);
+    }
+    Ok(lines)
+}
+
+/// The sizes of memories, and their pages that were written since this was asked last. O(these).
+fn written_pages<T: HasSnapshots + 'static>(
+    caller: &mut Caller<'_, T>,
+    places: &Places,
+) -> Result<(Vec<u64>, Vec<ChangedPage>), RecordError> {
+    let own = caller.data_mut().snapshots();
+    let own = own.ok_or(RecordError::NoCounters)?;
+    let written = std::mem::take(&mut own.written);
+    own.known.extend(&written);
+    if own.known.len() > MOST_PAGES {
         return Err(RecordError::NoSnapshots(
-            "has more than 128 MiB of memory in use",
+            "writes more than 128 MiB of memory",
         ));
     }
-    if let Some(own) = store.data_mut().snapshots() {
-        own.before = before;
+    let memories = places.memories.iter();
+    let sizes = memories.map(|memory| memory.data_size(&*caller) as u64);
+    let sizes = sizes.collect();
+    let mut pages = Vec::with_capacity(written.len());
+    for (memory, page) in written {
+        let bytes = places.memories[memory as usize].data(&*caller);
+        let bytes = bytes.get(page as usize * PAGE..(page as usize + 1) * PAGE);
+        let bytes = bytes.ok_or(RecordError::NoMemory)?;
+        pages.push(((memory, page), bytes.into()));
     }
     Ok((sizes, pages))
 }

@@ -1,4 +1,4 @@
-//! Snapshots of a re-execution: how the machine stands at some moments, from which a run can be followed without what was before.
+//! Snapshots of a re-execution: how the machine stands at some moments, from which a run can be followed without what was before. The path is cut there, and more often besides.
 //!
 //! The rewritten module calls us where it polls the stop clock, at the beginning of a block at which paths begin, when it is time for a snapshot. What the activations hold is told later: each captures
 //! itself after the call for which it waits. Those that are still open when the run ends are left one after the other, at the last snapshot of another re-execution.
@@ -31,7 +31,7 @@ use crate::paths::{
 };
 use crate::replay::Stop;
 use capture::{Activation, Waiting};
-pub(crate) use capture::{Captured, Capturing, HasSnapshots, word, write};
+pub(crate) use capture::{Captured, Capturing, HasSnapshots, Lines};
 pub(crate) use read::{Cut, Reader};
 
 /// A page of a memory, and what it holds.
@@ -133,7 +133,7 @@ impl Spacing {
     }
 }
 
-/// Adds the words of a run's path to a file, by re-executing it, and tells of the snapshots that are made meanwhile, in order. `tell` answers how many times
+/// Adds the words of a run's path to a file, by re-executing it, its stretches, and the lines of memory that each writes, and tells of the snapshots that are made meanwhile, in order. `tell` answers how many times
 /// further apart than `spacing` those to come should be. The caller commits.
 ///
 /// # Errors
@@ -228,11 +228,11 @@ fn build(
         }
         let waiting = (how == Snapshots::Captured).then(|| Waiting::new(rewritten));
         let spacing = (spacing, Arc::clone(&apart));
-        let capturing = Capturing::new(program, &rewritten.reshaped, spacing, waiting);
+        let capturing = Capturing::new(program, rewritten, spacing, waiting);
         let mut replayed = std::thread::scope(|scope| {
             let finish = &finish;
             let consumer = scope.spawn(move || words.write_stretches(messages, finish));
-            let replayed = job.replay(engine, rewritten, stop, Some(host), Some(capturing), None);
+            let replayed = job.replay(engine, rewritten, stop, Some(host), Some(capturing));
             match consumer.join() {
                 // Then the words end in the middle of the run.
                 Ok(_) if matches!(replayed, Err(RecordError::NoSnapshots(_))) => replayed,
@@ -267,10 +267,10 @@ fn leave_all(
 ) -> Result<(), RecordError> {
     let (producer, messages) = Producer::new(HALF_WORDS);
     let host = PathHost::new(producer, plan.entry_ids().clone());
-    let capturing = Capturing::again(job.program, &rewritten.reshaped, waiting);
+    let capturing = Capturing::again(job.program, rewritten, waiting);
     let replayed = std::thread::scope(|scope| {
         scope.spawn(move || messages.iter().for_each(drop));
-        job.replay(engine, rewritten, stop, Some(host), Some(capturing), None)
+        job.replay(engine, rewritten, stop, Some(host), Some(capturing))
     })?;
     match replayed.snapshots.and_then(Capturing::waiting) {
         None => Ok(()),

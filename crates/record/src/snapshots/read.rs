@@ -65,6 +65,7 @@ impl<'a> Reader<'a> {
         let Captured {
             clock,
             calls,
+            lines: _,
             state,
             waits: _waits,
         } = captured;

@@ -3,8 +3,8 @@
 use std::error::Error;
 
 use afterimage_machine::{
-    LineSet, Machine, MachineError, Next, Observer, Opened, Range, Snapshot, SnapshotError, Snapshots,
-    WrittenLines,
+    LineSet, Machine, MachineError, Next, Observer, Opened, Range, Snapshot, SnapshotError,
+    Snapshots, WrittenLines,
 };
 use afterimage_trace::{Event, LogPlace, LogReader, TraceError};
 use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};

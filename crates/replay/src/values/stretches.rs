@@ -25,8 +25,8 @@ struct Stretches {
     snapshots: Snapshots,
     /// What is open where each begins.
     open: OpenWhere,
-    /// Which lines of memory each writes, if that is known.
-    lines: Arc<OnceLock<WrittenLines>>,
+    /// Which lines of memory each writes.
+    lines: WrittenLines,
     stopped: Option<StoppedBefore>,
     /// By global: the functions that write it.
     writers: OnceLock<Vec<BTreeSet<FuncId>>>,
@@ -50,10 +50,10 @@ struct Damaged(&'static str);
 struct OpenWhere(Vec<Vec<(usize, OpenActivation)>>);
 
 impl OpenWhere {
-    fn of(stretches: &StretchDirectory) -> Self {
+    /// By stretch, and what is open where each but the first begins: see [`StretchDirectory::open`].
+    fn of(stretches: &[Summary], open: &[Vec<OpenActivation>]) -> Self {
         let mut found = Self::default();
-        let summaries = &stretches.directory.summaries;
-        for (number, (earlier, open)) in summaries.iter().zip(&stretches.open).enumerate() {
+        for (number, (earlier, open)) in stretches.iter().zip(open).enumerate() {
             let known = StretchDirectory::known_before(earlier);
             for (activation, open) in (known..).zip(open) {
                 if found.0.len() <= activation {
@@ -73,23 +73,23 @@ impl OpenWhere {
     }
 }
 
-/// Epochs of a run, one for each of its stretches, which are built when they are needed: at most so many. The index of written lines may be told of later.
+/// Epochs of a run, one for each of its stretches, which are built when they are needed: at most so many.
 pub fn epochs_of_stretches(
     (file, module): (&TraceFile, &Arc<Module>),
-    path: Arc<RecordedPath>,
-    stretches: &StretchDirectory,
-    (snapshots, lines): (Snapshots, Arc<OnceLock<WrittenLines>>),
+    (path, open): (Arc<RecordedPath>, &[Vec<OpenActivation>]),
+    (snapshots, lines): (Snapshots, WrittenLines),
     (stopped, most): (Option<StoppedBefore>, usize),
 ) -> FileEpochs {
     let summaries = path.segments().summaries().iter();
     let before = Vec::from_iter(summaries.map(|summary| summary.before));
     let end = path.length();
+    let open = OpenWhere::of(path.segments().summaries(), open);
     let maker = Stretches {
         file: file.clone(),
         module: Arc::clone(module),
         path,
         snapshots,
-        open: OpenWhere::of(stretches),
+        open,
         lines,
         stopped,
         writers: OnceLock::new(),
@@ -109,15 +109,13 @@ impl Stretches {
         found.ok_or(Damaged("one is missing"))
     }
 
-    /// How often each node is executed in some, ascending by node, without those that are not.
-    fn node_counts(&self, summaries: &[Summary]) -> Vec<(NodeId, u64)> {
-        let mut counts = vec![0; self.path.nodes().len()];
-        for &(node, count) in summaries.iter().flat_map(|summary| &summary.node_counts) {
-            if let Some(sum) = counts.get_mut(node.index()) {
-                *sum += count;
-            }
-        }
-        let counts = (0..).map(NodeId::new).zip(counts);
+    /// How often each node is executed before a stretch, without those that are not.
+    fn counts_before(&self, position: usize) -> Vec<(NodeId, u64)> {
+        let counts = self.path.nodes().keys().map(|node| {
+            let inside = self.path.segments_with(node).iter();
+            let before = inside.take_while(|&&(segment, _)| (segment as usize) < position);
+            (node, before.map(|&(_, count)| count).sum())
+        });
         counts.filter(|&(_, count)| count > 0).collect()
     }
 
@@ -188,12 +186,13 @@ impl MakeStretch for Stretches {
         let begun = snapshot.map_or(0, |number| self.snapshots.times()[number]);
         let begun = all.partition_point(|summary| summary.before < begun);
         let followed = all.get(begun..=position).unwrap_or_default();
-        let followed = self.node_counts(followed);
-        let nodes = Vec::from_iter(followed.into_iter().map(|(node, _)| node));
+        let nodes = followed.iter().flat_map(|summary| &summary.node_counts);
+        let nodes = BTreeSet::from_iter(nodes.map(|&(node, _)| node));
+        let nodes = Vec::from_iter(nodes);
         let before = Before {
             snapshot: snapshot.map(|number| (&self.snapshots, number)),
             nodes: &nodes,
-            counts: &self.node_counts(&all[..position]),
+            counts: &self.counts_before(position),
             host,
         };
         let run = Run {
@@ -250,16 +249,11 @@ impl MakeStretch for Stretches {
         Ok(false)
     }
 
-    fn knows_lines(&self) -> bool {
-        self.lines.get().is_some()
-    }
-
     fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError> {
-        let global = match (place, self.lines.get()) {
-            (Place::Global(global), _) => global,
-            (Place::Byte { .. }, None) => return Ok(position.checked_sub(1)),
-            (Place::Byte { memory, address }, Some(lines)) => {
-                return Ok(lines.last_before(position, memory, address, 1)?);
+        let global = match place {
+            Place::Global(global) => global,
+            Place::Byte { memory, address } => {
+                return Ok(self.lines.last_before(position, memory, address, 1)?);
             }
         };
         let writers = self.writers().get(global as usize);

@@ -18,8 +18,8 @@ use super::{Buffers, Builder, LastWriters, Resumed};
 use crate::checkpoint::{Intervals, Recorder, Vertex, Vertices};
 use crate::epoch::Writer;
 use crate::index::{Index, LeftOut, fingerprint};
-use crate::trace::HostCalls;
 use crate::printed::{Printed, Printing};
+use crate::trace::HostCalls;
 
 /// Why a whole execution trace cannot be built.
 #[derive(Debug, thiserror::Error)]

@@ -42,7 +42,11 @@ pub fn all(recording: &Recording) -> (Vec<Made>, Option<TempDir>) {
 }
 
 /// The snapshots of a recording, and where the file `a.aft` is to which what was written was added; none if its program is not one of which they can be made.
-fn taken(recording: &Recording, spacing: Spacing, debugged: bool) -> (Vec<Made>, Option<TempDir>) {
+pub fn taken(
+    recording: &Recording,
+    spacing: Spacing,
+    debugged: bool,
+) -> (Vec<Made>, Option<TempDir>) {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
     std::fs::write(&at, &recording.whole).expect("a copy");
@@ -268,7 +272,7 @@ fn snapshots_are_made_while_halves_of_the_ring_are_exchanged() {
     let recording = recording.unwrap();
     let stored = Stored::of(&recording);
     let (taken, folder) = taken(&recording, Spacing::polls(10_000), false);
-    stretches::agree(&recording, folder.expect("a file").path(), &stored);
+    stretches::agree(&recording, &folder.expect("a file"), &stored);
     assert!(agree(&recording, &Path::of(&stored), taken) > 5);
 }
 

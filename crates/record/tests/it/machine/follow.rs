@@ -17,9 +17,6 @@ use crate::harness::Recording;
 use crate::play::play;
 use crate::stored::Stored;
 
-/// What is written is compared in so many stretches of a run, and in what follows as one.
-const STRETCHES: usize = 300;
-
 /// A stored path, expanded.
 pub struct Path {
     pub directory: Directory,
@@ -139,9 +136,9 @@ pub fn agree(recording: &Recording, stored: &Stored) -> BTreeSet<&'static str> {
     snapshots::go_on(recording, &path);
     let (taken, folder) = captured::all(recording);
     if let Some(folder) = folder {
-        stretches::agree(recording, folder.path(), stored);
+        stretches::agree(recording, &folder, stored);
+        written::agree(recording, &path, &folder);
     }
-    written::agree(recording, &path, taken.iter().take(STRETCHES));
     captured::agree(recording, &path, taken);
     assert!(
         fits(recording.ending(), followed.trap),

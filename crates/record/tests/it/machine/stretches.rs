@@ -1,15 +1,16 @@
 //! Stretches between snapshots, made one by one, are what the whole path has there.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_program::Module;
+use afterimage_program::{Module, Program};
 use afterimage_record::{RecordError, Stretches};
 use afterimage_trace::{Kind, TraceFile};
 use afterimage_wpp::{
     Directory, DirectoryLimits, Segment, Segments, StretchDirectory, Summary, WholePath,
 };
+
+use tempfile::TempDir;
 
 use crate::harness::Recording;
 use crate::stored::Stored;
@@ -35,22 +36,31 @@ impl Segments for Made {
 /// Runs with more stretches are not compared: each is made by itself.
 const MOST_STRETCHES: usize = 1000;
 
-/// Compares the stretches in the file `a.aft` of a folder, to which snapshots were added, with the path of the recording. The answer is how many there are.
-pub fn agree(recording: &Recording, folder: &Path, stored: &Stored) -> usize {
-    let file = TraceFile::open(&folder.join("a.aft")).expect("a file");
-    let bytes = file.last_whole(Kind::STRETCHES, u64::MAX);
-    let bytes = bytes.expect("a sound section").expect("stretches");
-    let program = &recording.program;
+/// The file in a folder to which snapshots were added.
+pub fn added(folder: &TempDir) -> TraceFile {
+    TraceFile::open(&folder.path().join("a.aft")).expect("a file")
+}
+
+/// What a file says of the stretches of a program's run.
+pub fn directory(file: &TraceFile, program: &Program) -> StretchDirectory {
+    let section = |kind| {
+        let bytes = file.last_whole(kind, u64::MAX).expect("a sound section");
+        bytes.expect("a section")
+    };
     let limits = DirectoryLimits {
         nodes: 1 << 20,
         blocks: 1 << 24,
         functions: (program.imports.len() + program.functions.len()) as u32,
         open: 1 << 20,
     };
-    let open = file.last_whole(Kind::OPEN, u64::MAX);
-    let open = open.expect("a sound section").expect("what is open");
-    let found = StretchDirectory::decode(&bytes, &open, &limits).expect("a directory");
-    let directory = found.directory;
+    let (stretches, open) = (section(Kind::STRETCHES), section(Kind::OPEN));
+    StretchDirectory::decode(&stretches, &open, &limits).expect("a directory")
+}
+
+/// Compares the stretches in the file in a folder to which snapshots were added with the path of the recording. The answer is how many there are.
+pub fn agree(recording: &Recording, folder: &TempDir, stored: &Stored) -> usize {
+    let file = added(folder);
+    let directory = directory(&file, &recording.program).directory;
     let count = directory.summaries.len();
     if count > MOST_STRETCHES {
         return count;

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use afterimage_machine::{LINE, LineRun, Machine, Observer, Range, WrittenLines, stopped_before};
-use afterimage_record::{Cache, RecordError, build_written};
+use afterimage_record::Spacing;
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 
-use super::captured::{self, Made};
+use tempfile::TempDir;
+
 use super::follow::Path;
-use crate::harness::{Recording, exact, invoke, progress, quiet, wat};
+use super::{captured, stretches};
+use crate::harness::{Recording, exact, invoke, quiet, wat};
 use crate::stored::Stored;
 
 /// Memory and line.
@@ -74,18 +76,6 @@ fn followed(recording: &Recording, path: &Path, times: &[u64]) -> Vec<Lines> {
     all
 }
 
-/// The file with what is written.
-fn built(recording: &Recording, clocks: &[u64]) -> Result<TraceFile, RecordError> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path().join("a.aft");
-    let out = TraceWriter::create(&at, false).expect("a file");
-    let (cache, progress) = (Cache::none(), progress());
-    build_written(&recording.run(&cache, &progress), clocks, &out)?;
-    out.commit().expect("a state");
-    let bytes = std::fs::read(&at).expect("a file");
-    Ok(TraceFile::from_bytes(bytes).expect("a sound file"))
-}
-
 fn lines(runs: &[LineRun]) -> Lines {
     let lines = runs.iter().flat_map(|run| {
         let first = u64::from(run.first);
@@ -98,20 +88,16 @@ fn lines(runs: &[LineRun]) -> Lines {
     found
 }
 
-/// Compares what is written in each stretch with the machine. The answer is that of the machine.
-pub fn agree<'t>(
-    recording: &Recording,
-    path: &Path,
-    taken: impl Iterator<Item = &'t Made>,
-) -> Vec<Lines> {
-    let moments = taken.map(|taken| (taken.clock, taken.snapshot.time));
-    let (clocks, times): (Vec<_>, Vec<_>) = moments.unzip();
+/// Compares what is written in each stretch, as the file in a folder to which snapshots were added has it, with the machine. The answer is that of the machine.
+pub fn agree(recording: &Recording, path: &Path, folder: &TempDir) -> Vec<Lines> {
+    let file = stretches::added(folder);
+    let found = stretches::directory(&file, &recording.program);
+    let summaries = found.directory.summaries.iter().skip(1);
+    let times = Vec::from_iter(summaries.map(|summary| summary.before));
     let all = followed(recording, path, &times);
-    let file =
-        built(recording, &clocks).unwrap_or_else(|error| panic!("{error}, {}", recording.ending()));
     let written = WrittenLines::open(&file).expect("lines").expect("lines");
     assert_eq!(written.stretches(), all.len());
-    assert_eq!(written.clocks(), clocks);
+    assert_eq!(written.clocks(), found.clocks);
     for (stretch, expected) in all.iter().enumerate() {
         let found = lines(&written.lines(stretch).expect("a stretch"));
         assert_eq!(
@@ -334,34 +320,17 @@ fn all_that_writes_memory_is_marked() {
     );
     let recording = exact(&wat(&text), &invoke("run", &[]), &quiet());
     let path = Path::of(&Stored::of(&recording));
-    let (taken, _) = captured::all(&recording);
-    // Some of the snapshots may have been dropped.
-    let some = agree(&recording, &path, taken.iter().skip(2).step_by(7));
-    let all = agree(&recording, &path, taken.iter());
+    let lines = |polls| {
+        let (_, folder) = captured::taken(&recording, Spacing::polls(polls), false);
+        agree(&recording, &path, &folder.expect("a file"))
+    };
+    let (some, all) = (lines(7), lines(1));
     let together = |all: &[Lines]| all.iter().flatten().copied().collect::<Lines>();
     assert_eq!(together(&some), together(&all));
     let found = Vec::from_iter(all.into_iter().filter(|lines| !lines.is_empty()));
     expected.retain(|lines| !lines.is_empty());
     assert!(expected.len() > 400);
     assert_eq!(found, expected);
-}
-
-#[test]
-fn a_clock_that_no_snapshot_shows_is_refused() {
-    let text = r#"(module (memory (export "memory") 1)
-      (func (export "run") (local $i i32)
-        (loop $l
-          (i32.store8 (local.get $i) (i32.const 1))
-          (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))))"#;
-    let recording = exact(&wat(text), &invoke("run", &[]), &quiet());
-    assert!(built(&recording, &[2, 5]).is_ok());
-    for clocks in [[2, 1000], [5, 2], [3, 3]] {
-        let refused = built(&recording, &clocks);
-        assert!(
-            matches!(refused, Err(RecordError::NoMoment(_))),
-            "{clocks:?}"
-        );
-    }
 }
 
 #[test]
@@ -379,7 +348,8 @@ fn a_store_that_traps_marks_nothing() {
         );
         let recording = exact(&wat(&text), &invoke("run", &[]), &quiet());
         let path = Path::of(&Stored::of(&recording));
-        let all = agree(&recording, &path, [].iter());
+        let (_, folder) = captured::taken(&recording, Spacing::polls(u64::MAX), false);
+        let all = agree(&recording, &path, &folder.expect("a file"));
         assert_eq!(all, [Lines::from([(0, 1)])]);
     }
 }
