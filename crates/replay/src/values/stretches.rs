@@ -17,6 +17,9 @@ use wasmparser::Operator;
 
 use crate::paths::RecordedPath;
 
+/// The variables that nodes of a function, or what their calls give, may write, ascending.
+type Outputs = HashMap<NodeId, Box<[u32]>>;
+
 /// A run whose stretches are built.
 struct Stretches {
     file: TraceFile,
@@ -30,8 +33,8 @@ struct Stretches {
     stopped: Option<StoppedBefore>,
     /// By global: the functions that write it.
     writers: OnceLock<Vec<BTreeSet<FuncId>>>,
-    /// The variables that nodes, or what their calls give, may write, ascending: of those that were asked for.
-    outputs: Mutex<HashMap<NodeId, Box<[u32]>>>,
+    /// Which variables nodes may write: of functions that were asked for.
+    outputs: Mutex<HashMap<FuncId, Arc<Outputs>>>,
 }
 
 impl fmt::Debug for Stretches {
@@ -119,38 +122,40 @@ impl Stretches {
         counts.filter(|&(_, count)| count > 0).collect()
     }
 
-    /// Whether a node, or what its call gives, may write a variable.
-    fn writes(&self, node: NodeId, variable: u32) -> Result<bool, StretchError> {
-        let mut known = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(&node) {
-            return Ok(known.binary_search(&variable).is_ok());
+    /// Which variables the nodes of a function, or what their calls give, may write. O(these nodes and the function), once.
+    fn outputs(&self, function: FuncId) -> Result<Arc<Outputs>, StretchError> {
+        let known = || self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known().get(&function) {
+            return Ok(Arc::clone(known));
         }
-        let damaged = || Damaged("a node that the path does not have");
         let program = &self.module.program;
-        let of = self.path.nodes().get(node).ok_or_else(damaged)?;
-        let on = &self.path.segments().directory().continuations;
-        let on = on.get(node.index()).ok_or_else(damaged)?;
-        let function = program.function(of.function).ok_or_else(damaged)?;
-        let body = Body::read(program, &self.module.bytes, function)?;
-        let code = compile(program, &body, &of.blocks, on.next)?;
-        let mut all = Vec::from_iter(code.outputs.iter().map(|output| output.0));
-        if let NodeEnd::Call { results, .. } = code.end {
-            // What it gives, or what a handler gets, goes to slots of the operand stack: those behind are not read before they are written.
-            all.extend(results..code.variables);
-            // A handler may be further out.
-            if function
-                .cfg
-                .edges
-                .values()
-                .any(|edge| edge.kind == EdgeKind::CallThrow)
-            {
-                all.extend(body.slots.locals.len() as u32..results);
+        let own = program.function(function);
+        let own = own.ok_or(Damaged("a function that the program does not have"))?;
+        let body = Body::read(program, &self.module.bytes, own)?;
+        // A handler may be further out.
+        let mut edges = own.cfg.edges.values();
+        let catches = edges.any(|edge| edge.kind == EdgeKind::CallThrow);
+        let continuations = &self.path.segments().directory().continuations;
+        let mut found = Outputs::new();
+        for ((id, node), on) in self.path.nodes().iter().zip(continuations) {
+            if node.function != function {
+                continue;
             }
+            let code = compile(program, &body, &node.blocks, on.next)?;
+            let mut all = Vec::from_iter(code.outputs.iter().map(|output| output.0));
+            if let NodeEnd::Call { results, .. } = code.end {
+                // What it gives, or what a handler gets, goes to slots of the operand stack: those behind are not read before they are written.
+                all.extend(results..code.variables);
+                if catches {
+                    all.extend(body.slots.locals.len() as u32..results);
+                }
+            }
+            all.sort_unstable();
+            all.dedup();
+            found.insert(id, all.into());
         }
-        all.sort_unstable();
-        all.dedup();
-        let found = all.binary_search(&variable).is_ok();
-        known.insert(node, all.into());
+        let found = Arc::new(found);
+        known().insert(function, Arc::clone(&found));
         Ok(found)
     }
 
@@ -222,31 +227,25 @@ impl MakeStretch for Stretches {
         activation: usize,
         (function, variable): (FuncId, u32),
     ) -> Result<bool, StretchError> {
-        let nodes = self.path.nodes();
-        for &(node, _) in &self.summary(position)?.node_counts {
-            let own = nodes
-                .get(node)
-                .is_some_and(|node| node.function == function);
-            if own && self.writes(node, variable)? {
-                return Ok(true);
-            }
+        let outputs = self.outputs(function)?;
+        let writes = |node: NodeId| {
+            let written = outputs.get(&node);
+            written.is_some_and(|written| written.binary_search(&variable).is_ok())
+        };
+        let counts = &self.summary(position)?.node_counts;
+        if counts.iter().any(|&(node, _)| writes(node)) {
+            return Ok(true);
         }
         // The call that it waited for at first may have given it.
-        let Some(open) = self.open.at(position, activation) else {
+        let open = self.open.at(position, activation);
+        let Some(block) = open.and_then(|open| open.call) else {
             return Ok(false);
         };
-        let Some(block) = open.call else {
-            return Ok(false);
+        let waited = |node: NodeId| {
+            let node = self.path.nodes().get(node);
+            node.is_some_and(|node| node.blocks.last() == Some(&block))
         };
-        for (id, node) in nodes {
-            if node.function == open.function
-                && node.blocks.last() == Some(&block)
-                && self.writes(id, variable)?
-            {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(outputs.keys().any(|&node| waited(node) && writes(node)))
     }
 
     fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError> {
