@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use afterimage_ids::{EntityRef, FuncId, NodeId};
+use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{Body, NodeEnd, Snapshots, StoppedBefore, WrittenLines, compile};
 use afterimage_program::{EdgeKind, Module};
 use afterimage_trace::TraceFile;
