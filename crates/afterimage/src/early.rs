@@ -283,8 +283,7 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
     }
 }
 
-/// How far apart snapshots are in a re-execution, which takes two to four times as long as the run, and how long stretches are. Building the values of a stretch takes some two hundred times as
-/// long as executing it; following the run to there takes some ten times as long.
+/// The distance of snapshots and of cuts, in time of the re-execution. Following the run from a snapshot to a cut is fast; building the values of a stretch is slow, so stretches are short.
 const SPACING: Spacing = Spacing::Time {
     snapshots: Duration::from_millis(10),
     cuts: Duration::from_micros(250),

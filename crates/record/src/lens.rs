@@ -136,7 +136,7 @@ pub(crate) struct Repeat<'a> {
     pub probes: Probes<'a>,
     /// How many entries the armed function is let pass.
     pub skip: u64,
-    /// With calls of whoever makes snapshots, and marks of what is written.
+    /// Makes snapshots, and marks the memory that is written.
     pub snapshots: Option<Snapshots>,
 }
 

@@ -142,8 +142,8 @@ impl Recording {
         self.path.get_or_init(|| Arc::new(path))
     }
 
-    /// Uses the stretches of the run, of which its path consists, each built when it is needed, in place of values that were built. No more than one in `share` of them is
-    /// built, and a few. What was used before stays. `false` if there are no snapshots, or it is not known what stretches write.
+    /// Answers from stretches, each built when an answer needs it, in place of stored values. The path must consist of the stretches. At most one in `share` is built, and a few more. If values or
+    /// stretches are in use, these stay. `false` if the file has no snapshots, or no written lines that belong to the stretches.
     ///
     /// # Errors
     /// If there is no path, or it, the snapshots or the end of the run are damaged.

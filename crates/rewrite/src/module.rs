@@ -46,7 +46,7 @@ pub struct Options {
     /// Add calls of whoever makes snapshots, where the clock polls. The caller puts the host's functions into the table [`SNAPSHOT_EXPORT`] before it runs
     /// the module, and says when in the memory's word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT). The module exports what snapshots hold: see [`inner_export`].
     pub snapshots: Option<Snapshots>,
-    /// Mark each line of memory that is written: see [`LINE`](crate::LINE). The program's memories have no more than so many bytes together.
+    /// Mark each [`LINE`](crate::LINE) of memory that is written. The number is the most bytes that the program's memories may have together.
     pub marks: Option<u64>,
     /// Arm a place: it stops the run at a moment that the memory's words name.
     pub armed: Option<Armed>,

@@ -228,7 +228,7 @@ pub struct StretchDirectory {
     pub directory: Directory,
     /// What the stop clock shows where each but the first begins, ascending.
     pub clocks: Vec<u64>,
-    /// The activations that are open where each but the first begins, the outermost first. Those that wait for the same call as where the stretch before begins are left out:
+    /// The activations open where each but the first begins, the outermost first. Those that already waited for the same call where the stretch before began are left out:
     /// see [`known_before`](Self::known_before).
     pub open: Vec<Vec<OpenActivation>>,
 }
@@ -277,7 +277,7 @@ impl OpenActivation {
 }
 
 impl StretchDirectory {
-    /// How many of the activations that are open at the end of a stretch wait for the same call as at its beginning.
+    /// The number of activations that wait for the same call at the end of a stretch as at its beginning.
     pub fn known_before(stretch: &Summary) -> usize {
         (stretch.kept as usize).saturating_sub(1)
     }
@@ -296,7 +296,7 @@ impl StretchDirectory {
         out
     }
 
-    /// The bytes of what is open. Linear.
+    /// The bytes of the open activations. Linear.
     pub fn encode_open(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let summaries = self.directory.summaries.iter().skip(1);
@@ -308,7 +308,7 @@ impl StretchDirectory {
         out
     }
 
-    /// What these bytes say, and those of what is open. Time and memory are bounded by them and the limits.
+    /// Decodes a directory and its open activations. Time and memory are bounded by the bytes and the limits.
     ///
     /// # Errors
     /// If they are none, or of different paths.

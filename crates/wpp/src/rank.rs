@@ -208,7 +208,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
 }
 
 impl Target {
-    /// How many there are in each segment. `None` if that cannot be counted. O(segments), and those in which its nodes are.
+    /// The number of occurrences in each segment. `None` if one exceeds 64 bits. O(segments + occurrences of its nodes in summaries).
     fn counts<S: Segments>(&self, path: &WholePath<S>) -> Option<Vec<u64>> {
         let summaries = path.segments().summaries();
         match self {

@@ -31,7 +31,7 @@ pub struct WholePath<S> {
     cache: Mutex<Recent<Measured>>,
     /// Of segments that were asked for it, the activations that begin in them and are open at their ends.
     begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
-    /// By node, once it was asked for: the segments in which it is executed, ascending, and how often.
+    /// By node, made when first asked for: the segments in which it is executed, ascending, and how often.
     inside: OnceLock<Vec<Vec<(u32, u64)>>>,
 }
 
@@ -70,7 +70,7 @@ impl<S: Segments> WholePath<S> {
         })
     }
 
-    /// The segments in which a node is executed, ascending, and how often in each. O(1), and once O(summaries).
+    /// The segments in which a node is executed, ascending, and how often in each. O(1); the first call is linear in the summaries.
     pub fn segments_with(&self, node: NodeId) -> &[(u32, u64)] {
         let inside = self.inside.get_or_init(|| {
             let mut inside = vec![Vec::new(); self.nodes.len()];

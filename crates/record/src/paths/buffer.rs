@@ -14,8 +14,9 @@ use afterimage_ids::FuncId;
 use super::guard::Ring;
 use crate::snapshots::{Captured, Lines};
 
-/// So many cuts wait to be read at most, before another one is made, or a snapshot.
+/// The guest waits at a cut while the consumer has this many cuts left to read.
 const MOST_CUTS: usize = 256;
+/// It waits at a snapshot, whose copies take memory, while this many are left.
 const MOST_SNAPSHOTS: usize = 8;
 /// How long is waited until one is looked at again.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -28,9 +29,9 @@ pub(crate) enum Message {
     Words(FullHalf),
     /// The last word, which was not full.
     Last(u64),
-    /// The words since, of which the last one may not be full, up to a moment at which the path is cut, and how the machine stood then.
+    /// The path is cut: the words since the last message, of which the last may be incomplete, and the state of the engine.
     Cut(Vec<u64>, Box<Captured>),
-    /// Lines of memory that were written since the path was cut last, at the end of the run.
+    /// The run has ended: the lines of memory written since the last cut.
     Written(Vec<Lines>),
 }
 
@@ -167,7 +168,7 @@ impl Producer {
             .map_err(|_| HandOverError::ConsumerGone)
     }
 
-    /// Tells of the lines that were written at last.
+    /// Sends the lines of memory written since the last cut, at the end of the run.
     pub(crate) fn wrote(&self, lines: Vec<Lines>) -> Result<(), HandOverError> {
         self.0
             .messages
@@ -230,7 +231,7 @@ impl Producer {
             None => Vec::new(),
         };
         state.cut = end;
-        // Who reads may be slower.
+        // The consumer may be slower than the guest.
         let most = match captured.is_snapshot() {
             true => MOST_SNAPSHOTS,
             false => MOST_CUTS,

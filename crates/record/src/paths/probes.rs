@@ -125,7 +125,7 @@ impl PathHost {
             .cut(word, pending as u64, Box::new(captured))?)
     }
 
-    /// Tells of the lines of memory that were written at last.
+    /// Sends the lines of memory written since the last cut, at the end of the run.
     pub(crate) fn wrote(&self, lines: Vec<Lines>) -> Result<(), HandOverError> {
         self.producer.wrote(lines)
     }

@@ -20,10 +20,10 @@ use crate::RecordError;
 /// What a path is: its function, its blocks, and where its activation goes on.
 type NodeKey = (FuncId, Box<[BlockId]>, Continuation);
 
-/// The numbers of nodes.
+/// Maps each node to its id.
 type NodeIds = HashMap<NodeKey, NodeId>;
 
-/// The numbers that a directory gives.
+/// The ids of a directory's nodes.
 fn node_ids(directory: &Directory) -> NodeIds {
     let all = directory.nodes.iter().zip(&directory.continuations);
     let ids = all.map(|((id, node), on)| ((node.function, node.blocks.clone(), *on), id));
@@ -160,9 +160,9 @@ pub struct Stretches {
     file: TraceFile,
     module: Arc<Module>,
     plan: PathPlan,
-    /// Where its words are.
+    /// A reader of its words.
     words: WordReader,
-    /// The nodes of the directory with which it was asked first.
+    /// The ids of the directory's nodes, made at the first call of [`load`](Self::load).
     nodes: OnceLock<NodeIds>,
 }
 
@@ -189,7 +189,7 @@ impl Stretches {
         }))
     }
 
-    /// A stretch, in which nodes have the numbers that the directory gives them: always the same one. Linear in its blocks.
+    /// Loads a stretch. Its nodes have the ids of the directory, which must be the same at every call. Linear in the stretch's blocks.
     ///
     /// # Errors
     /// If the file is damaged, or there is no such stretch.
@@ -239,7 +239,7 @@ impl Stretches {
 pub(super) struct StretchSink<'a> {
     builder: Builder,
     ids: &'a NodeIds,
-    /// How many nodes were defined that have no number.
+    /// The number of nodes defined that the directory lacks.
     unknown: usize,
 }
 
@@ -264,7 +264,7 @@ impl<'a> StretchSink<'a> {
 
 impl Sink for StretchSink<'_> {
     fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
-        // Whoever looks at the segment finds that there is no such node.
+        // A node that the directory lacks gets an id beyond its end, which the check of the segment refuses.
         let id = self.ids.get(&node_key(&path)).copied().unwrap_or_else(|| {
             self.unknown += 1;
             NodeId::new(self.ids.len() + self.unknown - 1)

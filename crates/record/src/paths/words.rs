@@ -47,16 +47,16 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     log: Option<LogFlusher>,
     /// What captured states mean, and who is told.
     snapshots: Option<(Reader<'a>, &'a mut SnapshotFn<'a>)>,
-    /// The lines of memory that are written in each stretch.
+    /// Collects the lines of memory that each stretch writes.
     lines: Option<WrittenLinesBuilder>,
-    /// Those that were written in the stretch at hand.
+    /// The lines written in the current stretch.
     written: Vec<Lines>,
-    /// The stretches between cuts that are complete, and where the one at hand begins.
+    /// The complete stretches, and the current one.
     stretches: Vec<Summary>,
     stretch: Summary,
     /// What the stop clock showed where each of them began, but for the first.
     clocks: Vec<u64>,
-    /// What was open there.
+    /// The activations open there.
     open: Vec<Vec<OpenActivation>>,
     counter: Counter<'a, T>,
     calls: Vec<FuncId>,
@@ -139,7 +139,7 @@ impl<'a> WordWriter<'a, NodeTally> {
         }
         self.section.finish(written, &[])?;
         let nodes = self.counter.into_tally().nodes();
-        // Nothing may have been executed after the last one.
+        // If nothing was executed after the last cut, no stretch begins there.
         let begun = self.stretches.len().saturating_sub(1);
         self.clocks.truncate(begun);
         self.open.truncate(begun);
@@ -230,7 +230,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         }
     }
 
-    /// The activations that are open at a boundary where a stretch has just ended, but for those that are [known](StretchDirectory::known_before).
+    /// The activations open at a boundary where a stretch has just ended, except those that are [known](StretchDirectory::known_before).
     fn open_at(&self, boundary: &Boundary) -> Vec<OpenActivation> {
         let known = self.stretches.last().map(StretchDirectory::known_before);
         let waiting = boundary.waiting.iter();
@@ -246,7 +246,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         all.skip(known.unwrap_or(0)).collect()
     }
 
-    /// Words up to a moment, and where the run is then.
+    /// Writes the words up to a cut, and ends the stretch there.
     fn cut(&mut self, words: &[u64], mut captured: Captured) -> Result<(), RecordError> {
         self.written.append(&mut captured.lines);
         for words in words.chunks(CHUNK) {
@@ -359,7 +359,7 @@ impl WordReader {
         Ok(None)
     }
 
-    /// The same words, from the beginning on. O(1).
+    /// Another reader of the same words, at the beginning. O(1).
     pub(super) fn again(&self) -> Self {
         Self {
             section: self.section.again(),

@@ -24,21 +24,21 @@ use crate::paths::{HasPaths, PathHost};
 
 /// Bytes of a page of memory, as snapshots keep it.
 const PAGE: usize = SNAPSHOT_PAGE as usize;
-/// The most pages of which snapshots are made. Collecting them takes as much for each that was ever written, and what snapshots may have.
+/// The most pages that a run may write. The collector of snapshots keeps the newest copy of each.
 const MOST_PAGES: usize = (128 << 20) / PAGE;
 
 /// The most locals and operands that are captured: 256 MiB.
 const MOST_SLOTS: usize = 1 << 24;
 
-/// Where the engine stands when the path is cut, not yet translated into the program's terms.
+/// The state of the engine at a cut of the path, in terms of the rewritten module.
 pub(crate) struct Captured {
     /// The stop clock's reading.
     pub(super) clock: u64,
-    /// The functions of all activations, and where they are in the rewritten module, the innermost first.
+    /// The function of each activation, and its offset in the rewritten module. The innermost comes first.
     pub(super) calls: Vec<(FuncId, u32)>,
-    /// The lines of memory that were written since the last one.
+    /// The lines of memory written since the last cut.
     pub(crate) lines: Vec<Lines>,
-    /// All else that a snapshot has, if one is made.
+    /// The rest of the state, if this cut is a snapshot.
     pub(super) state: Option<CapturedState>,
     /// Held until this was read.
     pub(super) waits: Option<Arc<()>>,
@@ -50,23 +50,23 @@ impl Captured {
         self.waits = Some(Arc::clone(waiting));
     }
 
-    /// Whether it has copies of what the program holds.
+    /// Whether it is a snapshot.
     pub(crate) fn is_snapshot(&self) -> bool {
         self.state.is_some()
     }
 }
 
-/// Lines of a page of memory: the memory, the page, and a bit for each.
+/// Lines of a page: the memory, the page, and a bit for each line.
 pub(crate) type Lines = (u32, u64, u64);
 
-/// The state of the engine at a snapshot.
+/// What a snapshot adds to a cut.
 pub(super) struct CapturedState {
     pub(super) log: LogPlace,
-    /// What the activations hold, the innermost first.
+    /// The locals and operands of each activation, the innermost first.
     pub(super) held: Vec<Arc<Activation>>,
     pub(super) globals: Vec<GlobalBits>,
     pub(super) tables: Vec<ChangedTable>,
-    /// How many bytes each memory has.
+    /// The size of each memory in bytes.
     pub(super) memories: Vec<u64>,
     pub(super) pages: Vec<ChangedPage>,
 }
@@ -147,9 +147,9 @@ pub(crate) struct Capturing {
     apart: Arc<AtomicU64>,
     /// Functions whose frames are not the program's. Ascending.
     reshaped: Arc<[FuncId]>,
-    /// Where the marks of each memory begin in the probes' memory.
+    /// By memory: the address of its marks in the probes' memory.
     marks: Arc<[u64]>,
-    /// What the host has written, which nothing marks: memory, address and length.
+    /// The ranges that the host wrote and that are not marked yet: memory, address and length.
     wrote: Vec<(u32, u64, u64)>,
     /// The functions that a table may hold.
     addressed: Arc<[u32]>,
@@ -160,15 +160,15 @@ pub(crate) struct Capturing {
     tables: Vec<Vec<usize>>,
     /// Which functions pointers are, once something in a table is another one than at first.
     functions: HashMap<usize, u32>,
-    /// The pages that were written since the last snapshot.
+    /// The pages written since the last snapshot.
     written: BTreeSet<Page>,
-    /// The pages that were ever written before.
+    /// The pages written up to the last snapshot.
     known: HashSet<Page>,
-    /// The stop clock's reading at the last one, and how long it took.
+    /// The stop clock's reading at the last snapshot, and the time that the snapshot took.
     last: (u64, Duration),
-    /// How long the run has gone on since.
+    /// The time that the guest has run since, without waiting for the consumer.
     ran: Duration,
-    /// When the path was cut last, and the stop clock's reading then.
+    /// When the guest went on after the last cut, and the stop clock's reading there.
     cut: (Instant, u64),
     /// If activations capture themselves.
     waiting: Option<Waiting>,
@@ -257,7 +257,7 @@ impl Capturing {
         }
     }
 
-    /// What the stop clock shows when the path is to be cut again. What was done now took `cost`; `None` if nothing could be.
+    /// The clock of the next cut. `cost` is the time that this one took; `None` if the path could not be cut here.
     fn next_cut(&mut self, begun: Instant, clock: u64, cost: Option<Duration>) -> u64 {
         match (self.spacing, cost) {
             (Spacing::Polls { cuts, .. }, _) => clock.saturating_add(cuts),
@@ -268,7 +268,7 @@ impl Capturing {
                 let rate = polls.max(1) as f64 / before.as_secs_f64().max(1e-6);
                 let wanted = rate * cuts.max(5 * cost).as_secs_f64();
                 let most = 8 * polls.max(FIRST);
-                // The longer the run, the further apart.
+                // In a long run the cuts are further apart.
                 clock + (wanted as u64).clamp(1, most).max(clock / MOST_CUTS)
             }
         }
@@ -286,12 +286,12 @@ impl Capturing {
         Self::new(program, rewritten, (spacing, apart), Some(waiting))
     }
 
-    /// Tells of what the host writes.
+    /// Notes a range that the host writes.
     pub(crate) fn wrote(&mut self, memory: u32, address: u64, length: u64) {
         self.wrote.push((memory, address, length));
     }
 
-    /// Marks what the host has written.
+    /// Marks the ranges that the host has written.
     pub(crate) fn host_wrote<T: HasSnapshots>(
         mut store: StoreContextMut<'_, T>,
     ) -> Result<(), RecordError> {
@@ -317,7 +317,7 @@ impl Capturing {
         Ok(())
     }
 
-    /// Tells which lines were written since the path was cut last.
+    /// Sends the lines of memory written since the last cut, at the end of the run.
     pub(crate) fn finish<T: HasSnapshots + 'static>(
         store: &mut Store<T>,
     ) -> Result<(), RecordError> {
@@ -395,7 +395,7 @@ impl Capturing {
             Spacing::Polls { cuts, .. } => cuts,
             Spacing::Time { .. } => FIRST,
         };
-        // What tables begin with is not told.
+        // Snapshots hold only the elements of tables that have changed since here.
         for table in 0..own_tables(store) {
             let began = pointers(store, table)?.unwrap_or_default();
             if let Some(own) = store.data_mut().snapshots() {
@@ -406,10 +406,10 @@ impl Capturing {
     }
 }
 
-/// Polls before the first cut, if it is not known yet how long they take.
+/// The number of polls before the first cut, while their rate is unknown.
 const FIRST: u64 = 1 << 7;
 
-/// The path is cut no more often than this while the stop clock's reading grows e-fold.
+/// The distance of two cuts is at least this fraction of the clock: a run that is e times as long has at most this many more cuts.
 const MOST_CUTS: u64 = 1 << 12;
 
 pub(crate) fn write(
@@ -422,7 +422,7 @@ pub(crate) fn write(
     written.map_err(|_| RecordError::NoCounters)
 }
 
-/// Cuts the path, and makes a snapshot if it is time for one, if the machine stands as one can.
+/// Cuts the path, and makes a snapshot if one is due and the state can be captured here.
 fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Result<()> {
     let begun = Instant::now();
     let Some(own) = caller.data_mut().snapshots() else {
@@ -457,7 +457,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
             state,
             waits: None,
         };
-        // Without what follows: that waits for whoever reads it.
+        // The time does not include what follows, which may wait for the consumer.
         let took = begun.elapsed();
         cost = Some(took);
         let made = captured.is_snapshot();
@@ -472,7 +472,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
     Ok(())
 }
 
-/// What a snapshot has. `None` if that cannot be kept.
+/// Captures the state for a snapshot. `None` if it holds references that cannot be stored.
 fn captured_state<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     places: &Places,
@@ -515,7 +515,7 @@ fn shown_frames<T: HasSnapshots + 'static>(
     let mut next = caller.debug_exit_frames().next();
     let mut shown = Vec::with_capacity(calls.len());
     let all = |values: Vec<Val>| values.iter().map(bits).collect::<Option<Vec<_>>>();
-    // The debugger's frames stand behind their calls.
+    // The debugger shows the place after each call; the places come from the backtrace.
     for &(function, _) in calls {
         let Some(frame) = next.take() else {
             return Ok(None);
@@ -552,7 +552,7 @@ fn called_frames<T: HasSnapshots + 'static>(
     places.collect()
 }
 
-/// All activations, the innermost first: each captures itself when it goes on.
+/// All activations, the innermost first. Each captures itself when its call returns.
 fn waiting_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     clock: u64,
@@ -644,7 +644,7 @@ fn bits(value: &Val) -> Option<GlobalBits> {
     })
 }
 
-/// The lines that were written since this was asked last: their marks are removed. O(lines of all memories).
+/// Takes the marks: the lines written since the last call. O(lines of all memories).
 fn take_marks<T: HasSnapshots + 'static>(
     store: &mut impl AsContextMut<Data = T>,
 ) -> Result<Vec<Lines>, RecordError> {
@@ -682,7 +682,7 @@ fn take_marks<T: HasSnapshots + 'static>(
     Ok(lines)
 }
 
-/// The sizes of memories, and their pages that were written since this was asked last. O(these).
+/// The sizes of the memories, and copies of the pages written since the last snapshot. O(these pages).
 fn written_pages<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     places: &Places,

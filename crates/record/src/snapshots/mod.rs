@@ -1,4 +1,4 @@
-//! Snapshots of a re-execution: how the machine stands at some moments, from which a run can be followed without what was before. The path is cut there, and more often besides.
+//! Snapshots of a re-execution: how the machine stands at some moments, from which a run can be followed without what was before. The path is cut at each snapshot, and many times between two.
 //!
 //! The rewritten module calls us where it polls the stop clock, at the beginning of a block at which paths begin, when it is time for a snapshot. What the activations hold is told later: each captures
 //! itself after the call for which it waits. Those that are still open when the run ends are left one after the other, at the last snapshot of another re-execution.
@@ -104,27 +104,27 @@ impl Taken {
     }
 }
 
-/// How far apart snapshots are, and the cuts of the path, of which a snapshot is one.
+/// The distance of snapshots, and of cuts of the path. Each snapshot is at a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// So many polls of the stop clock.
+    /// In polls of the stop clock.
     Polls {
-        /// Between snapshots, rounded up to a cut.
+        /// Between snapshots: the first cut that is as far away.
         snapshots: u64,
         /// Between cuts.
         cuts: u64,
     },
-    /// About so long, in the re-execution; or five times as long as one takes, if that is longer.
+    /// In time that the guest runs in the re-execution. The distance is at least five times what the last one took.
     Time {
         /// Between snapshots.
         snapshots: Duration,
-        /// Between cuts. In a long run they become longer: a few thousandths of what was executed before.
+        /// Between cuts. In a long run the distance grows with the clock.
         cuts: Duration,
     },
 }
 
 impl Spacing {
-    /// So many polls between snapshots, and the path is cut nowhere else.
+    /// Snapshots this many polls apart, and no other cuts.
     pub fn polls(count: u64) -> Self {
         Self::Polls {
             snapshots: count,
@@ -133,7 +133,7 @@ impl Spacing {
     }
 }
 
-/// Adds the words of a run's path to a file, by re-executing it, its stretches, and the lines of memory that each writes, and tells of the snapshots that are made meanwhile, in order. `tell` answers how many times
+/// Re-executes a run, and adds to the file the words of its path, its stretches, and the lines of memory that each stretch writes. `tell` gets the snapshots, in order. It answers how many times
 /// further apart than `spacing` those to come should be. The caller commits.
 ///
 /// # Errors

@@ -16,13 +16,13 @@ use crate::RecordError;
 /// Bytes of a page by which memories grow.
 const WASM_PAGE: u64 = 65536;
 
-/// A moment at which the path is cut.
+/// A cut of the path.
 pub(crate) struct Cut {
     /// The stop clock's reading.
     pub clock: u64,
     /// Where the path is.
     pub boundary: Boundary,
-    /// The snapshot that was made, but for its time.
+    /// The snapshot, if this is one. Its time is not set yet.
     pub taken: Option<Taken>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
         self.program
     }
 
-    /// Where the path is, and the snapshot, if it is one, but for its time. `None` where the host has called a function and nothing was executed.
+    /// Translates a cut into the program's terms. `None` if the host has called a function and nothing has been executed yet.
     pub(crate) fn read(&mut self, captured: Captured) -> Result<Option<Cut>, RecordError> {
         let Captured {
             clock,
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// The snapshot, but for its time, of activations that stand there: the last one waits if one was just entered, and is about to execute `block` otherwise.
+    /// The snapshot of these open activations, whose time is not set yet. If `is_entered`, a function was just called and all of them wait; otherwise the last one is about to execute `block`.
     fn taken(
         &mut self,
         clock: u64,

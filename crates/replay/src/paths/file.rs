@@ -273,7 +273,7 @@ fn decoded<T>(
     directory.map(Some).map_err(PathFileError::Directory)
 }
 
-/// What is told of the stretches of a file's path; `None` if nothing is, or by an earlier version.
+/// The stretches of a file's path. `None` if the file has none, or an earlier version made them.
 ///
 /// # Errors
 /// If it is damaged.

@@ -102,7 +102,7 @@ where
     Ok(written.until(u64::MAX))
 }
 
-/// The times of the activations that are open where a machine stands, the outermost first.
+/// The times of the open activations, the outermost first.
 fn times_of(open: &OpenActivations, stands: &Snapshot) -> Vec<Opened> {
     let mut times = open.times();
     if let (Some(last), Next::Block(_)) = (times.last_mut(), stands.next) {
@@ -111,7 +111,7 @@ fn times_of(open: &OpenActivations, stands: &Snapshot) -> Vec<Opened> {
     times
 }
 
-/// Compares what is open where stretches begin with what is told.
+/// Compares the activations open where each stretch begins with those in the file.
 struct Begun<'a> {
     stretches: Option<&'a StretchDirectory>,
     /// The stretch that begins next.
@@ -119,7 +119,7 @@ struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// What is wrong where a stretch begins with this block, if one does.
+    /// What is wrong, if a stretch begins with this block.
     fn at(
         &mut self,
         start: u64,

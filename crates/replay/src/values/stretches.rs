@@ -17,7 +17,7 @@ use wasmparser::Operator;
 
 use crate::paths::RecordedPath;
 
-/// The variables that nodes of a function, or what their calls give, may write, ascending.
+/// By node of a function: the variables that it may write, results of its call included. Ascending.
 type Outputs = HashMap<NodeId, Box<[u32]>>;
 
 /// A run whose stretches are built.
@@ -26,14 +26,14 @@ struct Stretches {
     module: Arc<Module>,
     path: Arc<RecordedPath>,
     snapshots: Snapshots,
-    /// What is open where each begins.
+    /// The activations open where each begins.
     open: OpenWhere,
     /// Which lines of memory each writes.
     lines: WrittenLines,
     stopped: Option<StoppedBefore>,
     /// By global: the functions that write it.
     writers: OnceLock<Vec<BTreeSet<FuncId>>>,
-    /// Which variables nodes may write: of functions that were asked for.
+    /// By function, once asked for: the variables that its nodes may write.
     outputs: Mutex<HashMap<FuncId, Arc<Outputs>>>,
 }
 
@@ -48,12 +48,12 @@ impl fmt::Debug for Stretches {
 #[error("the stretches in the recording are damaged: {0}")]
 struct Damaged(&'static str);
 
-/// What is open where stretches begin: by activation, from the outermost one on, the stretches from which on it stands otherwise than before.
+/// The activations open where stretches begin. By depth, the outermost first: the stretches at which the activation of that depth differs from that at the stretch before.
 #[derive(Default)]
 struct OpenWhere(Vec<Vec<(usize, OpenActivation)>>);
 
 impl OpenWhere {
-    /// By stretch, and what is open where each but the first begins: see [`StretchDirectory::open`].
+    /// From the lists of [`StretchDirectory::open`]. Linear in them.
     fn of(stretches: &[Summary], open: &[Vec<OpenActivation>]) -> Self {
         let mut found = Self::default();
         for (number, (earlier, open)) in stretches.iter().zip(open).enumerate() {
@@ -68,7 +68,7 @@ impl OpenWhere {
         found
     }
 
-    /// An activation that is open where a stretch begins. O(log stretches).
+    /// The activation of a depth where a stretch begins. O(log stretches).
     fn at(&self, position: usize, activation: usize) -> Option<&OpenActivation> {
         let known = self.0.get(activation)?;
         let found = known.partition_point(|&(from, _)| from <= position);
@@ -102,7 +102,7 @@ pub fn epochs_of_stretches(
 }
 
 impl Stretches {
-    /// What each of them holds.
+    /// The summaries of all stretches.
     fn summaries(&self) -> &[Summary] {
         self.path.segments().summaries()
     }
@@ -112,7 +112,7 @@ impl Stretches {
         found.ok_or(Damaged("one is missing"))
     }
 
-    /// How often each node is executed before a stretch, without those that are not.
+    /// How often each node is executed before a stretch. Nodes that are not executed are left out.
     fn counts_before(&self, position: usize) -> Vec<(NodeId, u64)> {
         let counts = self.path.nodes().keys().map(|node| {
             let inside = self.path.segments_with(node).iter();
@@ -122,7 +122,7 @@ impl Stretches {
         counts.filter(|&(_, count)| count > 0).collect()
     }
 
-    /// Which variables the nodes of a function, or what their calls give, may write. O(these nodes and the function), once.
+    /// The variables that the nodes of a function may write. O(function and its nodes), once.
     fn outputs(&self, function: FuncId) -> Result<Arc<Outputs>, StretchError> {
         let known = || self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known().get(&function) {

@@ -441,7 +441,7 @@ where
         builder
     }
 
-    /// Builds a stretch alone: the [window](Self::window). The run is followed to there from a snapshot, or from its beginning. It is one epoch, which says of what is from before only that it is.
+    /// Builds a stretch, the [window](Self::window), alone. The run is followed to its beginning from a snapshot, or from the start. The stretch is one epoch; what it reads from before has the origin `Before`.
     /// Beside its coded form is who wrote what last in it.
     ///
     /// # Errors
