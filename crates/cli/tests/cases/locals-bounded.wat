@@ -16,8 +16,10 @@
 ;; | not followed: a run whose open activations have more than 67,108,864 locals and operands together cannot be followed
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage state --at end deep.aft
+;; ! afterimage: SNAPSHOTS of the run, with its path,
 ;; ! afterimage: deep.aft: a run whose open activations have more than 67,108,864 locals and operands together cannot be followed
 ;; = 125
 ;; $ afterimage why --trap deep.aft
-;; ! afterimage: deep.aft: a run whose open activations have more than 67,108,864 locals and operands together cannot be followed
-;; = 125
+;; | the run exhausted its stack at @0x21#524272 in f, with 524,272 activations on it: f at @0x21 called itself, 524,272 times; no branch led there, nor any value
+;; |   ended at @0x21#524272 in f
+;; |   … and 524,271 more

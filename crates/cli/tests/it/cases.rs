@@ -154,6 +154,11 @@ fn steady(text: &str) -> String {
         if line.starts_with("recorded  ") {
             line = "recorded  WHEN".to_owned();
         }
+        // How many there are depends on how fast the machine is.
+        if let Some(at) = line.find(" of the run, with its path, in ") {
+            line = format!("afterimage: SNAPSHOTS{}", &line[at..]);
+            line.truncate(line.rfind(" in ").unwrap_or(line.len()));
+        }
         out.push_str(&line);
         out.push('\n');
     }

@@ -107,7 +107,9 @@ pub(crate) struct Waiting {
     taken: Option<Global>,
     /// How many snapshots were made.
     count: i32,
-    /// How many locals and operands were captured.
+    /// By function: the most locals and operands that an activation captures.
+    largest: HashMap<FuncId, usize>,
+    /// The most locals and operands that the activations of all snapshots capture.
     slots: usize,
     /// The outermost first.
     open: Vec<Arc<Activation>>,
@@ -119,8 +121,14 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     pub(crate) fn new(rewritten: &Rewritten) -> Self {
+        let mut largest = HashMap::new();
+        for site in &rewritten.sites {
+            let most: &mut usize = largest.entry(site.function).or_default();
+            *most = site.slots().max(*most);
+        }
         Self {
             sites: rewritten.sites.clone(),
+            largest,
             at: rewritten.layout.captured_at(),
             taken: None,
             count: 0,
@@ -472,7 +480,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
     Ok(())
 }
 
-/// Captures the state for a snapshot. `None` if it holds references that cannot be stored.
+/// Captures the state for a snapshot. `None` if it holds references, which cannot be stored, or too many activations.
 fn captured_state<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     places: &Places,
@@ -487,10 +495,10 @@ fn captured_state<T: HasSnapshots + 'static>(
     let own = caller.data_mut().snapshots();
     let held = match own.is_some_and(|own| own.waiting.is_some()) {
         true => waiting_frames(caller, clock, calls)?,
-        false => match shown_frames(caller, calls)? {
-            Some(held) => held,
-            None => return Ok(None),
-        },
+        false => shown_frames(caller, calls)?,
+    };
+    let Some(held) = held else {
+        return Ok(None);
     };
     let (memories, pages) = written_pages(caller, places)?;
     Ok(Some(CapturedState {
@@ -552,12 +560,12 @@ fn called_frames<T: HasSnapshots + 'static>(
     places.collect()
 }
 
-/// All activations, the innermost first. Each captures itself when its call returns.
+/// All activations, the innermost first. Each captures itself when its call returns. `None` if they would capture too much: then no snapshot is made here.
 fn waiting_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     clock: u64,
     calls: &[(FuncId, u32)],
-) -> Result<Vec<Arc<Activation>>, RecordError> {
+) -> Result<Option<Vec<Arc<Activation>>>, RecordError> {
     let own = caller.data_mut().snapshots();
     let waiting = own.and_then(|own| own.waiting.as_mut());
     let waiting = waiting.ok_or(RecordError::NoCounters)?;
@@ -568,6 +576,12 @@ fn waiting_frames<T: HasSnapshots + 'static>(
     }
     let outermost_first = calls.iter().rev();
     let new = outermost_first.skip(known).map(|(function, _)| *function);
+    let slots = new.clone().map(|function| waiting.largest.get(&function));
+    let slots = waiting.slots + slots.flatten().sum::<usize>();
+    if slots > MOST_SLOTS {
+        return Ok(None);
+    }
+    waiting.slots = slots;
     let new = new.map(|function| Arc::new(Activation::new(function)));
     waiting.open.extend(new);
     waiting.count += 1;
@@ -579,7 +593,7 @@ fn waiting_frames<T: HasSnapshots + 'static>(
     let taken = taken.ok_or(RecordError::NoCounters)?;
     let set = taken.set(caller, Val::I32(count));
     set.map_err(|_| RecordError::NoCounters)?;
-    Ok(held)
+    Ok(Some(held))
 }
 
 /// The innermost activation that waits has captured itself.
@@ -593,12 +607,6 @@ fn captured<T: HasSnapshots + 'static>(
     let probes = probes.ok_or(RecordError::NoCounters)?;
     let waiting = own.waiting.as_mut().ok_or(RecordError::NoCounters)?;
     let site = *waiting.sites.get(site as usize).ok_or_else(misfit)?;
-    waiting.slots += site.slots();
-    if waiting.slots > MOST_SLOTS {
-        return Err(RecordError::NoSnapshots(
-            "has too many locals in open activations",
-        ));
-    }
     let activation = waiting.open.pop().ok_or_else(misfit)?;
     let (at, bytes) = (waiting.at as usize, site.slots() * site.stride() as usize);
     let slots = probes.data(&caller).get(at..at + bytes);
