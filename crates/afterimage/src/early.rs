@@ -285,7 +285,7 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
 
 /// The distance of snapshots and of cuts, in time of the re-execution. Following the run from a snapshot to a cut is fast; building the values of a stretch is slow, so stretches are short.
 const SPACING: Spacing = Spacing::Time {
-    snapshots: Duration::from_millis(10),
+    snapshots: Duration::from_millis(40),
     cuts: Duration::from_micros(250),
 };
 
