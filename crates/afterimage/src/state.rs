@@ -56,13 +56,19 @@ impl StateQuery {
     pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<StateView> {
         let (traced, values) = (scene.traced, scene.values);
         let loaded = traced.module();
-        let At { time, op } = match stood(traced, &self.at)? {
+        let at = match stood(traced, &self.at)? {
             Some(stood) => stood,
             None => {
                 let positions = traced.positions(scene.names, scene.source())?;
                 positions.moment(&self.at)?
             }
         };
+        // Following the run is faster than asking stretches for each variable.
+        let followed = early(traced, |early| self.report_early(traced, early, at))?;
+        if let Some(report) = followed {
+            return self.view(traced, report);
+        }
+        let At { time, op } = at;
         let bodies = Bodies::new(&loaded.program, &loaded.bytes);
         let (stack, open) = calls(values, time, self.most())?;
         self.check_frame(open, time)?;
