@@ -1,6 +1,6 @@
 //! Following stretches of a run from its snapshots: without its path, and without values.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub(crate) struct Early<'a> {
     file: &'a TraceFile,
     live: LivePath<'a>,
     snapshots: &'a Snapshots,
+    /// The whole path, once it is asked for.
+    path: OnceCell<RecordedPath>,
 }
 
 /// Asks about a recording that has snapshots and the words of its path, but no values. `None` if it has not.
@@ -63,6 +65,7 @@ pub(crate) fn early<T>(
         file: &file,
         live,
         snapshots,
+        path: OnceCell::new(),
     })
 }
 
@@ -70,6 +73,28 @@ impl Early<'_> {
     /// How many blocks were executed.
     pub fn length(&self) -> u64 {
         self.live.length()
+    }
+
+    /// The whole path, of which stretches are made as they are needed; all of it at once if the recording does not say where they begin.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn path(&self) -> Result<&RecordedPath> {
+        if let Some(known) = self.path.get() {
+            return Ok(known);
+        }
+        let module = self.session.module();
+        let directory = stretches_of_path(self.file)?.map(|found| found.directory);
+        let made =
+            directory.map(|directory| path_from_words(self.file, module, directory, usize::MAX));
+        let path = match made.transpose()?.flatten() {
+            Some(path) => path,
+            None => {
+                let whole = self.live.whole(|_| {})?;
+                path_in_memory(self.file, whole.directory, whole.segments)?
+            }
+        };
+        Ok(self.path.get_or_init(|| path))
     }
 
     /// The path from the last snapshot before a block to the block, and the first block that it has. Of everything else only how many blocks it has.
@@ -169,6 +194,21 @@ impl MakeSegment for FromWords {
     }
 }
 
+/// The path of which at most so many segments are made. `None` if its words are not in the file.
+fn path_from_words(
+    file: &TraceFile,
+    module: &Arc<Module>,
+    directory: RecordedDirectory,
+    most: usize,
+) -> Result<Option<RecordedPath>> {
+    let Some(words) = Stretches::open(file, module)? else {
+        return Ok(None);
+    };
+    let maker = (Box::new(FromWords(words)) as Box<_>, most);
+    let path = path_of_stretches(file, &module.program, directory, maker)?;
+    Ok(Some(path))
+}
+
 /// A question may always make this many segments of the path.
 const FEW_SEGMENTS: usize = 32;
 
@@ -201,9 +241,6 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     if file.last(Kind::VALUES_INDEX).is_some() {
         return Ok(None);
     }
-    let Some(words) = Stretches::open(&file, session.module())? else {
-        return Ok(None);
-    };
     let StretchDirectory {
         directory,
         clocks,
@@ -211,8 +248,9 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     } = stretches;
     // What is open is kept for a while, and made again then.
     let most = FEW_SEGMENTS + 2 * directory.summaries.len() / share;
-    let maker = (Box::new(FromWords(words)) as Box<_>, most);
-    let path = path_of_stretches(&file, session.program(), directory, maker)?;
+    let Some(path) = path_from_words(&file, session.module(), directory, most)? else {
+        return Ok(None);
+    };
     let recording = Recording::of(session.at(), file, Arc::clone(session.module()));
     recording.use_path(path);
     let used = recording.use_stretches((&clocks, &open), share)?;
@@ -390,18 +428,18 @@ pub(crate) fn verify_snapshots(
         return Ok(None);
     };
     let recording = Recording::of(at, file.clone(), Arc::clone(module));
-    let stretches = stretches_of_path(file)?.zip(Stretches::open(file, module)?);
-    if let Some((found, words)) = stretches {
-        let maker = (Box::new(FromWords(words)) as Box<_>, usize::MAX);
-        let told = found.clone();
-        let path = path_of_stretches(file, &module.program, found.directory, maker)?;
+    let told = stretches_of_path(file)?;
+    let path = told
+        .as_ref()
+        .map(|told| path_from_words(file, module, told.directory.clone(), usize::MAX));
+    if let Some((told, path)) = told.as_ref().zip(path.transpose()?.flatten()) {
         if let Err(error) = path.check() {
             return Ok(Some(format!(
                 "a stretch between two is not what is told of it: {error}"
             )));
         }
         recording.use_path(path);
-        let lines = WrittenLines::open(file)?.filter(|lines| lines.clocks() == found.clocks);
+        let lines = WrittenLines::open(file)?.filter(|lines| lines.clocks() == told.clocks);
         let run = Run {
             progress,
             ..recording.run()?
@@ -411,7 +449,7 @@ pub(crate) fn verify_snapshots(
             run,
             log,
             &snapshots,
-            (Some(&told), lines.as_ref()),
+            (Some(told), lines.as_ref()),
         )?);
     }
     let is_whole = recording.path().is_ok_and(|path| {

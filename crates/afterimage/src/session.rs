@@ -123,14 +123,19 @@ impl Session {
             return Ok(None);
         };
         let answer = ask(stretched);
-        let too_many = || {
-            let of_path = stretched.path()?.segments().are_too_many();
-            Ok::<_, RecordingError>(of_path || stretched.epochs()?.are_too_many())
-        };
-        if answer.is_err() && too_many()? {
+        if answer.is_err() && stretched.needs_too_many_stretches()? {
             return Ok(None);
         }
         answer.map(Some)
+    }
+
+    /// Whether more stretches were needed than a question may build.
+    ///
+    /// # Errors
+    /// If there is no path, or no values.
+    pub(crate) fn needs_too_many_stretches(&self) -> Result<bool, RecordingError> {
+        let of_path = self.path()?.segments().are_too_many();
+        Ok(of_path || self.epochs()?.are_too_many())
     }
 
     /// Where the program's code comes from. The monitor hears what part of the debug information cannot be read. Near-linear in it.

@@ -220,7 +220,6 @@ trait Activations<'a> {
     /// The last write to a local since it began.
     fn written(
         &self,
-        number: usize,
         call: &Call,
         activation: &Activation<'a>,
         local: u32,
@@ -248,12 +247,11 @@ impl<'a> Activations<'a> for ByValues<'_, 'a> {
 
     fn written(
         &self,
-        _: usize,
         call: &Call,
         activation: &Activation<'a>,
         local: u32,
     ) -> Result<Option<Written>, StateError> {
-        activation.written(self.values, self.bodies, call.entered, local)
+        activation.written(self.values.path(), self.bodies, call.entered, local)
     }
 }
 
@@ -295,17 +293,14 @@ impl<'a> Activations<'a> for ByStretches<'_, 'a> {
 
     fn written(
         &self,
-        number: usize,
         call: &Call,
         activation: &Activation<'a>,
         local: u32,
     ) -> Result<Option<Written>, StateError> {
-        let of = (self.depth(number), call.entered);
-        let stretch = |last| self.early.stretch_to(last);
-        let found = activation.written_before(self.bodies, of, local, stretch);
-        let found = self.failure.keep(found);
         // What failed is told instead.
-        found.ok_or(StateError::NoMoment(activation.time))
+        let path = self.failure.keep(self.early.path());
+        let path = path.ok_or(StateError::NoMoment(activation.time))?;
+        activation.written(path, self.bodies, call.entered, local)
     }
 }
 
@@ -422,7 +417,7 @@ impl<'a> Asked<'_, 'a> {
             name: &name,
         };
         let activations = self.activations;
-        let written = |local| activations.written(number, call, activation, local);
+        let written = |local| activations.written(call, activation, local);
         let found = match self.variables {
             Ok(known) => variables(known, &moment, &Limits::default(), written)?,
             Err(error) => Err(error.clone()),

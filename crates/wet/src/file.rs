@@ -275,6 +275,13 @@ impl FileEpochs {
         self.made.as_ref().is_some_and(built)
     }
 
+    /// How many epochs were built because they were needed, and how many there would be in all. `None` if they are stored.
+    pub fn built(&self) -> Option<(usize, usize)> {
+        let made = self.made.as_ref()?;
+        let built = made.built.load(Ordering::Relaxed).min(made.most);
+        Some((built, self.before.len()))
+    }
+
     fn build(&self, made: &Made, position: usize) -> Result<Epoch, EpochFileError> {
         if made.built.fetch_add(1, Ordering::Relaxed) >= made.most {
             return Err(EpochFileError::TooMany(made.most));

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::explain::Scene;
 use crate::places::and_why_not;
+use crate::text::pasted;
 pub use printed::Byte;
 pub use start::{Held, Start};
 use tell::Teller;
@@ -108,11 +109,18 @@ impl WhyQuery {
 /// If the end is found within so many links, it is told in the first sentence.
 const SOON: u64 = 500;
 
+/// On stretches that are built as they are needed, the way back ends where it has built more than one in so many, and a few.
+const BUILT: usize = 128;
+/// These few.
+const FEW_BUILT: usize = 16;
+
 /// The way back, told entry by entry.
 pub struct Way<'t, 'a> {
     chain: Option<Chain<'t, 'a>>,
     folder: Option<Folder>,
     teller: Teller<'t, 'a>,
+    /// How many stretches may be built in all before it ends. `None` if the values are stored.
+    most_built: Option<usize>,
 }
 
 impl<'t, 'a> Way<'t, 'a> {
@@ -131,7 +139,21 @@ impl<'t, 'a> Way<'t, 'a> {
             folder: chain.as_ref().map(|_| Folder::new()),
             chain,
             teller: Teller::new(scene, start)?,
+            most_built: scene
+                .traced
+                .epochs()?
+                .built()
+                .map(|(built, all)| built + FEW_BUILT + all / BUILT),
         })
+    }
+
+    /// Whether enough stretches were built for one answer.
+    fn is_enough(&self) -> Result<bool> {
+        let Some(most) = self.most_built else {
+            return Ok(false);
+        };
+        let built = self.teller.scene.traced.epochs()?.built();
+        Ok(built.is_some_and(|(built, _)| built > most))
     }
 
     /// How many links it has gone back.
@@ -147,20 +169,32 @@ impl<'t, 'a> Way<'t, 'a> {
 
     /// Goes one step on, and adds what is known to be told. Whether there may be more.
     pub fn more(&mut self, told: &mut Vec<WhyEntry>) -> Result<bool> {
+        let is_enough = self.is_enough()?;
         let (Some(chain), Some(folder)) = (&mut self.chain, &mut self.folder) else {
             return Ok(false);
         };
         let mut entries = Vec::new();
-        let step = chain.next();
-        let (mut over, mut last) = (false, None);
+        let links = chain.links();
+        let step = match is_enough {
+            true => None,
+            false => Some(chain.next()),
+        };
+        let traced = self.teller.scene.traced;
+        let (mut over, mut last, mut is_built) = (false, None, true);
         match step {
-            Ok(Some(step)) => folder.push(step, &mut entries),
-            Ok(None) => over = true,
-            Err(error) if error.is_outside() => {
+            Some(Ok(Some(step))) => folder.push(step, &mut entries),
+            Some(Ok(None)) => over = true,
+            Some(Err(error)) if error.is_outside() => {
                 over = true;
                 last = Some(ends::outside(&error.to_string()));
             }
-            Err(error) => return Err(error.into()),
+            Some(Err(error)) if links == 0 || !traced.needs_too_many_stretches()? => {
+                return Err(error.into());
+            }
+            None | Some(Err(_)) => {
+                over = true;
+                is_built = false;
+            }
         }
         if over && let Some(folder) = self.folder.take() {
             folder.finish(&mut entries);
@@ -169,7 +203,14 @@ impl<'t, 'a> Way<'t, 'a> {
             self.teller.tell(entry, told)?;
         }
         if over && last.is_none() && !self.teller.ended {
-            last = Some(self.teller.stopped(self.links())?);
+            let further = match is_built {
+                true => "its --steps N goes further".to_owned(),
+                false => format!(
+                    "all of it takes every value of the run: afterimage build --lens full {}",
+                    pasted(traced.at())
+                ),
+            };
+            last = Some(self.teller.stopped(self.links(), &further)?);
         }
         told.extend(last.map(WhyEntry::End));
         Ok(!over)

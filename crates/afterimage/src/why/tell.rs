@@ -172,17 +172,15 @@ impl<'t, 'a> Teller<'t, 'a> {
         })
     }
 
-    /// What is told when no more steps are wanted.
+    /// What is told where the way back is not followed to its beginning; `further` says how to see more of it at once.
     ///
     /// # Errors
     /// If the recording is damaged.
-    pub fn stopped(&self, links: u64) -> Result<WhyEnd> {
+    pub fn stopped(&self, links: u64, further: &str) -> Result<WhyEnd> {
         let last = self.last.map(|spot| self.scene.place(spot)).transpose()?;
         let at = last.map_or(String::new(), |place| place.at);
         Ok(WhyEnd {
-            remark: Some(format!(
-                "to go on from here, ask why about {at}; its --steps N goes further"
-            )),
+            remark: Some(format!("to go on from here, ask why about {at}; {further}")),
             ..none(
                 "stopped",
                 format!(

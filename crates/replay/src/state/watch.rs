@@ -165,7 +165,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         let doubt = doubt(self.variables, scopes, &variable, at, arguments);
         match doubt.zip(moment.entry) {
             Some((doubt, entry)) => doubt.written(activation.time, |local| {
-                activation.written(self.values, self.bodies, entry.time, local)
+                activation.written(self.values.path(), self.bodies, entry.time, local)
             }),
             None => Ok(None),
         }

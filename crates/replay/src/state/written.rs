@@ -12,7 +12,7 @@ use wasmparser::Operator;
 
 use super::{Activation, Bodies, StateError};
 use crate::paths::RecordedPath;
-use crate::values::{RecordedValues, ValuesError};
+use crate::values::ValuesError;
 
 /// Where the code writes a local.
 pub(super) type Sets = Rc<[(OpId, OrigOffset)]>;
@@ -193,18 +193,19 @@ impl Bodies<'_> {
     }
 }
 
-impl<'a> Activation<'a> {
+impl Activation<'_> {
     /// The last write to a local since the activation began with block `entered`. `None` if there was none: it holds what it was called with, if it is a
-    /// parameter.
+    /// parameter. The path may number its nodes otherwise than the one by which the activation was found.
     ///
-    /// O(nodes of the path), and where calls of the same function are open in each other O(nodes of the activation).
+    /// O(nodes of the path), and where calls of the same function are open in each other O(nodes of the activation). Segments are opened in which a node that writes is executed, and where the
+    /// moment and the activation's beginning are.
     ///
     /// # Errors
     /// If the path cannot be read.
     pub fn written(
         &self,
-        values: &RecordedValues<'a>,
-        bodies: &Bodies<'a>,
+        path: &RecordedPath,
+        bodies: &Bodies<'_>,
         entered: u64,
         local: u32,
     ) -> Result<Option<Written>, StateError> {
@@ -212,34 +213,36 @@ impl<'a> Activation<'a> {
         if sets.is_empty() {
             return Ok(None);
         }
-        let path = values.path();
-        let writes = Writes::new(self, path, sets);
-        let whole = |node: NodeId| writes.whole(node);
-        let instance = self.instance;
-        if let Some(found) = writes.here() {
+        let mut cursor = path.cursor();
+        let here = cursor.seek(self.time)?;
+        let here = here.ok_or(StateError::NoMoment(self.time))?;
+        let writes = Writes {
+            activation: self,
+            path,
+            sets,
+        };
+        if let Some(found) = writes.before_moment(here) {
             return Ok(Some(found));
         }
         let own = path.nodes().iter();
         let own = own.filter(|(_, node)| node.function == self.function);
-        let writers = own.filter_map(|(id, _)| Some((id, whole(id)?.0)));
+        let writers = own.filter_map(|(id, _)| Some((id, writes.whole(id)?.0)));
         let writers = path.executions(writers).map_err(ValuesError::from)?;
-        let before = writers.rank(instance.time.saturating_sub(1))?;
+        let before = writers.rank(here.start.saturating_sub(1))?;
         if before == writers.rank(entered.saturating_sub(1))? {
             return Ok(None);
         }
-        let written = |visit: Visit| writes.of(visit);
-        let mut cursor = path.cursor();
         if let Some(found) = writers.select(before)? {
             // It may be another activation's, called since.
             let visit = cursor.seek(found.time)?;
             let stack = cursor.stack()?;
             if stack.last().is_some_and(|own| own.entered == entered) {
-                return Ok(visit.and_then(written));
+                return Ok(visit.and_then(|visit| writes.of(visit)));
             }
         }
-        cursor.seek(instance.time)?;
+        cursor.seek(here.start)?;
         while let Some(visit) = cursor.previous_in_activation()? {
-            if let Some(found) = written(visit) {
+            if let Some(found) = writes.of(visit) {
                 return Ok(Some(found));
             }
         }
@@ -254,15 +257,7 @@ struct Writes<'w, 'a> {
     sets: Sets,
 }
 
-impl<'w, 'a> Writes<'w, 'a> {
-    fn new(activation: &'w Activation<'a>, path: &'w RecordedPath, sets: Sets) -> Self {
-        Self {
-            activation,
-            path,
-            sets,
-        }
-    }
-
+impl Writes<'_, '_> {
     /// The last one in some blocks: its position, and where the operator is. Those of the last block count before an operator.
     fn last_in(&self, blocks: &[BlockId], before: Option<OpId>) -> Option<(u64, OrigOffset)> {
         let function = self.activation.program.function(self.activation.function)?;
@@ -285,15 +280,13 @@ impl<'w, 'a> Writes<'w, 'a> {
         self.last_in(&self.path.nodes()[node].blocks, None)
     }
 
-    /// The last one in the node at hand, before the moment.
-    fn here(&self) -> Option<Written> {
-        let Activation {
-            instance, time, op, ..
-        } = self.activation;
-        let here = (time - instance.time) as usize + 1;
-        let blocks = self.path.nodes()[instance.node].blocks.get(..here)?;
+    /// The last one in the execution of a node in which the moment is, before the moment.
+    fn before_moment(&self, visit: Visit) -> Option<Written> {
+        let Activation { time, op, .. } = self.activation;
+        let here = (time - visit.start) as usize + 1;
+        let blocks = self.path.nodes()[visit.node].blocks.get(..here)?;
         let (position, offset) = self.last_in(blocks, Some(*op))?;
-        Some(self.written(instance.time + position, offset))
+        Some(self.written(visit.start + position, offset))
     }
 
     fn of(&self, visit: Visit) -> Option<Written> {
@@ -307,58 +300,5 @@ impl<'w, 'a> Writes<'w, 'a> {
             _ => Writer::Several,
         };
         Written { time, offset, by }
-    }
-}
-
-impl<'a> Activation<'a> {
-    /// As [`written`](Self::written), by stretches of the path alone: `stretch` gives the one that ends with a block, and the first block that it has. The activation is at this position of the
-    /// stack, from 0 for the outermost. O(blocks of the stretches back to the write, or to the beginning of the activation).
-    ///
-    /// # Errors
-    /// As `stretch`, and if the path cannot be read.
-    pub fn written_before<E: From<StateError>>(
-        &self,
-        bodies: &Bodies<'a>,
-        (depth, entered): (usize, u64),
-        local: u32,
-        mut stretch: impl FnMut(u64) -> Result<(RecordedPath, u64), E>,
-    ) -> Result<Option<Written>, E> {
-        let sets = bodies.sets(self.function, local);
-        if sets.is_empty() {
-            return Ok(None);
-        }
-        let mut last = self.time;
-        loop {
-            let (path, first) = stretch(last)?;
-            let failed = |error| E::from(StateError::Path(error));
-            let writes = Writes::new(self, &path, Rc::clone(&sets));
-            let mut cursor = path.cursor();
-            let mut next = cursor.seek(last).map_err(failed)?;
-            while let Some(visit) = next {
-                if visit.start < entered || path.nodes()[visit.node].left_out > 0 {
-                    break;
-                }
-                // Open activations further in are above it, and it is open throughout.
-                if cursor.depth() == depth + 1 {
-                    let found = match last.checked_sub(visit.start) {
-                        Some(within) if visit.last() >= self.time => {
-                            let count = within as usize + 1;
-                            let blocks = path.nodes()[visit.node].blocks.get(..count);
-                            let found = writes.last_in(blocks.unwrap_or(&[]), Some(self.op));
-                            found.map(|(at, offset)| writes.written(visit.start + at, offset))
-                        }
-                        _ => writes.of(visit),
-                    };
-                    if found.is_some() {
-                        return Ok(found);
-                    }
-                }
-                next = cursor.previous().map_err(failed)?;
-            }
-            match first.checked_sub(1) {
-                Some(before) if before >= entered.max(1) && before < last => last = before,
-                _ => return Ok(None),
-            }
-        }
     }
 }
