@@ -67,16 +67,20 @@ impl Session {
         }
     }
 
-    /// What did memory hold at a moment, who wrote it last, and who reads and writes it next? Builds the path if it is not there yet, and the values
-    /// for a variable at a moment. Takes as long as following the run to there; with values O(log n) for each part of the bytes.
+    /// What did memory hold at a moment, who wrote it last, and who reads and writes it next? Without values, the stretches of the run are followed that the answer needs: some four million
+    /// blocks at most for each of these, and what is further away is said not to be known. With values O(log n) for each part of the bytes.
     ///
     /// # Errors
     /// If the program has no such memory, place or variable, the variable is not in memory then, or the recording is damaged.
     pub fn memory(&self, query: &MemoryQuery) -> Result<MemoryReport, QuestionError> {
-        let ensure = || Ok(self.ensure_values(&AtomicBool::new(false))?);
-        let found = self.ensure_whole_path().map_err(anyhow::Error::from);
-        let found = found.and_then(|_| query.answer(self, &ensure));
-        found.map_err(|error| error.context(self.at().display().to_string()).into())
+        self.about(|| {
+            let early = self.ask_stretches(|session| query.answer(session, &|| Ok(())))?;
+            if let Some(found) = early {
+                return Ok(found);
+            }
+            self.ensure_whole_path()?;
+            query.answer(self, &|| Ok(self.ensure_values(&AtomicBool::new(false))?))
+        })
     }
 
     /// Why was a place not executed? Builds the path and the values if they are not there yet.

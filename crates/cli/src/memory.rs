@@ -4,23 +4,23 @@ use afterimage::memory::{FoundBytes, MemoryBytes, MemoryQuery, addresses};
 use afterimage::named::{NamedProgram, with_names};
 use afterimage::steps::follow;
 use afterimage_present::document::JsonLines;
-use afterimage_present::{PresentError, Stretch, render, step_rows, steps_text};
+use afterimage_present::{MemoryReport, PresentError, Stretch, render, step_rows, steps_text};
 use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{Level, Steps, Wanted, Within};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
-use crate::lens::{self, traced_whole};
+use crate::lens;
 use crate::output::write;
 
 /// Show what memory held at a moment, who wrote it last, and who reads and writes it next
 ///
-/// What the host read and wrote is there, too. If values were added to the recording (afterimage build --lens full), only those parts of the run are
-/// followed in which the bytes are written and read; otherwise all of it up to there, which takes the longer the later the time is.
+/// What the host read and wrote is there, too. The run is followed near the moment, and where an index says that the bytes were written. In a long run what is far
+/// away may not be found; then the answer says how far was looked. Once values are in the recording (afterimage build --lens full), everything is found.
 ///
 /// With --var the bytes are those of a variable of the source, as the debug information (-g) has it: a global one of any file, or, with --at, one of the
-/// function that is executed then, for as long as that call lasts. With --at values are built first, if the recording has none, to know where its stack is.
+/// function that is executed then, for as long as that call lasts.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["address", "var"]))]
 #[command(after_help = "\
@@ -72,7 +72,7 @@ const LINES: u64 = 100;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
-    let traced = traced_whole(file)?;
+    let session = lens::session(file)?;
     let name = || file.display().to_string();
     if arguments.all && arguments.at.is_some() && arguments.var.is_none() {
         bail!("{}: --all shows the whole run, so leave --at out", name());
@@ -92,6 +92,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bytes,
         at: arguments.at.clone(),
     };
+    let early = match arguments.all {
+        false => session.ask_stretches(|session| query.answer(session, &|| Ok(()))),
+        true => Ok(None),
+    };
+    if let Some(report) = early.with_context(name)? {
+        return show(&arguments, &report);
+    }
+    let traced = lens::with_whole_path(session)?;
     let ensure = || lens::values(&traced).map(|_| ());
     if arguments.all {
         let found = query.find(&traced, &ensure).with_context(name)?;
@@ -100,13 +108,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         return Ok(Exit::Success);
     }
     let report = query.answer(&traced, &ensure).with_context(name)?;
-    write(arguments.report.output.as_deref(), false, |out| {
-        Ok(render(
-            out,
-            &report,
-            arguments.format,
-            arguments.report.style(),
-        )?)
+    show(&arguments, &report)
+}
+
+fn show(arguments: &Arguments, report: &MemoryReport) -> Result<Exit> {
+    let (out, style) = (arguments.report.output.as_deref(), arguments.report.style());
+    write(out, false, |out| {
+        Ok(render(out, report, arguments.format, style)?)
     })?;
     Ok(Exit::Success)
 }

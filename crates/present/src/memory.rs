@@ -60,10 +60,19 @@ pub struct MemoryPart {
     pub bytes: u64,
     /// The last write before.
     pub written: Option<StepRow>,
+    /// If the last write was not found: it is before this time, if there is one. Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_before: Option<u64>,
     /// The next read.
     pub next_read: Option<StepRow>,
+    /// If the next read was not found: it is after this time, if there is one. Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_read_after: Option<u64>,
     /// The next write.
     pub next_written: Option<StepRow>,
+    /// If the next write was not found: it is after this time, if there is one. Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_written_after: Option<u64>,
 }
 
 /// A variable of the source that is in memory.
@@ -170,13 +179,30 @@ impl Render for MemoryReport {
             let last = part.address + (part.bytes - 1);
             let bytes = counted(part.bytes, "byte");
             writeln!(out, "0x{:x}..0x{last:x}, {bytes}", part.address)?;
-            let written = "never: as the module has it, or zero";
-            let written = self.step(part.written.as_ref(), written);
+            let never = "never: as the module has it, or zero";
+            let unknown = |word: &str, time: Option<u64>| {
+                time.map(|time| {
+                    format!(
+                        "not {word} t={}, which is as far as was looked",
+                        grouped(time)
+                    )
+                })
+            };
+            let written = unknown("since", part.written_before);
+            let written = written.unwrap_or_else(|| self.step(part.written.as_ref(), never));
             writeln!(out, "  written       {written}")?;
-            let read = self.step(part.next_read.as_ref(), "never");
+            let read = unknown("until", part.next_read_after);
+            let read = read.unwrap_or_else(|| self.step(part.next_read.as_ref(), "never"));
             writeln!(out, "  next read     {read}")?;
-            let next = self.step(part.next_written.as_ref(), "never");
+            let next = unknown("until", part.next_written_after);
+            let next = next.unwrap_or_else(|| self.step(part.next_written.as_ref(), "never"));
             writeln!(out, "  next written  {next}")?;
+        }
+        if self.is_cut() {
+            writeln!(
+                out,
+                "to look through all of the run, build every value first: afterimage build --lens full"
+            )?;
         }
         Ok(())
     }
@@ -187,6 +213,19 @@ impl Render for MemoryReport {
 }
 
 impl MemoryReport {
+    /// Whether something was not looked for in all of the run.
+    fn is_cut(&self) -> bool {
+        let is_cut = |part: &MemoryPart| {
+            let beyond = [
+                part.written_before,
+                part.next_read_after,
+                part.next_written_after,
+            ];
+            beyond.iter().any(Option::is_some)
+        };
+        self.parts.iter().any(is_cut)
+    }
+
     /// What a step did to the bytes, and whether they were the variable's then.
     fn step(&self, step: Option<&StepRow>, never: &str) -> String {
         let call = self.variable.as_ref().and_then(|v| v.call.as_ref());

@@ -45,6 +45,8 @@ pub struct Recording {
     epochs: OnceLock<FileEpochs>,
     checkpoints: OnceLock<FileCheckpoints>,
     snapshots: OnceLock<Snapshots>,
+    /// Which lines the stretches write that are used.
+    written_lines: OnceLock<WrittenLines>,
 }
 
 /// Why a recording, or a part of it, cannot be opened.
@@ -134,6 +136,7 @@ impl Recording {
             epochs: OnceLock::new(),
             checkpoints: OnceLock::new(),
             snapshots: OnceLock::new(),
+            written_lines: OnceLock::new(),
         }
     }
 
@@ -160,18 +163,27 @@ impl Recording {
         else {
             return Ok(false);
         };
-        let lines = WrittenLines::open(&file)?;
-        let Some(lines) = lines.filter(|lines| lines.clocks() == clocks) else {
+        let lines = || {
+            let lines = WrittenLines::open(&file)?;
+            Ok::<_, RecordingError>(lines.filter(|lines| lines.clocks() == clocks))
+        };
+        let (Some(own_lines), Some(lines)) = (lines()?, lines()?) else {
             return Ok(false);
         };
         let most = FEW_STRETCHES + path.segments().summaries().len() / share;
         self.snapshots.get_or_init(|| own);
+        self.written_lines.get_or_init(|| own_lines);
         self.epochs.get_or_init(|| {
             let from = (snapshots, lines);
             let of = (&file, &self.module);
             epochs_of_stretches(of, (path, open), from, (stopped, most))
         });
         Ok(true)
+    }
+
+    /// Which lines the stretches write, if [stretches](Self::use_stretches) are used.
+    pub fn written_lines(&self) -> Option<&WrittenLines> {
+        self.written_lines.get()
     }
 
     /// Where it is.

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use afterimage_ids::{FuncId, NodeId};
@@ -99,6 +99,44 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// If what is known of the stretches is damaged.
     fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError>;
+
+    /// Which stretch before one wrote a byte last, as far as following the run from one snapshot tells.
+    ///
+    /// # Errors
+    /// If it cannot be followed.
+    fn follow_back(
+        &self,
+        position: usize,
+        memory: u32,
+        address: u64,
+    ) -> Result<LastWriting, StretchError>;
+}
+
+/// Which stretch wrote a place last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastWriting {
+    /// None did.
+    Nobody,
+    /// This one did; or, if only the lines that it writes are known, it may have.
+    In(usize),
+    /// One before this one, if any.
+    Before(usize),
+}
+
+/// Following the run from a snapshot to find a writer takes as long as building so many stretches.
+const FOLLOWED: usize = 2;
+
+impl Made {
+    /// Counts what takes as long as building so many stretches.
+    fn count(&self, stretches: usize) -> Result<(), EpochFileError> {
+        let most = self.most.min(self.limit.load(Ordering::Relaxed));
+        if self.built.load(Ordering::Relaxed) >= most {
+            self.is_exceeded.store(true, Ordering::Relaxed);
+            return Err(EpochFileError::TooMany(most));
+        }
+        self.built.fetch_add(stretches, Ordering::Relaxed);
+        Ok(())
+    }
 }
 
 /// Stretches that are built when they are needed.
@@ -109,6 +147,10 @@ struct Made {
     /// How many were built, and may be.
     built: AtomicUsize,
     most: usize,
+    /// And how many may be for the question that is asked.
+    limit: AtomicUsize,
+    /// More were needed.
+    is_exceeded: AtomicBool,
 }
 
 /// Writes epochs to a file, as they come.
@@ -234,7 +276,7 @@ impl FileEpochs {
         Ok((!epochs.windows.is_empty()).then_some(epochs))
     }
 
-    /// Epochs that are built when they are needed, at most so many: how many blocks were executed before each, and before the end of the last one.
+    /// Epochs that are built when they are needed: how many blocks were executed before each, and before the end of the last one. At most so many are built, unless these are all.
     pub fn made(
         file: &TraceFile,
         (before, end): (Vec<u64>, u64),
@@ -263,7 +305,13 @@ impl FileEpochs {
                 maker,
                 writers: before.iter().map(|_| OnceLock::new()).collect(),
                 built: AtomicUsize::new(0),
-                most,
+                most: if most < before.len() {
+                    most
+                } else {
+                    usize::MAX
+                },
+                limit: AtomicUsize::new(usize::MAX),
+                is_exceeded: AtomicBool::new(false),
             }),
             before,
         }
@@ -271,21 +319,27 @@ impl FileEpochs {
 
     /// Whether more epochs were needed than may be built.
     pub fn are_too_many(&self) -> bool {
-        let built = |made: &Made| made.built.load(Ordering::Relaxed) > made.most;
-        self.made.as_ref().is_some_and(built)
+        let made = self.made.as_ref();
+        made.is_some_and(|made| made.is_exceeded.load(Ordering::Relaxed))
     }
 
-    /// How many epochs were built because they were needed, and how many there would be in all. `None` if they are stored.
+    /// How many epochs were built because they were needed, and how many there would be in all. `None` if they are stored, or all may be built.
     pub fn built(&self) -> Option<(usize, usize)> {
         let made = self.made.as_ref()?;
-        let built = made.built.load(Ordering::Relaxed).min(made.most);
-        Some((built, self.before.len()))
+        let all = self.before.len();
+        (made.most != usize::MAX).then(|| (made.built.load(Ordering::Relaxed), all))
+    }
+
+    /// No more than so many are built in all until another limit is set.
+    pub fn limit(&self, most: usize) {
+        if let Some(made) = &self.made {
+            made.limit.store(most, Ordering::Relaxed);
+            made.is_exceeded.store(false, Ordering::Relaxed);
+        }
     }
 
     fn build(&self, made: &Made, position: usize) -> Result<Epoch, EpochFileError> {
-        if made.built.fetch_add(1, Ordering::Relaxed) >= made.most {
-            return Err(EpochFileError::TooMany(made.most));
-        }
+        made.count(1)?;
         let stretch = made.maker.stretch(position, self.host()?);
         let (bytes, writers) = stretch.map_err(EpochFileError::Made)?;
         if let Some(cell) = made.writers.get(position) {
@@ -479,15 +533,31 @@ impl Epochs for FileEpochs {
         let Some(made) = &self.made else {
             return Ok(None);
         };
+        // Building one stretch after the other that wrote only the same line takes longer than following the run.
+        let mut missed = false;
         loop {
-            let earlier = made.maker.written_before(position, place);
-            let Some(earlier) = earlier.map_err(EpochFileError::Made)? else {
-                return Ok(None);
+            let last = match place {
+                Place::Byte { memory, address } if missed => {
+                    made.count(FOLLOWED)?;
+                    made.maker.follow_back(position, memory, address)
+                }
+                _ => {
+                    let earlier = made.maker.written_before(position, place);
+                    earlier.map(|found| found.map_or(LastWriting::Nobody, LastWriting::In))
+                }
+            };
+            let (earlier, is_before) = match last.map_err(EpochFileError::Made)? {
+                LastWriting::Nobody => return Ok(None),
+                LastWriting::In(earlier) => (earlier, false),
+                LastWriting::Before(earlier) => (earlier, true),
             };
             if earlier >= position {
                 return Err(EpochFileError::Index);
             }
             position = earlier;
+            if is_before {
+                continue;
+            }
             self.load(position)?;
             let writers = made.writers.get(position).and_then(OnceLock::get);
             let writers = writers.ok_or(EpochFileError::Index)?;
@@ -498,6 +568,7 @@ impl Epochs for FileEpochs {
             if found.is_some() {
                 return Ok(found);
             }
+            missed = true;
         }
     }
 

@@ -11,7 +11,9 @@ use afterimage_profile::location::number;
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::RecordingError;
 use afterimage_replay::paths::At as Moment;
-use afterimage_replay::steps::{At, LARGEST_RANGE, Operators, Range, Step, memory_at};
+use afterimage_replay::steps::{
+    At, LARGEST_RANGE, NearestAccess, Operators, Range, WriteIndex, memory_at,
+};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +46,9 @@ pub enum MemoryBytes {
     /// Those of a variable of the source, or of an expression such as `p->next`.
     Variable(String),
 }
+
+/// About so many blocks of a run without values are followed to find what happens to bytes next, and who wrote them last.
+const MOST_FOLLOWED: u64 = 1 << 22;
 
 /// Bytes that one address stands for.
 const WORD: u64 = 8;
@@ -122,8 +127,18 @@ impl MemoryQuery {
             Err(RecordingError::NoValues) => None,
             values => Some(values?),
         };
+        let log = || session.file().log();
+        let index = match (session.written_lines(), &values) {
+            (Some(lines), _) => WriteIndex::Lines {
+                lines,
+                log: &log,
+                most: MOST_FOLLOWED,
+            },
+            (None, Some(values)) => WriteIndex::Values(values),
+            (None, None) => WriteIndex::None,
+        };
         let answer = follow(session, |run, log| {
-            Ok(memory_at(run, log, values.as_ref(), range, at)?)
+            Ok(memory_at(run, log, index, range, at)?)
         })?;
         let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
         let scene = StepScene {
@@ -133,16 +148,26 @@ impl MemoryQuery {
             memories: loaded.program.memories,
             style: Style::default(),
         };
-        let row = |step: Option<&Step>| step.map(|step| StepRow::new(&scene, step)).transpose();
+        let row = |access: &NearestAccess| {
+            let step = access.step();
+            step.map(|step| StepRow::new(&scene, step)).transpose()
+        };
+        let beyond = |access: &NearestAccess| match access {
+            NearestAccess::Beyond(time) => Some(*time),
+            _ => None,
+        };
         let mut parts = Vec::new();
         for part in &answer.parts {
             let MemoryRange { address, bytes, .. } = part.range.into();
             parts.push(MemoryPart {
                 address,
                 bytes,
-                written: row(part.written.as_deref())?,
-                next_read: row(part.read_next.as_deref())?,
-                next_written: row(part.written_next.as_deref())?,
+                written: row(&part.written)?,
+                written_before: beyond(&part.written),
+                next_read: row(&part.read_next)?,
+                next_read_after: beyond(&part.read_next),
+                next_written: row(&part.written_next)?,
+                next_written_after: beyond(&part.written_next),
             });
         }
         let variable = found.map(|found| {

@@ -12,8 +12,11 @@ mod tell;
 mod trap;
 mod variable;
 
+use std::rc::Rc;
+
 use afterimage_analyses::why::{Chain, Folder, Stream};
-use afterimage_present::{WhyEntry, WhyHead};
+use afterimage_present::{WhyEnd, WhyEntry, WhyHead};
+use afterimage_wet::FileEpochs;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
@@ -109,18 +112,47 @@ impl WhyQuery {
 /// If the end is found within so many links, it is told in the first sentence.
 const SOON: u64 = 500;
 
-/// On stretches that are built as they are needed, the way back ends where it has built more than one in so many, and a few.
-const BUILT: usize = 128;
-/// These few.
-const FEW_BUILT: usize = 16;
+/// On stretches that are built as they are needed, the way back ends when it has built so many, and one in [`SHARE`] of all.
+const BUILT: usize = 16;
+/// As there.
+const SHARE: usize = 512;
 
 /// The way back, told entry by entry.
 pub struct Way<'t, 'a> {
     chain: Option<Chain<'t, 'a>>,
     folder: Option<Folder>,
     teller: Teller<'t, 'a>,
-    /// How many stretches may be built in all before it ends. `None` if the values are stored.
-    most_built: Option<usize>,
+    budget: Option<Rc<Budget<'a>>>,
+}
+
+/// How many stretches may be built for one way back, where they are built as they are needed.
+struct Budget<'a> {
+    epochs: &'a FileEpochs,
+    /// When so many are built, it is not looked any more for operands that lead to what the host gave.
+    looking: usize,
+}
+
+impl<'a> Budget<'a> {
+    /// `None` if there is no bound.
+    fn new(epochs: &'a FileEpochs) -> Option<Self> {
+        let (built, all) = epochs.built()?;
+        let more = BUILT + all / SHARE;
+        epochs.limit(built + more);
+        let looking = built + more / 2;
+        Some(Self { epochs, looking })
+    }
+
+    fn may_look(&self) -> bool {
+        self.epochs
+            .built()
+            .is_none_or(|(built, _)| built < self.looking)
+    }
+}
+
+impl Drop for Budget<'_> {
+    fn drop(&mut self) {
+        self.epochs.limit(usize::MAX);
+    }
 }
 
 impl<'t, 'a> Way<'t, 'a> {
@@ -128,8 +160,14 @@ impl<'t, 'a> Way<'t, 'a> {
     /// If the recording is damaged.
     pub fn new(scene: &'t Scene<'t, 'a>, start: &Start, most: u64) -> Result<Self> {
         let from = start.held(scene)?;
+        let traced = scene.traced;
+        let budget = Budget::new(traced.epochs()?).map(Rc::new);
         let chain = from.map(|(at, bits)| {
             let chain = Chain::new(scene.walk(), &scene.controllers, at).at_most(most);
+            let chain = match budget.clone() {
+                Some(budget) => chain.looking_while(move || budget.may_look()),
+                None => chain,
+            };
             match bits {
                 Some(bits) => chain.only(bits),
                 None => chain,
@@ -139,21 +177,8 @@ impl<'t, 'a> Way<'t, 'a> {
             folder: chain.as_ref().map(|_| Folder::new()),
             chain,
             teller: Teller::new(scene, start)?,
-            most_built: scene
-                .traced
-                .epochs()?
-                .built()
-                .map(|(built, all)| built + FEW_BUILT + all / BUILT),
+            budget,
         })
-    }
-
-    /// Whether enough stretches were built for one answer.
-    fn is_enough(&self) -> Result<bool> {
-        let Some(most) = self.most_built else {
-            return Ok(false);
-        };
-        let built = self.teller.scene.traced.epochs()?.built();
-        Ok(built.is_some_and(|(built, _)| built > most))
     }
 
     /// How many links it has gone back.
@@ -169,31 +194,27 @@ impl<'t, 'a> Way<'t, 'a> {
 
     /// Goes one step on, and adds what is known to be told. Whether there may be more.
     pub fn more(&mut self, told: &mut Vec<WhyEntry>) -> Result<bool> {
-        let is_enough = self.is_enough()?;
         let (Some(chain), Some(folder)) = (&mut self.chain, &mut self.folder) else {
             return Ok(false);
         };
         let mut entries = Vec::new();
         let links = chain.links();
-        let step = match is_enough {
-            true => None,
-            false => Some(chain.next()),
-        };
+        let step = chain.next();
         let traced = self.teller.scene.traced;
-        let (mut over, mut last, mut is_built) = (false, None, true);
+        let (mut over, mut last, mut cut) = (false, None, false);
         match step {
-            Some(Ok(Some(step))) => folder.push(step, &mut entries),
-            Some(Ok(None)) => over = true,
-            Some(Err(error)) if error.is_outside() => {
+            Ok(Some(step)) => folder.push(step, &mut entries),
+            Ok(None) => over = true,
+            Err(error) if error.is_outside() => {
                 over = true;
                 last = Some(ends::outside(&error.to_string()));
             }
-            Some(Err(error)) if links == 0 || !traced.needs_too_many_stretches()? => {
+            Err(error) if links == 0 || !traced.needs_too_many_stretches()? => {
                 return Err(error.into());
             }
-            None | Some(Err(_)) => {
+            Err(_) => {
                 over = true;
-                is_built = false;
+                cut = true;
             }
         }
         if over && let Some(folder) = self.folder.take() {
@@ -203,9 +224,9 @@ impl<'t, 'a> Way<'t, 'a> {
             self.teller.tell(entry, told)?;
         }
         if over && last.is_none() && !self.teller.ended {
-            let further = match is_built {
-                true => "its --steps N goes further".to_owned(),
-                false => format!(
+            let further = match cut {
+                false => "its --steps N goes further".to_owned(),
+                true => format!(
                     "all of it takes every value of the run: afterimage build --lens full {}",
                     pasted(traced.at())
                 ),
@@ -213,6 +234,19 @@ impl<'t, 'a> Way<'t, 'a> {
             last = Some(self.teller.stopped(self.links(), &further)?);
         }
         told.extend(last.map(WhyEntry::End));
+        if over
+            && self
+                .budget
+                .as_ref()
+                .is_some_and(|budget| !budget.may_look())
+            && let Some(WhyEntry::End(WhyEnd { remark, .. })) = told.last_mut()
+        {
+            let looked = "operands that lead to input were looked for in a part of the run only";
+            *remark = Some(match remark.take() {
+                Some(remark) => format!("{remark}; {looked}"),
+                None => looked.to_owned(),
+            });
+        }
         Ok(!over)
     }
 }

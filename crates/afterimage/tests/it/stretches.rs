@@ -2,11 +2,17 @@
 
 use std::path::Path;
 
+use afterimage::present::WhyEntry;
 use afterimage::values::ValuesQuery;
-use afterimage::{DepsQuery, QuestionError, Session, Snapshotting, StateQuery, WhyAbout, WhyQuery};
+use afterimage::{
+    DepsQuery, MemoryBytes, MemoryQuery, QuestionError, Session, Snapshotting, StateQuery,
+    WhyAbout, WhyQuery,
+};
 use afterimage_ids::NodeId;
-use afterimage_machine::Code;
+use afterimage_machine::{Code, Range};
 use afterimage_record::Spacing;
+use afterimage_replay::paths::At as Moment;
+use afterimage_replay::steps::{At, MemoryAnswer, NearestAccess, WriteIndex, memory_at};
 use afterimage_replay::values::{Instance, RecordedValues};
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_wet::{Reading, Writer};
@@ -134,7 +140,17 @@ fn same_answers(full: &Session, alone: &Session, visits: &[(u64, NodeId)]) -> us
             let at = at.to_owned();
             WhyQuery::new(WhyAbout::Statement { at, operand: None })
         };
+        let bytes = MemoryBytes::Range {
+            memory: 0,
+            address: random.below(2500) as u64,
+            bytes: 1 + random.below(200) as u64,
+        };
+        let moment = [Some(at.clone()), None][random.below(3) / 2].clone();
+        let about_memory = MemoryQuery { bytes, at: moment };
+        nearest_accesses(full, alone, &about_memory, time);
         let json = |session: &Session| {
+            let memory = session.memory(&about_memory);
+            let memory = memory.map(|found| serde_json::to_string(&found).unwrap());
             let why = session
                 .why(&about(&at))
                 .map(|found| serde_json::to_string(&found).unwrap());
@@ -149,7 +165,7 @@ fn same_answers(full: &Session, alone: &Session, visits: &[(u64, NodeId)]) -> us
             let values = values.map(|found| format!("{found:?}"));
             let state = session.state(&StateQuery::new(&at));
             let state = state.map(|found| format!("{:?}", found.report));
-            [why, deps, values, state].map(shown)
+            [why, deps, values, state, memory].map(shown)
         };
         let (known, found) = (json(full), json(alone));
         for (known, found) in known.into_iter().zip(found) {
@@ -159,6 +175,101 @@ fn same_answers(full: &Session, alone: &Session, visits: &[(u64, NodeId)]) -> us
         }
     }
     asked
+}
+
+/// A way back that needs too many stretches begins like the whole one, and says that it goes on; or all values are needed.
+fn begun_alike(full: &Session, few: &Session, visits: &[(u64, NodeId)]) {
+    let mut random = SplitMix64(11);
+    for _ in 0..QUESTIONS {
+        let (time, node) = visits[random.below(visits.len())];
+        let node = &full.path().unwrap().nodes()[node];
+        let function = full.program().function(node.function).unwrap();
+        let op = function.cfg.blocks[node.blocks[0]].ops.start;
+        let source = full.source_map();
+        let names = full.module().names(&source);
+        let positions = full.positions(&names, &source).unwrap();
+        let Some(at) = positions.written(node.function, op, time).unwrap() else {
+            continue;
+        };
+        let query = WhyQuery::new(WhyAbout::Statement { at, operand: None });
+        let (Ok(known), Ok(found)) = (full.why(&query), few.why(&query)) else {
+            continue;
+        };
+        let entry = |entry: &WhyEntry| serde_json::to_string(entry).unwrap();
+        let is_cut =
+            |entry: &WhyEntry| matches!(entry, WhyEntry::End(end) if end.kind == "stopped");
+        let (of_known, of_found) = (&known.entries, &found.entries);
+        match of_found.last() {
+            Some(last) if is_cut(last) && !of_known.last().is_some_and(is_cut) => {
+                assert!(entry(last).contains("--lens full"), "{query:?}");
+                let begun = of_found.len() > 1;
+                assert!(
+                    !begun || entry(&of_found[0]) == entry(&of_known[0]),
+                    "{query:?}"
+                );
+            }
+            // Another operand may be followed.
+            Some(last) if entry(last).contains("in a part of the run only") => {}
+            _ => assert_eq!(of_found.len(), of_known.len(), "{query:?}"),
+        }
+    }
+}
+
+/// Where little is followed, what is found is right, and what is said of the rest is.
+fn nearest_accesses(full: &Session, alone: &Session, query: &MemoryQuery, time: u64) {
+    let &MemoryBytes::Range {
+        memory,
+        address,
+        bytes,
+    } = &query.bytes
+    else {
+        return;
+    };
+    let range = Range {
+        memory,
+        address,
+        length: bytes,
+    };
+    let at = At::Before(Moment { time, op: None });
+    let log = |session: &Session| session.file().log();
+    let run = full.run_from_checkpoints().unwrap();
+    let known = memory_at(run, log(full).unwrap(), WriteIndex::None, range, at);
+    let Ok(known) = known else {
+        return;
+    };
+    // By byte.
+    let each = |answer: &MemoryAnswer| {
+        let parts = answer.parts.iter();
+        let all = parts.flat_map(|part| {
+            let accesses = [&part.written, &part.read_next, &part.written_next].map(Clone::clone);
+            (0..part.range.length).map(move |_| accesses.clone())
+        });
+        Vec::from_iter(all)
+    };
+    let run = alone.run_from_checkpoints().unwrap();
+    for most in [0, 100, 2000] {
+        let index = WriteIndex::Lines {
+            lines: alone.written_lines().unwrap(),
+            log: &|| log(alone),
+            most,
+        };
+        let found = memory_at(run, log(alone).unwrap(), index, range, at).unwrap();
+        assert_eq!(found.bytes, known.bytes);
+        for (found, known) in each(&found).iter().zip(each(&known)) {
+            for (direction, (found, known)) in found.iter().zip(&known).enumerate() {
+                match (found, known.step()) {
+                    (NearestAccess::Beyond(_), None) => {}
+                    (NearestAccess::Beyond(beyond), Some(step)) if direction == 0 => {
+                        assert!(step.time < *beyond, "{step:?} before {beyond}");
+                    }
+                    (NearestAccess::Beyond(beyond), Some(step)) => {
+                        assert!(step.time > *beyond, "{step:?} after {beyond}");
+                    }
+                    _ => assert_eq!(found, known, "{direction}, {most}"),
+                }
+            }
+        }
+    }
 }
 
 /// How many executions of operators are asked about.
@@ -190,12 +301,14 @@ fn agree(at: &Path) -> usize {
     full.ensure_values(&false.into()).unwrap();
     let (of_full, of_alone) = (full.values().unwrap(), alone.values().unwrap());
     let mut cursor = path.cursor();
+    let few = session.on_stretches(8).unwrap().expect("stretches");
     let mut compared = 0;
     let mut visits = Vec::new();
     while let Some(visit) = cursor.next().unwrap() {
         visits.push((visit.start, visit.node));
     }
     compared += same_answers(&full, &alone, &visits);
+    begun_alike(&full, &few, &visits);
     // From the end on: so stretches are built in another order than they were executed.
     let every = 1 + visits.len() / MOST;
     for &(start, _) in visits.iter().rev().step_by(every) {

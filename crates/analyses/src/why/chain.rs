@@ -1,6 +1,7 @@
 //! The chain from a value back to where it came from: one operand of each that was computed.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::Register;
@@ -109,6 +110,7 @@ pub struct Chain<'v, 'a> {
     asked: Option<BitsQuery>,
     choices: HashMap<Part, Choice>,
     left: u32,
+    may_look: Rc<dyn Fn() -> bool + 'v>,
     links: u64,
     most: u64,
 }
@@ -122,6 +124,7 @@ impl<'v, 'a> Chain<'v, 'a> {
             asked: Some(at.into()),
             choices: HashMap::new(),
             left: LOOKED_AT,
+            may_look: Rc::new(|| true),
             links: 0,
             most: u64::MAX,
         }
@@ -131,6 +134,15 @@ impl<'v, 'a> Chain<'v, 'a> {
     #[must_use]
     pub fn at_most(self, most: u64) -> Self {
         Self { most, ..self }
+    }
+
+    /// Operands that lead to what the host gave are looked for while `may_look` says so.
+    #[must_use]
+    pub fn looking_while(self, may_look: impl Fn() -> bool + 'v) -> Self {
+        Self {
+            may_look: Rc::new(may_look),
+            ..self
+        }
     }
 
     /// Only from some bits of it: of a register counted from its lowest one, of what was written from the first byte on.
@@ -216,7 +228,9 @@ impl<'v, 'a> Chain<'v, 'a> {
             let open = operands.iter().filter(|it| !it.constant);
             let open = open.map(|it| (0, At::Register(instance, it.register).into()));
             let open = Vec::from_iter(open);
-            if let Some(mut found) = nearest(&self.walk, read, &open, &mut self.left)? {
+            if let Some(mut found) =
+                nearest(&self.walk, read, &open, (&mut self.left, &*self.may_look))?
+            {
                 found.retain(|(of, _)| *of != read);
                 self.choices.extend(found);
                 self.choices.insert(read, Choice::Address);
@@ -345,7 +359,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         open: &[(usize, BitsQuery)],
     ) -> Result<Option<usize>, WhyError> {
         if !self.choices.contains_key(&part) && self.left > 0 {
-            let found = nearest(&self.walk, part, open, &mut self.left)?;
+            let found = nearest(&self.walk, part, open, (&mut self.left, &*self.may_look))?;
             self.choices.extend(found.into_iter().flatten());
         }
         if let Some(Choice::Operand(chosen)) = self.choices.get(&part) {

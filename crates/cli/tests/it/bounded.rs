@@ -123,27 +123,33 @@ fn what_is_copied_at_once_is_one_range() {
     bounded("copy", text, 256 * MIB);
 }
 
-/// A byte here and there, or each byte by itself: what is known of one byte may take more than the byte.
-#[test]
-fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
-    let byte = "i32.store8 (local.get $at) (local.get $at)";
-    let word = "i64.store (local.get $at) (i64.extend_i32_u (local.get $at))";
-    let some = &[
-        "build --lens full run.aft",
-        "slice --address 4096 --at end run.aft",
-    ][..];
-    for (name, step, pages, does, commands) in [
-        ("lines", 64, 2048, byte, COMMANDS),
-        ("words", 8, 1024, word, COMMANDS),
-        ("bytes", 1, 256, byte, COMMANDS),
-        ("most lines", 64, 3072, byte, some),
-        ("most words", 8, 3072, word, some),
-    ] {
+/// How memory is written one by one: here and there, or each byte by itself. What is known of one byte may take more than the byte.
+struct OneByOne {
+    name: &'static str,
+    /// A store to the address in local `$at`.
+    store: &'static str,
+    /// Bytes from one store to the next.
+    step: u32,
+    /// Pages that are written.
+    pages: u64,
+}
+
+const BYTE: &str = "i32.store8 (local.get $at) (local.get $at)";
+const WORD: &str = "i64.store (local.get $at) (i64.extend_i32_u (local.get $at))";
+
+impl OneByOne {
+    fn bounded(&self, commands: &[&str]) {
+        let Self {
+            name,
+            store,
+            step,
+            pages,
+        } = self;
         let end = pages << 16;
         let text = format!(
             r#"(module (memory (export "memory") 4096) (func (export "_start") (local $at i32) (local $sum i32)
             (loop $next
-                ({does})
+                ({store})
                 (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const {step}))) (i32.const {end}))))
             (local.set $at (i32.const 0))
             (loop $again
@@ -153,6 +159,62 @@ fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
         );
         bounded_in(commands, name, &text, end);
     }
+}
+
+#[test]
+fn a_byte_of_each_line_is_not_told_apart_for_ever() {
+    OneByOne {
+        name: "lines",
+        store: BYTE,
+        step: 64,
+        pages: 2048,
+    }
+    .bounded(COMMANDS);
+}
+
+#[test]
+fn words_that_are_written_one_by_one_are_not_told_apart_for_ever() {
+    OneByOne {
+        name: "words",
+        store: WORD,
+        step: 8,
+        pages: 1024,
+    }
+    .bounded(COMMANDS);
+}
+
+#[test]
+fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
+    OneByOne {
+        name: "bytes",
+        store: BYTE,
+        step: 1,
+        pages: 128,
+    }
+    .bounded(COMMANDS);
+}
+
+/// Of those that take longest, what takes most memory.
+#[test]
+fn most_of_memory_that_is_written_one_by_one_is_not_told_apart_for_ever() {
+    let some = &[
+        "build --lens full run.aft",
+        "slice --address 4096 --at end run.aft",
+    ];
+    OneByOne {
+        name: "most lines",
+        store: BYTE,
+        step: 64,
+        pages: 3072,
+    }
+    .bounded(some);
+    OneByOne {
+        name: "most words",
+        store: WORD,
+        step: 8,
+        pages: 3072,
+    }
+    .bounded(some);
 }
 
 #[test]

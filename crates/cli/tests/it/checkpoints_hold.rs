@@ -12,7 +12,7 @@ use afterimage_replay::paths::{At as Moment, FileSegments, Window};
 use afterimage_replay::state::{Halt, follow_to};
 use afterimage_replay::steps::{
     At, FileCheckpoints, GivenBy, LastWrite, LastWrites, Level, Range, Step, Steps, Wanted, Within,
-    given_counts, last_steps, memory_at, recorded_checkpoints,
+    WriteIndex, given_counts, last_steps, memory_at, recorded_checkpoints,
 };
 use afterimage_replay::values::{
     Executions, RecordedValues, Types, recorded_epochs, recorded_values,
@@ -295,14 +295,17 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
             },
             None => continue,
         };
-        let answer = |from, values| {
+        let answer = |from, index| {
             let log = recorded.file().log().unwrap();
-            memory_at(recorded.run_from(from), log, values, range, at)
+            memory_at(recorded.run_from(from), log, index, range, at)
         };
-        match (answer(None, None), answer(from, None)) {
+        match (
+            answer(None, WriteIndex::None),
+            answer(from, WriteIndex::None),
+        ) {
             (Ok(expected), Ok(found)) => {
                 assert_eq!(found, expected, "{range:?} at {at:?}");
-                let found = answer(from, Some(&values)).unwrap();
+                let found = answer(from, WriteIndex::Values(&values)).unwrap();
                 assert_eq!(found, expected, "{range:?} at {at:?}, with values");
                 let time = match at {
                     At::Before(Moment { time, op: None }) => Some(time),
@@ -314,7 +317,7 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
                     .into_iter()
                     .flat_map(|(time, parts)| parts.iter().map(move |part| (time, part)))
                 {
-                    let written = part.written.as_ref().map(|step| LastWrite {
+                    let written = part.written.step().map(|step| LastWrite {
                         time: step.time,
                         function: step.function,
                         op: step.op,
@@ -327,7 +330,8 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
                     }
                 }
                 let parts = expected.parts.iter();
-                compared.written += parts.filter(|part| part.written.is_some()).count() as u64;
+                compared.written +=
+                    parts.filter(|part| part.written.step().is_some()).count() as u64;
             }
             (Err(expected), Err(found)) => assert_eq!(found.to_string(), expected.to_string()),
             (expected, found) => panic!("{expected:?}, but with checkpoints {found:?}"),

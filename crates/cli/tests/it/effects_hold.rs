@@ -166,7 +166,7 @@ fn compare_writes(sandbox: &Sandbox) -> usize {
             }
             for local in 0..activation.locals().len() as u32 {
                 let found = activation
-                    .written(&values, &bodies, entered, local)
+                    .written(values.path(), &bodies, entered, local)
                     .unwrap();
                 assert_eq!(
                     found,

@@ -7,8 +7,8 @@ use afterimage_program::SourceMap;
 use afterimage_replay::paths::{At as Moment, Window};
 use afterimage_replay::steps::{
     AccessSite, AccessedStretches, Addresses, At, Distinct, Level, Operators, Range, ReverseSteps,
-    Step, Steps, Trap, Tried, Wanted, What, Within, address_stats, last_steps, load_values,
-    memory_at,
+    Step, Steps, Trap, Tried, Wanted, What, Within, WriteIndex, address_stats, last_steps,
+    load_values, memory_at,
 };
 use serde_json::Value as Json;
 use wasmparser::{DataKind, Operator, Parser, Payload, ValType};
@@ -294,7 +294,8 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
         };
         let log = recorded.file().log().unwrap();
         // The memory may not have been that large yet.
-        let Ok(answer) = memory_at(recorded.run_from(None), log, None, range, when) else {
+        let Ok(answer) = memory_at(recorded.run_from(None), log, WriteIndex::None, range, when)
+        else {
             continue;
         };
         for (found, expected) in answer.bytes.iter().zip(naive.read(range)) {
@@ -304,9 +305,9 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
             );
         }
         let part = &answer.parts[0];
-        assert_eq!(part.written.as_deref(), written, "{when:?}");
-        assert_eq!(part.read_next.as_deref(), read_next, "{when:?}");
-        assert_eq!(part.written_next.as_deref(), written_next, "{when:?}");
+        assert_eq!(part.written.step(), written, "{when:?}");
+        assert_eq!(part.read_next.step(), read_next, "{when:?}");
+        assert_eq!(part.written_next.step(), written_next, "{when:?}");
         let covered: u64 = answer.parts.iter().map(|part| part.range.length).sum();
         assert_eq!(covered, range.length);
     }

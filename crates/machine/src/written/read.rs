@@ -88,20 +88,22 @@ impl WrittenLines {
         Ok(runs)
     }
 
-    /// The last stretch before this one that writes one of the lines of a range. `None`: the range is as it was before the run, or empty.
+    /// The last of the first so many stretches that writes one of the lines of a range. `None`: the range is as it was before the run, or empty.
     ///
     /// O(log stretches) sets are read.
     ///
     /// # Errors
-    /// If they are damaged, or there is no such stretch.
+    /// If they are damaged, or there are not so many stretches.
     pub fn last_before(
         &self,
-        stretch: usize,
+        end: usize,
         memory: u32,
         address: u64,
         length: u64,
     ) -> Result<Option<usize>, WrittenLinesError> {
-        self.vertex(0, stretch)?;
+        if let Some(last) = end.checked_sub(1) {
+            self.vertex(0, last)?;
+        }
         let Some(last) = length.checked_sub(1) else {
             return Ok(None);
         };
@@ -111,8 +113,8 @@ impl WrittenLines {
             last: address.saturating_add(last) / LINE,
         };
         let mut reader = self.reader()?;
-        // What is before the stretch: its older siblings, those of its parent, and so on.
-        let (mut level, mut end) = (0, stretch);
+        // What is before the end: its older siblings, those of its parent, and so on.
+        let (mut level, mut end) = (0, end);
         while end > 0 {
             let begin = end - end % FAN;
             if let Some(found) = self.last_of(&mut reader, level, begin..end, wanted)? {

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_machine::{MachineError, SnapshotError};
+use afterimage_machine::{MachineError, SnapshotError, WrittenLinesError};
 use afterimage_wet::checkpoint::{CheckpointError, RestoreError};
 use afterimage_wpp::PathError;
 
@@ -24,6 +24,9 @@ pub enum StepsError<E: Error + 'static> {
     /// The snapshots cannot be read.
     #[error(transparent)]
     Snapshots(#[from] SnapshotError),
+    /// The index of written lines is damaged.
+    #[error(transparent)]
+    Lines(#[from] WrittenLinesError),
     /// Parts of the path were left out when it was built.
     #[error(
         "the path lacks code of some functions, so the run cannot be followed; build the whole path with `afterimage build --lens paths --again`"

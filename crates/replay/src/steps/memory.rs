@@ -1,10 +1,12 @@
 //! What memory held at a time, and who wrote and read it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use afterimage_machine::{MachineError, Range, State};
-use afterimage_trace::LogReader;
+use afterimage_machine::{
+    LINE, MachineError, Range, SnapshotError, State, WrittenLines, WrittenLinesError,
+};
+use afterimage_trace::{LogReader, TraceError};
 use afterimage_wet::{FileEpochs, WholeTrace};
 use afterimage_wpp::{Segments, Visit};
 
@@ -16,7 +18,7 @@ use super::{
 };
 use crate::paths::{At as Moment, Window};
 
-/// Of how many bytes the last writes are looked for one by one.
+/// Of how many bytes the last writes are looked for one by one, and in how many stretches.
 const FEW: usize = 64;
 /// Most bytes that can be asked about at once.
 pub const LARGEST_RANGE: u64 = 1 << 16;
@@ -30,17 +32,50 @@ pub enum At {
     End,
 }
 
+/// An access of bytes that was looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum NearestAccess {
+    /// There is none.
+    #[default]
+    Never,
+    /// This one.
+    Step(Rc<Step>),
+    /// It was not looked for beyond this time: if there is one, it is before, or after if the next one was wanted.
+    Beyond(u64),
+}
+
+impl NearestAccess {
+    /// The step, if it is known.
+    pub fn step(&self) -> Option<&Step> {
+        match self {
+            Self::Step(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    fn is_never(&self) -> bool {
+        matches!(self, Self::Never)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Step(a), Self::Step(b)) => Rc::ptr_eq(a, b),
+            _ => self == other,
+        }
+    }
+}
+
 /// Bytes next to each other of which the same is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPart {
     /// Which bytes.
     pub range: Range,
-    /// The last write before; `None` if there was none: the module says what it holds, or it is zero.
-    pub written: Option<Rc<Step>>,
+    /// The last write before; if there was none, the module says what it holds, or it is zero.
+    pub written: NearestAccess,
     /// The next read after.
-    pub read_next: Option<Rc<Step>>,
+    pub read_next: NearestAccess,
     /// The next write after.
-    pub written_next: Option<Rc<Step>>,
+    pub written_next: NearestAccess,
 }
 
 /// What memory held, and what happened to it before and after.
@@ -57,22 +92,47 @@ pub struct MemoryAnswer {
 /// What is known of a byte.
 #[derive(Clone, Default)]
 struct Byte {
-    written: Option<Rc<Step>>,
-    read_next: Option<Rc<Step>>,
-    written_next: Option<Rc<Step>>,
+    written: NearestAccess,
+    read_next: NearestAccess,
+    written_next: NearestAccess,
 }
+
+/// What tells in which parts of a run bytes were written, besides the checkpoints that the run has.
+pub enum WriteIndex<'v, S: Segments> {
+    /// Nothing.
+    None,
+    /// The whole execution trace.
+    Values(&'v WholeTrace<'v, S, FileEpochs>),
+    /// Which lines the stretches write of which the path consists. The run has snapshots.
+    Lines {
+        /// These.
+        lines: &'v WrittenLines,
+        /// Opens the run's log anew.
+        log: &'v dyn Fn() -> Result<LogReader, TraceError>,
+        /// About so many blocks are followed at most to find what is next, and as many to find who wrote last.
+        most: u64,
+    },
+}
+
+impl<S: Segments> Clone for WriteIndex<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Segments> Copy for WriteIndex<'_, S> {}
 
 /// What some bytes, at most [`LARGEST_RANGE`], held at a time, who wrote them last, and what happens to each of them next.
 ///
 /// With checkpoints only those intervals are followed in which that happens, otherwise all of the run up to there. With values, those in which
-/// something was written last are mostly not followed either.
+/// something was written last are mostly not followed either. With snapshots and written lines it is followed as far as [`WriteIndex::Lines`] says.
 ///
 /// # Errors
 /// If the bytes are not there at that time, or the run cannot be followed, or what is stored is damaged.
 pub fn memory_at<'v, S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
-    values: Option<&'v WholeTrace<'v, S, FileEpochs>>,
+    index: WriteIndex<'v, S>,
     range: Range,
     at: At,
 ) -> Result<MemoryAnswer, LastWriteError<S::Error>>
@@ -80,16 +140,6 @@ where
     S::Error: std::error::Error + 'static,
 {
     let length = run.path.length();
-    let wanted = Wanted {
-        level: Level::Memory,
-        window: Window {
-            first: 1,
-            last: length,
-        },
-        within: Within::default(),
-        function: None,
-        range: Some(range),
-    };
     let moment = match at {
         At::Before(moment) => moment,
         At::End => Moment {
@@ -97,14 +147,11 @@ where
             op: None,
         },
     };
-    let mut search = Search {
-        steps: Steps::before(run, log, wanted)?,
-        run,
-        range,
-        moment,
-        bytes: vec![Byte::default(); range.length as usize],
-        held: None,
+    let end = match index {
+        WriteIndex::Lines { most, .. } => moment.time.saturating_add(most),
+        _ => u64::MAX,
     };
+    let mut search = Search::new(run, log, range, (moment, end))?;
     search.steps.follower.skip_to(moment.time)?;
     let first = search.steps.follower.machine.time();
     search.follow()?;
@@ -112,10 +159,14 @@ where
         Some(held) => held,
         None => search.contents()?,
     };
+    if let WriteIndex::Lines { lines, log, most } = index {
+        search.not_looked_at(lines)?;
+        search.last_writes_in_lines((lines, log), first, most)?;
+    }
     if let Some(checkpoints) = run.checkpoints
         && first > 0
     {
-        if let Some(values) = values {
+        if let WriteIndex::Values(values) = index {
             let log = checkpoints.log().map_err(StepsError::from)?;
             let writes = LastWrites::new(run, log, checkpoints, Some(values))?;
             search.told(writes, first)?;
@@ -129,22 +180,81 @@ where
     })
 }
 
+/// Who wrote a byte last before the block after so many, as far as following the run from one snapshot tells: the last one before a stretch that may have written it.
+///
+/// # Errors
+/// If the run cannot be followed, or what is stored is damaged.
+pub fn last_write_from_snapshot<S: Segments>(
+    run: Run<'_, S>,
+    (lines, log): (&WrittenLines, &dyn Fn() -> Result<LogReader, TraceError>),
+    (memory, address): (u32, u64),
+    before: u64,
+) -> Result<NearestAccess, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let range = Range {
+        memory,
+        address,
+        length: 1,
+    };
+    let moment = Moment {
+        time: before + 1,
+        op: None,
+    };
+    let own = log().map_err(MachineError::from)?;
+    let mut search = Search::new(run, own, range, (moment, moment.time))?;
+    search.last_writes_in_lines((lines, log), before, 1)?;
+    Ok(std::mem::take(&mut search.bytes[0].written))
+}
+
 /// Looking for what is known of some bytes.
 struct Search<'a, S: Segments> {
     steps: Steps<'a, S>,
     run: Run<'a, S>,
+    wanted: Wanted,
     range: Range,
     /// When.
     moment: Moment,
     bytes: Vec<Byte>,
     /// What the bytes held, and how many the memory had.
     held: Option<(Vec<u8>, u64)>,
+    /// What comes after this time is not followed.
+    end: u64,
 }
 
 impl<'a, S: Segments> Search<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
+    fn new(
+        run: Run<'a, S>,
+        log: LogReader,
+        range: Range,
+        (moment, end): (Moment, u64),
+    ) -> Result<Self, StepsError<S::Error>> {
+        let wanted = Wanted {
+            level: Level::Memory,
+            window: Window {
+                first: 1,
+                last: run.path.length(),
+            },
+            within: Within::default(),
+            function: None,
+            range: Some(range),
+        };
+        Ok(Self {
+            steps: Steps::before(run, log, wanted)?,
+            run,
+            wanted,
+            range,
+            moment,
+            bytes: vec![Byte::default(); range.length as usize],
+            held: None,
+            end,
+        })
+    }
+
     /// Follows the run from where it is until all is known that comes after the time.
     fn follow(&mut self) -> Result<(), StepsError<S::Error>> {
         // When it is to be looked which interval is the next one to follow.
@@ -163,6 +273,9 @@ where
                 let interval = checkpoints.interval_at(now + 1)?;
                 let times = interval.map(|interval| checkpoints.times(interval));
                 until = times.transpose()?.map_or(u64::MAX, |(_, after)| after);
+            }
+            if self.held.is_some() && self.steps.follower.machine.time() >= self.end {
+                return Ok(());
             }
             let Some(visit) = self.steps.follower.advance()? else {
                 return Ok(());
@@ -200,9 +313,9 @@ where
         for reads in [true, false] {
             let is_missing = |byte: &Byte| {
                 if reads {
-                    byte.read_next.is_none()
+                    byte.read_next.is_never()
                 } else {
-                    byte.written_next.is_none()
+                    byte.written_next.is_never()
                 }
             };
             let mut address = self.range.address;
@@ -257,25 +370,25 @@ where
         mut writes: LastWrites<'a, '_, S>,
         first: u64,
     ) -> Result<(), LastWriteError<S::Error>> {
-        let missing = self.bytes.iter().filter(|byte| byte.written.is_none());
+        let missing = self.bytes.iter().filter(|byte| byte.written.is_never());
         // Of more it is faster to follow.
         if missing.count() > FEW {
             return Ok(());
         }
         let mut known: Vec<(LastWrite, Rc<Step>)> = Vec::new();
         for (byte, address) in self.bytes.iter_mut().zip(self.range.address..) {
-            if byte.written.is_some() {
+            if !byte.written.is_never() {
                 continue;
             }
             let Some(write) = writes.before(self.range.memory, address, first + 1)? else {
                 continue;
             };
             if let Some((_, step)) = known.iter().find(|(other, _)| *other == write) {
-                byte.written = Some(Rc::clone(step));
+                byte.written = NearestAccess::Step(Rc::clone(step));
             } else if let Some(step) = writes.step(&write)? {
                 let step = Rc::new(step);
                 known.push((write, Rc::clone(&step)));
-                byte.written = Some(step);
+                byte.written = NearestAccess::Step(step);
             }
         }
         Ok(())
@@ -293,7 +406,7 @@ where
         // By interval: the last time, and the bytes.
         let mut intervals: BTreeMap<u64, (u64, Vec<usize>)> = BTreeMap::new();
         for at in 0..self.bytes.len() {
-            if self.bytes[at].written.is_some() {
+            if !self.bytes[at].written.is_never() {
                 continue;
             }
             let address = self.range.address + at as u64;
@@ -316,8 +429,108 @@ where
                 }
             }
             for at in bytes {
-                self.bytes[at].written = found[at].written.take();
+                self.bytes[at].written = std::mem::take(&mut found[at].written);
             }
+        }
+        Ok(())
+    }
+
+    /// Says of bytes that nothing was seen to access after the moment that this was not looked for to the end, unless it was, or the lines say that nothing writes them any more.
+    fn not_looked_at(&mut self, lines: &WrittenLines) -> Result<(), StepsError<S::Error>> {
+        let end = self.steps.follower.machine.time();
+        if end >= self.run.path.length() {
+            return Ok(());
+        }
+        let all = self.run.path.segments().summaries();
+        let here = all.partition_point(|stretch| stretch.before <= end);
+        let mut last = LastStretches::new(lines, lines.stretches(), self.range);
+        for at in 0..self.bytes.len() {
+            // The stretch that is followed is the last one before `here`.
+            if self.bytes[at].written_next.is_never()
+                && last.of(at)?.is_some_and(|last| last + 1 >= here)
+            {
+                self.bytes[at].written_next = NearestAccess::Beyond(end);
+            }
+        }
+        for byte in &mut self.bytes {
+            if byte.read_next.is_never() {
+                byte.read_next = NearestAccess::Beyond(end);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes back to the stretches that wrote bytes last of which nothing was seen to write them from `first` on. From a snapshot on all is followed up to the end of the last such stretch.
+    fn last_writes_in_lines(
+        &mut self,
+        (lines, log): (&WrittenLines, &dyn Fn() -> Result<LogReader, TraceError>),
+        mut first: u64,
+        mut left: u64,
+    ) -> Result<(), StepsError<S::Error>> {
+        let Some(snapshots) = self.run.snapshots else {
+            return Ok(());
+        };
+        let mut missing =
+            Vec::from_iter((0..self.bytes.len()).filter(|&at| self.bytes[at].written.is_never()));
+        while first > 0 && !missing.is_empty() {
+            let all = self.run.path.segments().summaries();
+            let before = all.partition_point(|stretch| stretch.before < first);
+            let mut stretches = LastStretches::new(lines, before, self.range);
+            let mut last = None;
+            let mut open = Vec::with_capacity(missing.len());
+            for at in missing {
+                let found = stretches.of(at)?;
+                last = last.max(found);
+                open.extend(found.map(|_| at));
+            }
+            missing = open;
+            let Some(last) = last else {
+                return Ok(());
+            };
+            let Some(summary) = all.get(last) else {
+                return Err(SnapshotError::Damaged("a stretch that is not there").into());
+            };
+            let (begin, end) = (summary.before, summary.before + summary.length);
+            let snapshot = snapshots.at(begin);
+            let from = snapshot.map_or(0, |number| snapshots.times()[number]);
+            if left == 0 {
+                for &at in &missing {
+                    self.bytes[at].written = NearestAccess::Beyond(end + 1);
+                }
+                return Ok(());
+            }
+            left = left.saturating_sub(end - from);
+            match snapshot {
+                Some(number) => {
+                    self.steps.follower.go_to_snapshot(snapshots, number)?;
+                }
+                None => {
+                    let log = log().map_err(MachineError::from)?;
+                    self.steps = Steps::before(self.run, log, self.wanted)?;
+                }
+            }
+            let writing =
+                stretches.all_from(all.partition_point(|of| of.before < from), &missing)?;
+            let mut found = vec![Byte::default(); self.bytes.len()];
+            while self.steps.follower.machine.time() < end
+                && let Some(visit) = self.steps.follower.advance()?
+            {
+                let here = all.partition_point(|of| of.before < visit.start);
+                let is_writing = |writing: &BTreeSet<usize>| writing.contains(&(here - 1));
+                if !writing.as_ref().is_none_or(is_writing) {
+                    self.steps.follower.execute(visit, &mut ())?;
+                    continue;
+                }
+                self.steps.execute(visit)?;
+                for step in self.steps.taken() {
+                    note(&mut found, self.range, step, true);
+                }
+            }
+            for &at in &missing {
+                self.bytes[at].written = std::mem::take(&mut found[at].written);
+            }
+            missing.retain(|&at| self.bytes[at].written.is_never());
+            first = from;
         }
         Ok(())
     }
@@ -344,9 +557,68 @@ where
     }
 }
 
+/// The stretches that wrote bytes of a range last, of those before one of them.
+struct LastStretches<'l> {
+    lines: &'l WrittenLines,
+    before: usize,
+    range: Range,
+    /// A line, and what was found of it.
+    known: Option<(u64, Option<usize>)>,
+}
+
+impl<'l> LastStretches<'l> {
+    fn new(lines: &'l WrittenLines, before: usize, range: Range) -> Self {
+        Self {
+            lines,
+            before,
+            range,
+            known: None,
+        }
+    }
+
+    /// Of a byte, by its position in the range. The line before is remembered.
+    fn of(&mut self, at: usize) -> Result<Option<usize>, WrittenLinesError> {
+        let address = self.range.address + at as u64;
+        let line = address / LINE;
+        if let Some((known, found)) = self.known
+            && known == line
+        {
+            return Ok(found);
+        }
+        let memory = self.range.memory;
+        let found = self.lines.last_before(self.before, memory, address, 1)?;
+        self.known = Some((line, found));
+        Ok(found)
+    }
+
+    /// All from this one on that write lines of some of the bytes. `None` if these are too many to tell.
+    fn all_from(
+        &self,
+        first: usize,
+        bytes: &[usize],
+    ) -> Result<Option<BTreeSet<usize>>, WrittenLinesError> {
+        let mut found = BTreeSet::new();
+        let addresses = bytes.iter().map(|&at| self.range.address + at as u64);
+        let lines = BTreeSet::from_iter(addresses.map(|address| address / LINE));
+        for line in lines {
+            let mut end = self.before;
+            let memory = self.range.memory;
+            while let Some(last) = self.lines.last_before(end, memory, line * LINE, 1)?
+                && last >= first
+            {
+                if found.insert(last) && found.len() > FEW {
+                    return Ok(None);
+                }
+                end = last;
+            }
+        }
+        Ok(Some(found))
+    }
+}
+
 impl Byte {
     fn is_known(&self) -> bool {
-        self.read_next.is_some() && self.written_next.is_some()
+        !self.read_next.is_never() && !self.written_next.is_never()
     }
 }
 
@@ -363,16 +635,16 @@ fn note(bytes: &mut [Byte], range: Range, step: Step, before: bool) {
     if let Some(written) = written {
         for byte in touched(bytes, range, written) {
             if before {
-                byte.written = Some(Rc::clone(&step));
-            } else if byte.written_next.is_none() {
-                byte.written_next = Some(Rc::clone(&step));
+                byte.written = NearestAccess::Step(Rc::clone(&step));
+            } else if byte.written_next.is_never() {
+                byte.written_next = NearestAccess::Step(Rc::clone(&step));
             }
         }
     }
     if let Some(read) = read.filter(|_| !before) {
         for byte in touched(bytes, range, read) {
-            if byte.read_next.is_none() {
-                byte.read_next = Some(Rc::clone(&step));
+            if byte.read_next.is_never() {
+                byte.read_next = NearestAccess::Step(Rc::clone(&step));
             }
         }
     }
@@ -413,15 +685,10 @@ fn contents<E: std::error::Error + 'static>(
 
 /// Bytes next to each other of which the same is known, as parts.
 fn parts(bytes: &[Byte], range: Range) -> Vec<MemoryPart> {
-    let same = |a: &Option<Rc<Step>>, b: &Option<Rc<Step>>| match (a, b) {
-        (Some(a), Some(b)) => Rc::ptr_eq(a, b),
-        (None, None) => true,
-        _ => false,
-    };
     let groups = bytes.chunk_by(|a, b| {
-        same(&a.written, &b.written)
-            && same(&a.read_next, &b.read_next)
-            && same(&a.written_next, &b.written_next)
+        a.written.is_same(&b.written)
+            && a.read_next.is_same(&b.read_next)
+            && a.written_next.is_same(&b.written_next)
     });
     let mut address = range.address;
     let parts = groups.map(|group| {

@@ -40,7 +40,10 @@ pub use follow::{Paused, Run, follow_to_end, memory_size, recorded_checkpoints};
 pub use given::{GivenBy, GivenCounts, given_counts};
 pub use last_write::{LastWrite, LastWriteError, LastWrites};
 pub use loads::{LoadValues, load_values};
-pub use memory::{At, LARGEST_RANGE, MemoryAnswer, MemoryPart, memory_at};
+pub use memory::{
+    At, LARGEST_RANGE, MemoryAnswer, MemoryPart, NearestAccess, WriteIndex,
+    last_write_from_snapshot, memory_at,
+};
 pub use name::name;
 pub use open::{Open, OpenActivations};
 pub use operators::{FunctionOperators, OperatorPlace, Operators};

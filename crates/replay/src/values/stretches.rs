@@ -9,13 +9,14 @@ use afterimage_machine::{Body, NodeEnd, Snapshots, StoppedBefore, WrittenLines, 
 use afterimage_program::{EdgeKind, Module};
 use afterimage_trace::TraceFile;
 use afterimage_wet::{
-    Before, FileEpochs, HostCalls, LastWriters, LeftOut, MakeStretch, Place, Run, Standing,
-    StretchError,
+    Before, FileEpochs, HostCalls, LastWriters, LastWriting, LeftOut, MakeStretch, Place, Run,
+    Standing, StretchError,
 };
 use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};
 use wasmparser::Operator;
 
 use crate::paths::RecordedPath;
+use crate::steps::{self, NearestAccess, last_write_from_snapshot};
 
 /// By node of a function: the variables that it may write, results of its call included. Ascending.
 type Outputs = HashMap<NodeId, Box<[u32]>>;
@@ -269,5 +270,33 @@ impl MakeStretch for Stretches {
             }
         }
         Ok(None)
+    }
+
+    fn follow_back(
+        &self,
+        position: usize,
+        memory: u32,
+        address: u64,
+    ) -> Result<LastWriting, StretchError> {
+        let run = steps::Run {
+            program: &self.module.program,
+            module: &self.module.bytes,
+            path: &*self.path,
+            continuations: &self.path.segments().directory().continuations,
+            stopped: self.stopped,
+            checkpoints: None,
+            snapshots: Some(&self.snapshots),
+            progress: &|_| {},
+        };
+        let index = (&self.lines, &(|| self.file.log()) as &dyn Fn() -> _);
+        let before = self.summary(position)?.before;
+        let found = last_write_from_snapshot(run, index, (memory, address), before)?;
+        let all = self.summaries();
+        let stretches = |time: u64| all.partition_point(|stretch| stretch.before < time);
+        Ok(match found {
+            NearestAccess::Never => LastWriting::Nobody,
+            NearestAccess::Step(step) => LastWriting::In(stretches(step.time) - 1),
+            NearestAccess::Beyond(time) => LastWriting::Before(stretches(time - 1)),
+        })
     }
 }
