@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use afterimage_ids::OpId;
 use afterimage_program::Module;
 use afterimage_record::{
     Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, Taken, build_snapshots,
@@ -15,7 +16,7 @@ use afterimage_replay::paths::{
     FileSegments, MakeSegment, PathSegment, RecordedDirectory, RecordedPath, StretchDirectory,
     path_in_memory, path_of_stretches, stretches_of_path,
 };
-use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing};
+use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing, follow_to};
 use afterimage_replay::steps::{
     Run, SnapshotBuilder, Snapshots, StepsError, Wanted, WrittenLines, begin_of_last_steps,
     take_snapshots,
@@ -176,6 +177,32 @@ impl Early<'_> {
                 innermost.and_then(|open| open.arguments.filter(|_| open.times.entered == entered))
             });
             Ok(found?.flatten())
+        })
+    }
+
+    /// A variable of the activation that executes a block, before an operator of it.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn variable_before(
+        &self,
+        bodies: &Bodies<'_>,
+        (time, op): (u64, OpId),
+        variable: u32,
+    ) -> Result<Option<Bits>> {
+        let (path, _) = self.stretch_to(time)?;
+        let activation = Activation::on_path(&path, bodies, time, Some(op))?;
+        let halt = Halt {
+            start: activation.instance.time,
+            instructions: activation.instructions(),
+        };
+        self.on(path, |run, log| {
+            let mut found = None;
+            follow_to(run, log, &[halt], |_, first_result, paused| {
+                let (low, high) = (paused.inside.low, paused.inside.high);
+                found = activation.followed(low, high, first_result, variable);
+            })?;
+            Ok(found)
         })
     }
 }

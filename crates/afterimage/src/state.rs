@@ -140,6 +140,11 @@ impl StateQuery {
         };
         let failure = Failure::default();
         let arguments = |entered| failure.keep(early.arguments(&bodies, entered)).flatten();
+        let at_call = |activation: &Activation<'_>, variable| {
+            let (time, op) = (activation.time, activation.op);
+            let found = early.variable_before(&bodies, (time, op), variable);
+            failure.keep(found).flatten()
+        };
         let found = early.on(path, |run, log| {
             let show = |standing: Standing, first_result, paused: &Paused<'_>| {
                 let open = standing.open.len();
@@ -155,6 +160,7 @@ impl StateQuery {
                     first_result,
                     standing: &standing,
                     arguments: &arguments,
+                    at_call: &at_call,
                     lacks: Cell::new(false),
                 };
                 let asked = Asked {

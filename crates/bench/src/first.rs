@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use afterimage::Session;
 use afterimage_analyses::why::{Printed, Stream};
+use afterimage_machine::LINE;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use wasmparser::Operator;
@@ -174,6 +175,32 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
             words(&["trace", "--last", "60", "--level", "statement"]),
         ],
     ];
+    // Bytes that the run writes.
+    let mut written = || -> Result<Option<String>> {
+        let Some(lines) = known.written_lines() else {
+            return Ok(None);
+        };
+        for _ in 0..1000 {
+            // Memory may grow: what is written early is there later.
+            let stretch = random.up_to(lines.stretches() as u64 / 2) - 1;
+            let runs = lines.lines(stretch as usize)?;
+            if runs.is_empty() {
+                continue;
+            }
+            let run = runs[(random.up_to(runs.len() as u64) - 1) as usize];
+            if run.memory == 0 {
+                let line = u64::from(run.first) + random.up_to(run.count.into()) - 1;
+                return Ok(Some((line * LINE + 8 * random.up_to(8) - 8).to_string()));
+            }
+        }
+        Ok(None)
+    };
+    if let Some((first, later)) = written()?.zip(written()?) {
+        all.push([
+            words(&["memory", "--at", "50%", "--address", &first]),
+            words(&["memory", "--at", "75%", "--address", &later]),
+        ]);
+    }
     let mut printed = Printed::new(session.file(), &session.program().imports)?;
     let mut bytes = 0;
     while let Some(put) = printed.next(&Stream::Output)? {
@@ -238,6 +265,7 @@ fn report(results: &Results) -> String {
     );
     let kinds = [
         "state --at",
+        "memory --at",
         "trace --last",
         "why --stdout",
         "values --at",

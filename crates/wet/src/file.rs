@@ -124,7 +124,7 @@ pub enum LastWriting {
 }
 
 /// Following the run from a snapshot to find a writer takes as long as building so many stretches.
-const FOLLOWED: usize = 2;
+const FOLLOWED: usize = 3;
 
 impl Made {
     /// Counts what takes as long as building so many stretches.
@@ -330,11 +330,18 @@ impl FileEpochs {
         (made.most != usize::MAX).then(|| (made.built.load(Ordering::Relaxed), all))
     }
 
-    /// No more than so many are built in all until another limit is set.
+    /// Begins a question for which no more than so many may be built in all, until there is no limit any more.
     pub fn limit(&self, most: usize) {
         if let Some(made) = &self.made {
             made.limit.store(most, Ordering::Relaxed);
             made.is_exceeded.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the limit back.
+    pub fn unlimited(&self) {
+        if let Some(made) = &self.made {
+            made.limit.store(usize::MAX, Ordering::Relaxed);
         }
     }
 

@@ -138,6 +138,12 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         self.before[self.before.len() - 1]
     }
 
+    /// Whether there are any in a segment, by its position.
+    pub fn are_in(&self, segment: usize) -> bool {
+        let here = self.before.get(segment..=segment + 1);
+        here.is_some_and(|here| here[0] < here[1])
+    }
+
     /// How many there are at block T and before.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ mod variable;
 
 use std::rc::Rc;
 
-use afterimage_analyses::why::{Chain, Folder, Stream};
+use afterimage_analyses::why::{Chain, Folder, Room, Stream};
 use afterimage_present::{WhyEnd, WhyEntry, WhyHead};
 use afterimage_wet::FileEpochs;
 use anyhow::Result;
@@ -113,9 +113,9 @@ impl WhyQuery {
 const SOON: u64 = 500;
 
 /// On stretches that are built as they are needed, the way back ends when it has built so many, and one in [`SHARE`] of all.
-const BUILT: usize = 16;
+const BUILT: usize = 12;
 /// As there.
-const SHARE: usize = 512;
+const SHARE: usize = 1024;
 
 /// The way back, told entry by entry.
 pub struct Way<'t, 'a> {
@@ -142,16 +142,18 @@ impl<'a> Budget<'a> {
         Some(Self { epochs, looking })
     }
 
-    fn may_look(&self) -> bool {
-        self.epochs
-            .built()
-            .is_none_or(|(built, _)| built < self.looking)
+    fn room(&self) -> Room {
+        match self.epochs.built() {
+            _ if self.epochs.are_too_many() => Room::Nothing,
+            Some((built, _)) if built >= self.looking => Room::GoingOn,
+            _ => Room::Looking,
+        }
     }
 }
 
 impl Drop for Budget<'_> {
     fn drop(&mut self) {
-        self.epochs.limit(usize::MAX);
+        self.epochs.unlimited();
     }
 }
 
@@ -165,7 +167,7 @@ impl<'t, 'a> Way<'t, 'a> {
         let chain = from.map(|(at, bits)| {
             let chain = Chain::new(scene.walk(), &scene.controllers, at).at_most(most);
             let chain = match budget.clone() {
-                Some(budget) => chain.looking_while(move || budget.may_look()),
+                Some(budget) => chain.within(move || budget.room()),
                 None => chain,
             };
             match bits {
@@ -198,25 +200,18 @@ impl<'t, 'a> Way<'t, 'a> {
             return Ok(false);
         };
         let mut entries = Vec::new();
-        let links = chain.links();
-        let step = chain.next();
-        let traced = self.teller.scene.traced;
-        let (mut over, mut last, mut cut) = (false, None, false);
-        match step {
+        let (mut over, mut last) = (false, None);
+        match chain.next() {
             Ok(Some(step)) => folder.push(step, &mut entries),
             Ok(None) => over = true,
             Err(error) if error.is_outside() => {
                 over = true;
                 last = Some(ends::outside(&error.to_string()));
             }
-            Err(error) if links == 0 || !traced.needs_too_many_stretches()? => {
-                return Err(error.into());
-            }
-            Err(_) => {
-                over = true;
-                cut = true;
-            }
+            Err(error) => return Err(error.into()),
         }
+        let budget = self.budget.as_ref();
+        let room = budget.map_or(Room::Looking, |budget| budget.room());
         if over && let Some(folder) = self.folder.take() {
             folder.finish(&mut entries);
         }
@@ -224,21 +219,19 @@ impl<'t, 'a> Way<'t, 'a> {
             self.teller.tell(entry, told)?;
         }
         if over && last.is_none() && !self.teller.ended {
-            let further = match cut {
-                false => "its --steps N goes further".to_owned(),
-                true => format!(
+            let further = match room {
+                Room::Nothing => format!(
                     "all of it takes every value of the run: afterimage build --lens full {}",
-                    pasted(traced.at())
+                    pasted(self.teller.scene.traced.at())
                 ),
+                _ => "its --steps N goes further".to_owned(),
             };
             last = Some(self.teller.stopped(self.links(), &further)?);
         }
         told.extend(last.map(WhyEntry::End));
         if over
-            && self
-                .budget
-                .as_ref()
-                .is_some_and(|budget| !budget.may_look())
+            && self.teller.ended
+            && room != Room::Looking
             && let Some(WhyEntry::End(WhyEnd { remark, .. })) = told.last_mut()
         {
             let looked = "operands that lead to input were looked for in a part of the run only";

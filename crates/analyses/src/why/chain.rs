@@ -98,6 +98,17 @@ pub struct Operand {
     pub register: Register,
 }
 
+/// How much more of a run may be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Also to look for operands that lead to what the host gave.
+    Looking,
+    /// Enough to go on.
+    GoingOn,
+    /// Nothing more: the last step is cut.
+    Nothing,
+}
+
 /// Goes back from a value, step by step.
 ///
 /// Which operand of several is followed: none that is a constant, if there are others; if something that the host gave can be reached through operands, by going back a thousand links at most, the one
@@ -110,7 +121,7 @@ pub struct Chain<'v, 'a> {
     asked: Option<BitsQuery>,
     choices: HashMap<Part, Choice>,
     left: u32,
-    may_look: Rc<dyn Fn() -> bool + 'v>,
+    room: Rc<dyn Fn() -> Room + 'v>,
     links: u64,
     most: u64,
 }
@@ -124,7 +135,7 @@ impl<'v, 'a> Chain<'v, 'a> {
             asked: Some(at.into()),
             choices: HashMap::new(),
             left: LOOKED_AT,
-            may_look: Rc::new(|| true),
+            room: Rc::new(|| Room::Looking),
             links: 0,
             most: u64::MAX,
         }
@@ -136,11 +147,11 @@ impl<'v, 'a> Chain<'v, 'a> {
         Self { most, ..self }
     }
 
-    /// Operands that lead to what the host gave are looked for while `may_look` says so.
+    /// Goes back as far as `room` says, which is asked now and then.
     #[must_use]
-    pub fn looking_while(self, may_look: impl Fn() -> bool + 'v) -> Self {
+    pub fn within(self, room: impl Fn() -> Room + 'v) -> Self {
         Self {
-            may_look: Rc::new(may_look),
+            room: Rc::new(room),
             ..self
         }
     }
@@ -163,23 +174,38 @@ impl<'v, 'a> Chain<'v, 'a> {
     /// If the trace is damaged or holds too little.
     #[expect(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> Result<Option<Step>, WhyError> {
-        let Some(mut asked) = self.asked.take() else {
+        let Some(asked) = self.asked.take() else {
             return Ok(None);
         };
-        let (mut moves, mut more_moves) = (Vec::new(), 0);
-        let link = loop {
+        let mut step = Step {
+            moves: Vec::new(),
+            more_moves: 0,
+            link: Link::Cut,
+        };
+        match self.link(asked, &mut step) {
+            Ok(link) => step.link = link,
+            // What was found before that is told.
+            Err(_) if (self.room)() == Room::Nothing => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Some(step))
+    }
+
+    /// The link of a step, which gets the moves on the way to it.
+    fn link(&mut self, mut asked: BitsQuery, step: &mut Step) -> Result<Link, WhyError> {
+        loop {
             let found = asked.back(&self.walk)?;
             let is_end = matches!(found, StepBack::End(_));
             if !is_end && self.links == self.most {
-                break Link::Cut;
+                return Ok(Link::Cut);
             }
             self.links += u64::from(!is_end);
             match found {
-                StepBack::End(end) => break Link::End(end),
+                StepBack::End(end) => return Ok(Link::End(end)),
                 StepBack::Computed(computed) => {
                     let (made, from) = self.made(computed, asked)?;
                     self.asked = from;
-                    break Link::Made(made);
+                    return Ok(Link::Made(made));
                 }
                 StepBack::Moved {
                     how,
@@ -195,10 +221,10 @@ impl<'v, 'a> Chain<'v, 'a> {
                         let made = self.looked_up(read)?;
                         let address = made.operands.first().map(|address| address.register);
                         self.asked = address.map(|address| At::Register(instance, address).into());
-                        break Link::Made(made);
+                        return Ok(Link::Made(made));
                     }
-                    if moves.len() < TOLD {
-                        moves.push(Moved {
+                    if step.moves.len() < TOLD {
+                        step.moves.push(Moved {
                             how,
                             spot: self.walk.spot(instance, inst)?,
                             value: self.moved(how, instance, inst)?,
@@ -206,17 +232,12 @@ impl<'v, 'a> Chain<'v, 'a> {
                             address_computed: self.walk.address_computed(how, read)?,
                         })
                     } else {
-                        more_moves += 1
+                        step.more_moves += 1
                     }
                     asked = self.walk.before(asked, how, (instance, inst), next)?;
                 }
             }
-        };
-        Ok(Some(Step {
-            moves,
-            more_moves,
-            link,
-        }))
+        }
     }
 
     /// Whether a read of what nothing wrote is gone on from at its address, because that leads to something that the host gave.
@@ -229,7 +250,7 @@ impl<'v, 'a> Chain<'v, 'a> {
             let open = open.map(|it| (0, At::Register(instance, it.register).into()));
             let open = Vec::from_iter(open);
             if let Some(mut found) =
-                nearest(&self.walk, read, &open, (&mut self.left, &*self.may_look))?
+                nearest(&self.walk, read, &open, (&mut self.left, &*self.room))?
             {
                 found.retain(|(of, _)| *of != read);
                 self.choices.extend(found);
@@ -359,7 +380,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         open: &[(usize, BitsQuery)],
     ) -> Result<Option<usize>, WhyError> {
         if !self.choices.contains_key(&part) && self.left > 0 {
-            let found = nearest(&self.walk, part, open, (&mut self.left, &*self.may_look))?;
+            let found = nearest(&self.walk, part, open, (&mut self.left, &*self.room))?;
             self.choices.extend(found.into_iter().flatten());
         }
         if let Some(Choice::Operand(chosen)) = self.choices.get(&part) {

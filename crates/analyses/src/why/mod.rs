@@ -53,7 +53,7 @@ mod walk;
 
 pub use absent::{Absence, Absent, BranchOutcome, Cause, CodeBlock, Hop};
 pub use afterimage_machine::{Code, Register, State};
-pub use chain::{Chain, Link, Made, Moved, Operand, Spot, Step};
+pub use chain::{Chain, Link, Made, Moved, Operand, Room, Spot, Step};
 pub use data::{DataPart, data_in, data_of};
 pub use error::WhyError;
 pub use fold::{Entry, Folder};

@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, HashSet};
 use afterimage_program::Import;
 
 use super::bits::BitsQuery;
+use super::chain::Room;
 use super::{At, Computed, End, StepBack, Walk, WhyError};
 
 /// Which way is taken at an instruction.
@@ -47,12 +48,12 @@ const INPUT: [&str; 9] = [
 ];
 
 /// The choices on the shortest way from some operands of an instruction to something that the host gave, counted in computing operators (Dijkstra). `left` is how
-/// many links may still be looked at, and `may_go_on` says before each whether more may be. `None` if none was found.
+/// many links may still be looked at, and `room` says before each whether more may be. `None` if none was found.
 pub(super) fn nearest(
     walk: &Walk<'_, '_>,
     of: Part,
     operands: &[(usize, BitsQuery)],
-    (left, may_go_on): (&mut u32, &dyn Fn() -> bool),
+    (left, room): (&mut u32, &dyn Fn() -> Room),
 ) -> Result<Option<Vec<(Part, Choice)>>, WhyError> {
     let mut items: Vec<Item> = Vec::new();
     let mut queue = BinaryHeap::new();
@@ -73,7 +74,7 @@ pub(super) fn nearest(
     while let Some(Reverse((cost, number))) = queue.pop() {
         let mut asked = items[number].asked;
         loop {
-            if !may_go_on() {
+            if room() != Room::Looking {
                 *left = 0;
             }
             let Some(less) = left.checked_sub(1) else {
@@ -82,7 +83,7 @@ pub(super) fn nearest(
             *left = less;
             let found = match asked.back(walk) {
                 Err(error) if error.is_outside() => break,
-                Err(_) if !may_go_on() => {
+                Err(_) if room() != Room::Looking => {
                     *left = 0;
                     return Ok(None);
                 }

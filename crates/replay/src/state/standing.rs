@@ -121,6 +121,8 @@ pub struct OnMachine<'m> {
     pub standing: &'m Standing,
     /// What an activation was called with that began before the run was followed.
     pub arguments: &'m dyn Fn(u64) -> Option<Box<[Bits]>>,
+    /// A variable of an activation that waits for a call, when the call was made.
+    pub at_call: &'m dyn Fn(&Activation<'_>, u32) -> Option<Bits>,
     /// Something was asked for that is not known so.
     pub lacks: Cell<bool>,
 }
@@ -150,8 +152,10 @@ impl OnMachine<'_> {
                 // What the call took is what was called with it, unless that was replaced.
                 let callee = self.standing.open.get(depth + 1)?;
                 let is_it = callee.times.entered == activation.time + 1;
-                let given = is_it.then(|| self.given(callee)).flatten()?;
-                given.get(above).copied()
+                let given = is_it.then(|| self.given(callee)).flatten();
+                let given = given.and_then(|given| given.get(above).copied());
+                // Such as the element of a table that was called.
+                given.or_else(|| (self.at_call)(activation, variable))
             }
             Stands::Begins => {
                 let mut open = self.standing.open.iter();

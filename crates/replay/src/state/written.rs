@@ -241,7 +241,10 @@ impl Activation<'_> {
             }
         }
         cursor.seek(here.start)?;
-        while let Some(visit) = cursor.previous_in_activation()? {
+        let among = |segment| writers.are_in(segment);
+        while let Some(visit) = cursor.previous_in_activation_among(among)?
+            && visit.start >= entered
+        {
             if let Some(found) = writes.of(visit) {
                 return Ok(Some(found));
             }

@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use super::{At, Cursor, Visit};
-use crate::{PathError, Root, Segments};
+use crate::{PathError, Root, Segments, Summary};
 
 /// What stands before a place.
 enum Before {
@@ -24,6 +24,18 @@ impl<S: Segments> Cursor<'_, S> {
     /// # Errors
     /// If a segment cannot be read. The cursor has not moved then.
     pub fn previous_in_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
+        self.previous_in_activation_among(|_| true)
+    }
+
+    /// The same, of the segments before this one only in those that `may_have` says: others are passed over. What is found may be of an earlier activation, if this one begins in a
+    /// segment that was passed over.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn previous_in_activation_among(
+        &mut self,
+        may_have: impl Fn(usize) -> bool,
+    ) -> Result<Option<Visit>, PathError<S::Error>> {
         let path = self.path;
         let At::On(place) = &mut self.at else {
             return Ok(None);
@@ -39,7 +51,10 @@ impl<S: Segments> Cursor<'_, S> {
             let summaries = path.segments().summaries();
             // Segments that lie within callees altogether have nothing of the activation.
             let earlier = &summaries[..place.segment];
-            let Some(segment) = earlier.iter().rposition(|s| s.kept as usize <= depth) else {
+            let mut earlier = earlier.iter().enumerate();
+            let has =
+                |(number, of): (usize, &Summary)| of.kept as usize <= depth && may_have(number);
+            let Some((segment, _)) = earlier.rfind(|&of| has(of)) else {
                 break Ok(false);
             };
             match path.open(segment) {
