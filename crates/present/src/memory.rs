@@ -201,7 +201,7 @@ impl Render for MemoryReport {
         if self.is_cut() {
             writeln!(
                 out,
-                "to look through all of the run, build every value first: afterimage build --lens full"
+                "to look through all of the run, build every value first: afterimage build --lens full FILE"
             )?;
         }
         Ok(())
