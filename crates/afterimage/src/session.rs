@@ -13,6 +13,7 @@ use afterimage_record::PathFilter;
 use afterimage_replay::paths::{FileSegments, Positions, RecordedPath};
 use afterimage_replay::steps::{SnapshotError, Snapshots};
 use afterimage_replay::{Recording, RecordingError};
+use afterimage_trace::Kind;
 
 use crate::counts::{self, Counting};
 use crate::early::{self, Snapshotting};
@@ -84,6 +85,9 @@ impl Session {
     /// # Errors
     /// If the run cannot be executed again, or the recording is damaged.
     fn stretched(&self) -> anyhow::Result<Option<&Self>> {
+        if self.newest().last(Kind::VALUES_INDEX).is_some() {
+            return Ok(None);
+        }
         if let Some(known) = self.stretched.get() {
             return Ok(known.as_deref());
         }
@@ -122,6 +126,7 @@ impl Session {
         let Some(stretched) = self.stretched()? else {
             return Ok(None);
         };
+        stretched.epochs()?.begin();
         let answer = ask(stretched);
         if answer.is_err() && stretched.needs_too_many_stretches()? {
             return Ok(None);

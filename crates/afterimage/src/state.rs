@@ -142,8 +142,9 @@ impl StateQuery {
         let arguments = |entered| failure.keep(early.arguments(&bodies, entered)).flatten();
         let at_call = |activation: &Activation<'_>, variable| {
             let (time, op) = (activation.time, activation.op);
+            // What cannot be told so is asked of the values.
             let found = early.variable_before(&bodies, (time, op), variable);
-            failure.keep(found).flatten()
+            found.ok().flatten()
         };
         let found = early.on(path, |run, log| {
             let show = |standing: Standing, first_result, paused: &Paused<'_>| {

@@ -40,6 +40,9 @@ pub struct MemoryReport {
     /// With `--var`, what is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variable: Option<VariableThere>,
+    /// The recording, for a command line that names it.
+    #[serde(skip)]
+    pub file: String,
     /// How many memories the program has: if it has one, text does not number it.
     #[serde(skip)]
     pub memories: u32,
@@ -58,19 +61,22 @@ pub struct MemoryPart {
     pub address: u64,
     /// How many.
     pub bytes: u64,
-    /// The last write before.
-    pub written: Option<StepRow>,
-    /// If the last write was not found: it is before this time, if there is one. Absent if there is none.
+    /// The last write before; `null` if there is none. Absent if it was not found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<Option<StepRow>>,
+    /// Set if the last write was not found: it is before this time, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_before: Option<u64>,
-    /// The next read.
-    pub next_read: Option<StepRow>,
-    /// If the next read was not found: it is after this time, if there is one. Absent if there is none.
+    /// The next read; `null` if there is none. Absent if it was not found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_read: Option<Option<StepRow>>,
+    /// Set if the next read was not found: it is after this time, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read_after: Option<u64>,
-    /// The next write.
-    pub next_written: Option<StepRow>,
-    /// If the next write was not found: it is after this time, if there is one. Absent if there is none.
+    /// The next write; `null` if there is none. Absent if it was not found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_written: Option<Option<StepRow>>,
+    /// Set if the next write was not found: it is after this time, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written_after: Option<u64>,
 }
@@ -179,29 +185,30 @@ impl Render for MemoryReport {
             let last = part.address + (part.bytes - 1);
             let bytes = counted(part.bytes, "byte");
             writeln!(out, "0x{:x}..0x{last:x}, {bytes}", part.address)?;
-            let never = "never: as the module has it, or zero";
-            let unknown = |word: &str, time: Option<u64>| {
-                time.map(|time| {
-                    format!(
-                        "not {word} t={}, which is as far as was looked",
-                        grouped(time)
-                    )
-                })
+            let unknown = |time: Option<u64>, words: [&str; 2]| {
+                let [until, further] = words;
+                let time = grouped(time.unwrap_or_default());
+                format!("unknown: not {until} t={time}{further} was not searched")
             };
-            let written = unknown("since", part.written_before);
-            let written = written.unwrap_or_else(|| self.step(part.written.as_ref(), never));
+            let written = match &part.written {
+                Some(step) => self.step(step.as_ref(), "never: as the module has it, or zero"),
+                None => unknown(part.written_before, ["from", " on; earlier"]),
+            };
             writeln!(out, "  written       {written}")?;
-            let read = unknown("until", part.next_read_after);
-            let read = read.unwrap_or_else(|| self.step(part.next_read.as_ref(), "never"));
+            let next = |step: &Option<Option<StepRow>>, after| match step {
+                Some(step) => self.step(step.as_ref(), "never"),
+                None => unknown(after, ["up to", "; later"]),
+            };
+            let read = next(&part.next_read, part.next_read_after);
             writeln!(out, "  next read     {read}")?;
-            let next = unknown("until", part.next_written_after);
-            let next = next.unwrap_or_else(|| self.step(part.next_written.as_ref(), "never"));
-            writeln!(out, "  next written  {next}")?;
+            let written = next(&part.next_written, part.next_written_after);
+            writeln!(out, "  next written  {written}")?;
         }
         if self.is_cut() {
+            let file = &self.file;
             writeln!(
                 out,
-                "to look through all of the run, build every value first: afterimage build --lens full FILE"
+                "to search the whole run, first build all values: afterimage build --lens full {file}"
             )?;
         }
         Ok(())
@@ -216,12 +223,9 @@ impl MemoryReport {
     /// Whether something was not looked for in all of the run.
     fn is_cut(&self) -> bool {
         let is_cut = |part: &MemoryPart| {
-            let beyond = [
-                part.written_before,
-                part.next_read_after,
-                part.next_written_after,
-            ];
-            beyond.iter().any(Option::is_some)
+            [&part.written, &part.next_read, &part.next_written]
+                .iter()
+                .any(|step| step.is_none())
         };
         self.parts.iter().any(is_cut)
     }

@@ -13,7 +13,7 @@ pub use csv::WhyCsv;
 pub use dot::WhyDot;
 pub use expression::expression;
 pub use json::{WhyHead, why_head};
-pub use origin::{steps_were, why_origin};
+pub use origin::{SEARCHED, steps_were, why_origin};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -170,6 +170,11 @@ impl Recording {
         let (Some(own_lines), Some(lines)) = (lines()?, lines()?) else {
             return Ok(false);
         };
+        let stretches = path.segments().summaries();
+        let is_cut = |time: &u64| stretches.binary_search_by_key(time, |of| of.before).is_ok();
+        if !own.times().iter().all(is_cut) {
+            return Ok(false);
+        }
         let most = FEW_STRETCHES + path.segments().summaries().len() / share;
         self.snapshots.get_or_init(|| own);
         self.written_lines.get_or_init(|| own_lines);

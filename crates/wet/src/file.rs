@@ -100,7 +100,7 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     /// If what is known of the stretches is damaged.
     fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError>;
 
-    /// Which stretch before one wrote a byte last, as far as following the run from one snapshot tells.
+    /// Which stretch before one wrote a byte last, as far as following the run from one snapshot tells; and whether that was known already.
     ///
     /// # Errors
     /// If it cannot be followed.
@@ -109,7 +109,7 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
         position: usize,
         memory: u32,
         address: u64,
-    ) -> Result<LastWriting, StretchError>;
+    ) -> Result<(LastWriting, bool), StretchError>;
 }
 
 /// Which stretch wrote a place last.
@@ -129,9 +129,14 @@ const FOLLOWED: usize = 3;
 impl Made {
     /// Counts what takes as long as building so many stretches.
     fn count(&self, stretches: usize) -> Result<(), EpochFileError> {
-        let most = self.most.min(self.limit.load(Ordering::Relaxed));
-        if self.built.load(Ordering::Relaxed) >= most {
-            self.is_exceeded.store(true, Ordering::Relaxed);
+        let built = self.built.load(Ordering::Relaxed);
+        let limit = self.limit.load(Ordering::Relaxed);
+        let (exceeded, most) = match built >= self.most {
+            true => (&self.is_exceeded, self.most),
+            false => (&self.is_over_limit, limit),
+        };
+        if built >= most {
+            exceeded.store(true, Ordering::Relaxed);
             return Err(EpochFileError::TooMany(most));
         }
         self.built.fetch_add(stretches, Ordering::Relaxed);
@@ -149,8 +154,10 @@ struct Made {
     most: usize,
     /// And how many may be for the question that is asked.
     limit: AtomicUsize,
-    /// More were needed.
+    /// More were needed than may be built in all.
     is_exceeded: AtomicBool,
+    /// More were needed than the question may have built.
+    is_over_limit: AtomicBool,
 }
 
 /// Writes epochs to a file, as they come.
@@ -312,6 +319,7 @@ impl FileEpochs {
                 },
                 limit: AtomicUsize::new(usize::MAX),
                 is_exceeded: AtomicBool::new(false),
+                is_over_limit: AtomicBool::new(false),
             }),
             before,
         }
@@ -330,19 +338,27 @@ impl FileEpochs {
         (made.most != usize::MAX).then(|| (made.built.load(Ordering::Relaxed), all))
     }
 
-    /// Begins a question for which no more than so many may be built in all, until there is no limit any more.
-    pub fn limit(&self, most: usize) {
+    /// Begins a question: nothing was too much for it yet.
+    pub fn begin(&self) {
         if let Some(made) = &self.made {
-            made.limit.store(most, Ordering::Relaxed);
             made.is_exceeded.store(false, Ordering::Relaxed);
+        }
+        self.limit(None);
+    }
+
+    /// Sets how many epochs may have been built in all for the question that is asked. One question is asked at a time.
+    pub fn limit(&self, most: Option<usize>) {
+        if let Some(made) = &self.made {
+            made.limit
+                .store(most.unwrap_or(usize::MAX), Ordering::Relaxed);
+            made.is_over_limit.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Takes the limit back.
-    pub fn unlimited(&self) {
-        if let Some(made) = &self.made {
-            made.limit.store(usize::MAX, Ordering::Relaxed);
-        }
+    /// Whether more were needed than the [limit](Self::limit).
+    pub fn is_over_limit(&self) -> bool {
+        let made = self.made.as_ref();
+        made.is_some_and(|made| made.is_over_limit.load(Ordering::Relaxed))
     }
 
     fn build(&self, made: &Made, position: usize) -> Result<Epoch, EpochFileError> {
@@ -545,8 +561,13 @@ impl Epochs for FileEpochs {
         loop {
             let last = match place {
                 Place::Byte { memory, address } if missed => {
-                    made.count(FOLLOWED)?;
-                    made.maker.follow_back(position, memory, address)
+                    made.count(0)?;
+                    let found = made.maker.follow_back(position, memory, address);
+                    found.map(|(found, is_known)| {
+                        let cost = if is_known { 0 } else { FOLLOWED };
+                        made.built.fetch_add(cost, Ordering::Relaxed);
+                        found
+                    })
                 }
                 _ => {
                     let earlier = made.maker.written_before(position, place);

@@ -5,7 +5,7 @@ mod variable;
 use afterimage_ids::OrigOffset;
 use afterimage_present::document::objects::MemoryRange;
 use afterimage_present::{
-    MemoryPart, MemoryReport, StepRow, StepScene, Style, VariableThere, grouped,
+    MemoryPart, MemoryReport, PresentError, StepRow, StepScene, Style, VariableThere, grouped,
 };
 use afterimage_profile::location::number;
 use afterimage_program::{Names, SourceMap};
@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::steps::follow;
+use crate::text::pasted;
 use variable::VariableInMemory;
 
 /// What did memory hold, who wrote it last, and who reads and writes it next?
@@ -149,8 +150,11 @@ impl MemoryQuery {
             style: Style::default(),
         };
         let row = |access: &NearestAccess| {
-            let step = access.step();
-            step.map(|step| StepRow::new(&scene, step)).transpose()
+            Ok::<_, PresentError>(match access {
+                NearestAccess::Step(step) => Some(Some(StepRow::new(&scene, step)?)),
+                NearestAccess::Never => Some(None),
+                NearestAccess::Beyond(_) => None,
+            })
         };
         let beyond = |access: &NearestAccess| match access {
             NearestAccess::Beyond(time) => Some(*time),
@@ -190,6 +194,7 @@ impl MemoryQuery {
             contents: answer.bytes,
             parts,
             variable,
+            file: pasted(session.at()),
             memories: loaded.program.memories,
         })
     }

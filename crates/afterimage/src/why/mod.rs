@@ -15,7 +15,7 @@ mod variable;
 use std::rc::Rc;
 
 use afterimage_analyses::why::{Chain, Folder, Room, Stream};
-use afterimage_present::{WhyEnd, WhyEntry, WhyHead};
+use afterimage_present::{SEARCHED, WhyEntry, WhyHead};
 use afterimage_wet::FileEpochs;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,8 @@ pub struct Way<'t, 'a> {
     folder: Option<Folder>,
     teller: Teller<'t, 'a>,
     budget: Option<Rc<Budget<'a>>>,
+    /// It was cut by its budget, after so many links.
+    cut: Option<u64>,
 }
 
 /// How many stretches may be built for one way back, where they are built as they are needed.
@@ -130,21 +132,34 @@ struct Budget<'a> {
     epochs: &'a FileEpochs,
     /// When so many are built, it is not looked any more for operands that lead to what the host gave.
     looking: usize,
+    /// When so many are built, the way ends.
+    most: usize,
 }
+
+/// The first step may build so many times as many: a way without a step tells nothing.
+const FIRST: usize = 3;
 
 impl<'a> Budget<'a> {
     /// `None` if there is no bound.
     fn new(epochs: &'a FileEpochs) -> Option<Self> {
         let (built, all) = epochs.built()?;
         let more = BUILT + all / SHARE;
-        epochs.limit(built + more);
-        let looking = built + more / 2;
-        Some(Self { epochs, looking })
+        epochs.limit(Some(built + FIRST * more));
+        Some(Self {
+            epochs,
+            looking: built + more / 2,
+            most: built + more,
+        })
+    }
+
+    /// The first step was made.
+    fn begun(&self) {
+        self.epochs.limit(Some(self.most));
     }
 
     fn room(&self) -> Room {
         match self.epochs.built() {
-            _ if self.epochs.are_too_many() => Room::Nothing,
+            _ if self.epochs.is_over_limit() => Room::Nothing,
             Some((built, _)) if built >= self.looking => Room::GoingOn,
             _ => Room::Looking,
         }
@@ -153,7 +168,7 @@ impl<'a> Budget<'a> {
 
 impl Drop for Budget<'_> {
     fn drop(&mut self) {
-        self.epochs.unlimited();
+        self.epochs.limit(None);
     }
 }
 
@@ -180,6 +195,7 @@ impl<'t, 'a> Way<'t, 'a> {
             chain,
             teller: Teller::new(scene, start)?,
             budget,
+            cut: None,
         })
     }
 
@@ -199,6 +215,12 @@ impl<'t, 'a> Way<'t, 'a> {
         let (Some(chain), Some(folder)) = (&mut self.chain, &mut self.folder) else {
             return Ok(false);
         };
+        let budget = self.budget.as_ref().filter(|_| self.cut.is_none());
+        if let Some(budget) = budget
+            && chain.links() > 0
+        {
+            budget.begun();
+        }
         let mut entries = Vec::new();
         let (mut over, mut last) = (false, None);
         match chain.next() {
@@ -210,35 +232,36 @@ impl<'t, 'a> Way<'t, 'a> {
             }
             Err(error) => return Err(error.into()),
         }
-        let budget = self.budget.as_ref();
-        let room = budget.map_or(Room::Looking, |budget| budget.room());
+        if let Some(budget) = budget
+            && budget.room() == Room::Nothing
+        {
+            self.cut = Some(chain.links());
+            // Telling what was found may need another one.
+            budget.epochs.limit(None);
+        }
+        let searched = !chain.is_search_cut();
         if over && let Some(folder) = self.folder.take() {
             folder.finish(&mut entries);
         }
         for entry in entries {
             self.teller.tell(entry, told)?;
         }
+        let file = pasted(self.teller.scene.traced.at());
+        let build = || format!("first build all values: afterimage build --lens full {file}");
         if over && last.is_none() && !self.teller.ended {
-            let further = match room {
-                Room::Nothing => format!(
-                    "all of it takes every value of the run: afterimage build --lens full {}",
-                    pasted(self.teller.scene.traced.at())
-                ),
-                _ => "its --steps N goes further".to_owned(),
+            let further = match self.cut {
+                None => "its --steps N goes further".to_owned(),
+                Some(_) => format!("to follow it to its beginning, {}", build()),
             };
             last = Some(self.teller.stopped(self.links(), &further)?);
         }
         told.extend(last.map(WhyEntry::End));
-        if over
-            && self.teller.ended
-            && room != Room::Looking
-            && let Some(WhyEntry::End(WhyEnd { remark, .. })) = told.last_mut()
-        {
-            let looked = "operands that lead to input were looked for in a part of the run only";
-            *remark = Some(match remark.take() {
-                Some(remark) => format!("{remark}; {looked}"),
-                None => looked.to_owned(),
-            });
+        if over && !searched {
+            let what = format!(
+                "only part of the run was searched for an operand that leads to input, so another way may be the better one; for all of it, {}",
+                build()
+            );
+            told.push(WhyEntry::End(ends::none(SEARCHED, what)));
         }
         Ok(!over)
     }

@@ -180,7 +180,10 @@ impl<'t, 'a> Teller<'t, 'a> {
         let last = self.last.map(|spot| self.scene.place(spot)).transpose()?;
         let at = last.map_or(String::new(), |place| place.at);
         Ok(WhyEnd {
-            remark: Some(format!("to go on from here, ask why about {at}; {further}")),
+            remark: Some(match links {
+                0 => further.to_owned(),
+                _ => format!("to go on from here, ask why about {at}; {further}"),
+            }),
             ..none(
                 "stopped",
                 format!(

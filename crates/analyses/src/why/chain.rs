@@ -122,6 +122,7 @@ pub struct Chain<'v, 'a> {
     choices: HashMap<Part, Choice>,
     left: u32,
     room: Rc<dyn Fn() -> Room + 'v>,
+    is_search_cut: bool,
     links: u64,
     most: u64,
 }
@@ -136,6 +137,7 @@ impl<'v, 'a> Chain<'v, 'a> {
             choices: HashMap::new(),
             left: LOOKED_AT,
             room: Rc::new(|| Room::Looking),
+            is_search_cut: false,
             links: 0,
             most: u64::MAX,
         }
@@ -185,7 +187,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         match self.link(asked, &mut step) {
             Ok(link) => step.link = link,
             // What was found before that is told.
-            Err(_) if (self.room)() == Room::Nothing => {}
+            Err(error) if error.is_too_many() && (self.room)() == Room::Nothing => {}
             Err(error) => return Err(error),
         }
         Ok(Some(step))
@@ -199,11 +201,11 @@ impl<'v, 'a> Chain<'v, 'a> {
             if !is_end && self.links == self.most {
                 return Ok(Link::Cut);
             }
-            self.links += u64::from(!is_end);
             match found {
                 StepBack::End(end) => return Ok(Link::End(end)),
                 StepBack::Computed(computed) => {
                     let (made, from) = self.made(computed, asked)?;
+                    self.links += 1;
                     self.asked = from;
                     return Ok(Link::Made(made));
                 }
@@ -219,6 +221,7 @@ impl<'v, 'a> Chain<'v, 'a> {
                         && self.is_lookup(read)?
                     {
                         let made = self.looked_up(read)?;
+                        self.links += 1;
                         let address = made.operands.first().map(|address| address.register);
                         self.asked = address.map(|address| At::Register(instance, address).into());
                         return Ok(Link::Made(made));
@@ -234,10 +237,27 @@ impl<'v, 'a> Chain<'v, 'a> {
                     } else {
                         step.more_moves += 1
                     }
+                    self.links += 1;
                     asked = self.walk.before(asked, how, (instance, inst), next)?;
                 }
             }
         }
+    }
+
+    /// Whether operands that lead to what the host gave were not looked for as far as they are where there is [room](Self::within).
+    pub fn is_search_cut(&self) -> bool {
+        self.is_search_cut
+    }
+
+    /// The shortest way to what the host gave, from operands of what was computed.
+    fn nearest(
+        &mut self,
+        of: Part,
+        operands: &[(usize, BitsQuery)],
+    ) -> Result<Option<Vec<(Part, Choice)>>, WhyError> {
+        let found = nearest(&self.walk, of, operands, (&mut self.left, &*self.room))?;
+        self.is_search_cut |= found.is_none() && (self.room)() != Room::Looking;
+        Ok(found)
     }
 
     /// Whether a read of what nothing wrote is gone on from at its address, because that leads to something that the host gave.
@@ -249,9 +269,7 @@ impl<'v, 'a> Chain<'v, 'a> {
             let open = operands.iter().filter(|it| !it.constant);
             let open = open.map(|it| (0, At::Register(instance, it.register).into()));
             let open = Vec::from_iter(open);
-            if let Some(mut found) =
-                nearest(&self.walk, read, &open, (&mut self.left, &*self.room))?
-            {
+            if let Some(mut found) = self.nearest(read, &open)? {
                 found.retain(|(of, _)| *of != read);
                 self.choices.extend(found);
                 self.choices.insert(read, Choice::Address);
@@ -380,7 +398,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         open: &[(usize, BitsQuery)],
     ) -> Result<Option<usize>, WhyError> {
         if !self.choices.contains_key(&part) && self.left > 0 {
-            let found = nearest(&self.walk, part, open, (&mut self.left, &*self.room))?;
+            let found = self.nearest(part, open)?;
             self.choices.extend(found.into_iter().flatten());
         }
         if let Some(Choice::Operand(chosen)) = self.choices.get(&part) {

@@ -2,6 +2,7 @@
 
 use afterimage_profile::ProfileError;
 use afterimage_replay::values::{HostReadsError, ValuesError};
+use afterimage_wet::EpochFileError;
 
 /// Why it cannot be told where a value came from.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +28,16 @@ pub enum WhyError {
 }
 
 impl WhyError {
+    /// Whether more of the run had to be built than may be.
+    pub fn is_too_many(&self) -> bool {
+        let of_values =
+            |error: &ValuesError| matches!(error, ValuesError::Epoch(EpochFileError::TooMany(_)));
+        match self {
+            Self::Values(error) | Self::Host(HostReadsError::Values(error)) => of_values(error),
+            _ => false,
+        }
+    }
+
     /// Whether it is about a part of the run of which no values are kept.
     pub fn is_outside(&self) -> bool {
         match self {

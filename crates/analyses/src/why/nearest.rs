@@ -83,7 +83,7 @@ pub(super) fn nearest(
             *left = less;
             let found = match asked.back(walk) {
                 Err(error) if error.is_outside() => break,
-                Err(_) if room() != Room::Looking => {
+                Err(error) if error.is_too_many() && room() != Room::Looking => {
                     *left = 0;
                     return Ok(None);
                 }

@@ -3,6 +3,9 @@
 use super::{WhyEntry, expression};
 use crate::grouped;
 
+/// The kind of an end that says that operands were looked for in a part of the run only. It is behind the end of the way itself.
+pub const SEARCHED: &str = "searched";
+
 /// `2 steps were`.
 pub fn steps_were(links: u64) -> String {
     match links {
@@ -18,7 +21,8 @@ pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
         1 => ", one step back".to_owned(),
         links => format!(", {} steps back", grouped(links)),
     };
-    match begun.last() {
+    let is_way = |entry: &&WhyEntry| !matches!(entry, WhyEntry::End(end) if end.kind == SEARCHED);
+    match begun.iter().rfind(is_way) {
         Some(WhyEntry::End(end)) if end.kind == "stopped" => {
             format!(
                 "has a longer way behind it: {} gone back, and the beginning was not reached",

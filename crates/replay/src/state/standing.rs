@@ -154,7 +154,7 @@ impl OnMachine<'_> {
                 let is_it = callee.times.entered == activation.time + 1;
                 let given = is_it.then(|| self.given(callee)).flatten();
                 let given = given.and_then(|given| given.get(above).copied());
-                // Such as the element of a table that was called.
+                // For example the table index that `call_indirect` took.
                 given.or_else(|| (self.at_call)(activation, variable))
             }
             Stands::Begins => {

@@ -103,13 +103,13 @@ pub enum WriteIndex<'v, S: Segments> {
     None,
     /// The whole execution trace.
     Values(&'v WholeTrace<'v, S, FileEpochs>),
-    /// Which lines the stretches write of which the path consists. The run has snapshots.
+    /// Which lines the stretches write of which the path consists. The run has snapshots, each where a stretch begins, and no checkpoints.
     Lines {
         /// These.
         lines: &'v WrittenLines,
         /// Opens the run's log anew.
         log: &'v dyn Fn() -> Result<LogReader, TraceError>,
-        /// About so many blocks are followed at most to find what is next, and as many to find who wrote last.
+        /// About so many blocks are followed at most to find what is next, and four times as many, mostly without watching, to find who wrote last.
         most: u64,
     },
 }
@@ -161,7 +161,8 @@ where
     };
     if let WriteIndex::Lines { lines, log, most } = index {
         search.not_looked_at(lines)?;
-        search.last_writes_in_lines((lines, log), first, most)?;
+        // Only the stretches are watched that wrote the lines.
+        search.last_writes_in_lines((lines, log), first, most.saturating_mul(4))?;
     }
     if let Some(checkpoints) = run.checkpoints
         && first > 0
@@ -180,24 +181,19 @@ where
     })
 }
 
-/// Who wrote a byte last before the block after so many, as far as following the run from one snapshot tells: the last one before a stretch that may have written it.
+/// Who wrote each byte of a range last within the first `before` blocks, as far as following the run from one snapshot tells: the last one before a stretch that may have written one of them.
 ///
 /// # Errors
 /// If the run cannot be followed, or what is stored is damaged.
-pub fn last_write_from_snapshot<S: Segments>(
+pub fn last_writes_from_snapshot<S: Segments>(
     run: Run<'_, S>,
     (lines, log): (&WrittenLines, &dyn Fn() -> Result<LogReader, TraceError>),
-    (memory, address): (u32, u64),
+    range: Range,
     before: u64,
-) -> Result<NearestAccess, StepsError<S::Error>>
+) -> Result<Vec<NearestAccess>, StepsError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
-    let range = Range {
-        memory,
-        address,
-        length: 1,
-    };
     let moment = Moment {
         time: before + 1,
         op: None,
@@ -205,7 +201,7 @@ where
     let own = log().map_err(MachineError::from)?;
     let mut search = Search::new(run, own, range, (moment, moment.time))?;
     search.last_writes_in_lines((lines, log), before, 1)?;
-    Ok(std::mem::take(&mut search.bytes[0].written))
+    Ok(search.bytes.into_iter().map(|byte| byte.written).collect())
 }
 
 /// Looking for what is known of some bytes.

@@ -42,7 +42,7 @@ pub use last_write::{LastWrite, LastWriteError, LastWrites};
 pub use loads::{LoadValues, load_values};
 pub use memory::{
     At, LARGEST_RANGE, MemoryAnswer, MemoryPart, NearestAccess, WriteIndex,
-    last_write_from_snapshot, memory_at,
+    last_writes_from_snapshot, memory_at,
 };
 pub use name::name;
 pub use open::{Open, OpenActivations};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::{FuncId, NodeId};
-use afterimage_machine::{Body, NodeEnd, Snapshots, StoppedBefore, WrittenLines, compile};
+use afterimage_machine::{Body, NodeEnd, Range, Snapshots, StoppedBefore, WrittenLines, compile};
 use afterimage_program::{EdgeKind, Module};
 use afterimage_trace::TraceFile;
 use afterimage_wet::{
@@ -16,7 +16,7 @@ use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};
 use wasmparser::Operator;
 
 use crate::paths::RecordedPath;
-use crate::steps::{self, NearestAccess, last_write_from_snapshot};
+use crate::steps::{self, NearestAccess, last_writes_from_snapshot};
 
 /// By node of a function: the variables that it may write, results of its call included. Ascending.
 type Outputs = HashMap<NodeId, Box<[u32]>>;
@@ -36,7 +36,15 @@ struct Stretches {
     writers: OnceLock<Vec<BTreeSet<FuncId>>>,
     /// By function, once asked for: the variables that its nodes may write.
     outputs: Mutex<HashMap<FuncId, Arc<Outputs>>>,
+    /// What following told, of the bytes next to each other that were asked about together.
+    followed: Mutex<HashMap<FollowedKey, [LastWriting; TOGETHER as usize]>>,
 }
+
+/// The stretch before which it was looked, the memory, and the first address in units of [`TOGETHER`].
+type FollowedKey = (usize, u32, u64);
+
+/// Bytes whose last writers are looked for together: those of a vector.
+const TOGETHER: u64 = 16;
 
 impl fmt::Debug for Stretches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,6 +106,7 @@ pub fn epochs_of_stretches(
         stopped,
         writers: OnceLock::new(),
         outputs: Mutex::default(),
+        followed: Mutex::default(),
     };
     FileEpochs::made(file, (before, end), Box::new(maker), most)
 }
@@ -277,7 +286,13 @@ impl MakeStretch for Stretches {
         position: usize,
         memory: u32,
         address: u64,
-    ) -> Result<LastWriting, StretchError> {
+    ) -> Result<(LastWriting, bool), StretchError> {
+        let key = (position, memory, address / TOGETHER);
+        let at = (address % TOGETHER) as usize;
+        let known = || self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known().get(&key) {
+            return Ok((known[at], true));
+        }
         let run = steps::Run {
             program: &self.module.program,
             module: &self.module.bytes,
@@ -290,13 +305,27 @@ impl MakeStretch for Stretches {
         };
         let index = (&self.lines, &(|| self.file.log()) as &dyn Fn() -> _);
         let before = self.summary(position)?.before;
-        let found = last_write_from_snapshot(run, index, (memory, address), before)?;
+        let bytes = Range {
+            memory,
+            address: address - at as u64,
+            length: TOGETHER,
+        };
+        let accesses = last_writes_from_snapshot(run, index, bytes, before)?;
         let all = self.summaries();
         let stretches = |time: u64| all.partition_point(|stretch| stretch.before < time);
-        Ok(match found {
-            NearestAccess::Never => LastWriting::Nobody,
-            NearestAccess::Step(step) => LastWriting::In(stretches(step.time) - 1),
-            NearestAccess::Beyond(time) => LastWriting::Before(stretches(time - 1)),
-        })
+        let mut found = [LastWriting::Nobody; TOGETHER as usize];
+        for (found, access) in found.iter_mut().zip(accesses) {
+            *found = match access {
+                NearestAccess::Never => LastWriting::Nobody,
+                NearestAccess::Step(step) => {
+                    LastWriting::In(stretches(step.time).saturating_sub(1))
+                }
+                NearestAccess::Beyond(time) => {
+                    LastWriting::Before(stretches(time.saturating_sub(1)))
+                }
+            };
+        }
+        known().insert(key, found);
+        Ok((found[at], false))
     }
 }

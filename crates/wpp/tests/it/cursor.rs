@@ -132,6 +132,30 @@ fn within_activations(run: &Run, limit: usize) {
         let stays = visit(&naive, before.unwrap_or(at));
         assert_eq!(cursor.visit(), Some(stays));
         assert_eq!(cursor.depth(), expected.stack.len());
+        let summaries = path.segments().summaries();
+        let segment = |start: u64| summaries.partition_point(|of| of.before < start) - 1;
+        for parity in [0, 1] {
+            let has = |segment: usize| segment % 2 == parity;
+            let here = segment(expected.start);
+            let mut before = naive.visits[..at].iter();
+            let before = before.rfind(|other| {
+                let there = segment(other.start);
+                other.stack == expected.stack && (there == here || has(there))
+            });
+            cursor.seek(expected.start).unwrap();
+            let found = cursor.previous_in_activation_among(has).unwrap();
+            // If it began in a segment that was passed over, what is found is another one's.
+            let own = found.filter(|found| {
+                let mut all = naive.visits.iter();
+                let found = all.find(|other| other.start == found.start).unwrap();
+                found.stack == expected.stack
+            });
+            assert_eq!(
+                own.map(|own| own.start),
+                before.map(|before| before.start),
+                "{at}"
+            );
+        }
     }
 }
 
