@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::{FuncId, NodeId};
-use afterimage_machine::{Body, NodeEnd, Range, Snapshots, StoppedBefore, WrittenLines, compile};
+use afterimage_machine::{
+    Body, LINE, NodeEnd, Range, Snapshots, StoppedBefore, WrittenLines, compile,
+};
 use afterimage_program::{EdgeKind, Module};
 use afterimage_trace::TraceFile;
 use afterimage_wet::{
@@ -38,6 +40,8 @@ struct Stretches {
     outputs: Mutex<HashMap<FuncId, Arc<Outputs>>>,
     /// What following told, of the bytes next to each other that were asked about together.
     followed: Mutex<HashMap<FollowedKey, [LastWriting; TOGETHER as usize]>>,
+    /// The stretch, the memory and the line that were asked about last, and which stretch before wrote the line last.
+    last_line: Mutex<Option<((usize, u32, u64), Option<usize>)>>,
 }
 
 /// The stretch before which it was looked, the memory, and the first address in units of [`TOGETHER`].
@@ -107,6 +111,7 @@ pub fn epochs_of_stretches(
         writers: OnceLock::new(),
         outputs: Mutex::default(),
         followed: Mutex::default(),
+        last_line: Mutex::default(),
     };
     FileEpochs::made(file, (before, end), Box::new(maker), most)
 }
@@ -262,7 +267,21 @@ impl MakeStretch for Stretches {
         let global = match place {
             Place::Global(global) => global,
             Place::Byte { memory, address } => {
-                return Ok(self.lines.last_before(position, memory, address, 1)?);
+                // Whoever asks about a byte asks about its neighbours next.
+                let key = (position, memory, address / LINE);
+                let last = || {
+                    self.last_line
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                };
+                if let Some((known, found)) = *last()
+                    && known == key
+                {
+                    return Ok(found);
+                }
+                let found = self.lines.last_before(position, memory, address, 1)?;
+                *last() = Some((key, found));
+                return Ok(found);
             }
         };
         let writers = self.writers().get(global as usize);
