@@ -41,10 +41,13 @@ struct Stretches {
     /// What following told, of the bytes next to each other that were asked about together.
     followed: Mutex<HashMap<FollowedKey, [LastWriting; TOGETHER as usize]>>,
     /// The stretch, the memory and the line that were asked about last, and which stretch before wrote the line last.
-    last_line: Mutex<Option<((usize, u32, u64), Option<usize>)>>,
+    last_line: Mutex<Option<(LineKey, Option<usize>)>>,
 }
 
-/// The stretch before which it was looked, the memory, and the first address in units of [`TOGETHER`].
+/// The stretch before which it was looked, the memory, and the line.
+type LineKey = (usize, u32, u64);
+
+/// The same with the first address in units of [`TOGETHER`].
 type FollowedKey = (usize, u32, u64);
 
 /// Bytes whose last writers are looked for together: those of a vector.
