@@ -120,7 +120,8 @@ impl Early<'_> {
         let mut number = self.snapshots.at(last.saturating_sub(1));
         for further in 0.. {
             let first = number.map_or(0, |number| times[number]) + 1;
-            if last - first > MOST_UNBUILT {
+            // From the last snapshot on it is always looked: without one, all of the run would be followed.
+            if further > 0 && last - first > MOST_UNBUILT {
                 break;
             }
             let stretch = self.live.stretch(first, last)?;
@@ -221,7 +222,7 @@ impl MakeSegment for FromWords {
     }
 }
 
-/// The path of which at most so many segments are made. `None` if its words are not in the file.
+/// Opens the path of a run and makes its segments on demand, `most` at most. `None` if the file has no words of the path.
 fn path_from_words(
     file: &TraceFile,
     module: &Arc<Module>,

@@ -67,8 +67,8 @@ impl Session {
         }
     }
 
-    /// What did memory hold at a moment, who wrote it last, and who reads and writes it next? Without values, the stretches of the run are followed that the answer needs: some four million
-    /// blocks at most for each of these, and what is further away is said not to be known. With values O(log n) for each part of the bytes.
+    /// What did memory hold at a moment, who wrote it last, and who reads and writes it next? Without values, the search is limited: about four
+    /// million blocks forward, and sixteen million back. The answer marks what lies beyond. With values O(log n) for each part of the bytes.
     ///
     /// # Errors
     /// If the program has no such memory, place or variable, the variable is not in memory then, or the recording is damaged.

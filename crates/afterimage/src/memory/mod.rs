@@ -48,7 +48,7 @@ pub enum MemoryBytes {
     Variable(String),
 }
 
-/// About so many blocks of a run without values are followed to find what happens to bytes next, and who wrote them last.
+/// Limits the search for the next accesses and the last write in a run without values: see [`WriteIndex::Lines`]. In blocks.
 const MOST_FOLLOWED: u64 = 1 << 22;
 
 /// Bytes that one address stands for.

@@ -112,9 +112,9 @@ impl WhyQuery {
 /// If the end is found within so many links, it is told in the first sentence.
 const SOON: u64 = 500;
 
-/// On stretches that are built as they are needed, the way back ends when it has built so many, and one in [`SHARE`] of all.
+/// A way back may build this many stretches, plus one in [`SHARE`] of the run's.
 const BUILT: usize = 12;
-/// As there.
+/// See [`BUILT`].
 const SHARE: usize = 1024;
 
 /// The way back, told entry by entry.
@@ -123,20 +123,20 @@ pub struct Way<'t, 'a> {
     folder: Option<Folder>,
     teller: Teller<'t, 'a>,
     budget: Option<Rc<Budget<'a>>>,
-    /// It was cut by its budget, after so many links.
+    /// How many links it had when its budget ran out.
     cut: Option<u64>,
 }
 
-/// How many stretches may be built for one way back, where they are built as they are needed.
+/// Limits how many stretches one way back may build.
 struct Budget<'a> {
     epochs: &'a FileEpochs,
-    /// When so many are built, it is not looked any more for operands that lead to what the host gave.
+    /// The number of built stretches at which the search for operands that lead to input stops.
     looking: usize,
-    /// When so many are built, the way ends.
+    /// The number of built stretches at which the way ends.
     most: usize,
 }
 
-/// The first step may build so many times as many: a way without a step tells nothing.
+/// The first step gets three times the budget, because a way without any step explains nothing.
 const FIRST: usize = 3;
 
 impl<'a> Budget<'a> {

@@ -103,6 +103,28 @@ fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance
             full.copied(a, position).unwrap(),
             alone.copied(b, position).unwrap(),
         );
+        // Some of the bytes, wherever they begin and end.
+        let writers = |readings: &[Reading]| {
+            let each = readings.iter().flat_map(|reading| {
+                let (time, number, inst, _) = told(reading.writer);
+                (0..reading.length).map(move |_| (time, number, inst))
+            });
+            Vec::from_iter(each)
+        };
+        let all = writers(&known);
+        let third = all.len() / 3;
+        for part in [third..all.len(), 0..third, third..2 * third] {
+            let within = part.start as u64..part.end as u64;
+            for (values, at) in [(full, a), (alone, b)] {
+                let found = values.copied_within(at, position, within.clone()).unwrap();
+                assert_eq!(
+                    writers(&found),
+                    all[part.clone()],
+                    "{}",
+                    about("a part of a copy")
+                );
+            }
+        }
         let (known, found) = (bytes(full, &known, 0), bytes(alone, &found, 0));
         if known.len() > 1 {
             assert_eq!(found, known, "{}", about("a copy"));

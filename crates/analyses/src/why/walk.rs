@@ -3,7 +3,7 @@
 use afterimage_ids::FuncId;
 use afterimage_machine::{Code, NodeEnd, Range, Register};
 use afterimage_program::{Callee, Program};
-use afterimage_wet::{Reading, Source, Writer};
+use afterimage_wet::{Source, Writer};
 
 use super::bits;
 use super::lanes::{self, Loaded};
@@ -339,31 +339,18 @@ impl Walk<'_, '_> {
             }
             Code::MemoryCopy => {
                 let (from, _) = self.values.value(instance, one.b)?;
-                let mut skipped = range.address.wrapping_sub(all.address);
+                let skipped = range.address.wrapping_sub(all.address);
                 let from = Range {
                     memory: one.immediate as u32,
                     address: from.wrapping_add(skipped),
                     length: range.length,
                 };
-                let readings = self.values.copied(instance, inst)?;
-                let before = |reading: &&Reading| {
-                    let before = reading.length <= skipped;
-                    skipped -= if before { reading.length } else { 0 };
-                    before
-                };
-                let first = readings.iter().take_while(before).count();
+                let bytes = skipped..skipped.saturating_add(range.length);
+                let readings = self.values.copied_within(instance, inst, bytes)?;
                 let unknown = WhyError::Damaged("a copy of nothing");
-                let part = readings.get(first).ok_or(unknown)?;
-                let length = range.length.min(part.length - skipped);
-                let mut left = range.length - length;
-                let mut besides = 0;
-                for part in &readings[first + 1..] {
-                    if left == 0 {
-                        break;
-                    }
-                    left = left.saturating_sub(part.length);
-                    besides += 1;
-                }
+                let (part, others) = readings.split_first().ok_or(unknown)?;
+                let length = range.length.min(part.length);
+                let besides = others.len() as u64;
                 let next = written_in(part.writer, Range { length, ..from });
                 moved(Move::Copy { from, to: range }, next, besides)
             }

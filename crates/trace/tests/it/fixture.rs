@@ -20,7 +20,7 @@ fn version_1_is_readable() {
 
 /// How the file was made: `cargo test -p afterimage-trace make_the_fixture -- --ignored`, which does not overwrite.
 #[test]
-#[ignore = "writes a file into the sources"]
+#[ignore = "creates the fixture that the tests above read; run by hand, once for each version of the format"]
 fn make_the_fixture() {
     let path = Path::new(V1);
     sample::record(path);

@@ -20,6 +20,19 @@ where
     /// # Errors
     /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
     pub fn copied(&self, instance: Instance, inst: usize) -> Result<Vec<Reading>, Failure<S, E>> {
+        self.copied_within(instance, inst, 0..u64::MAX)
+    }
+
+    /// The same for some of the bytes, counted from the first one that is copied.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn copied_within(
+        &self,
+        instance: Instance,
+        inst: usize,
+        bytes: std::ops::Range<u64>,
+    ) -> Result<Vec<Reading>, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         let mut readings = Vec::new();
         if compiled.code.insts.get(inst).map(|inst| inst.code) != Some(Code::MemoryCopy) {
@@ -35,29 +48,36 @@ where
         for (run, origin) in copies.runs_of(instance.number, &self.blocks)? {
             let first = done;
             done += run.bytes();
+            let part = first.max(bytes.start)..done.min(bytes.end);
+            if part.is_empty() {
+                continue;
+            }
             if origin == Origin::Before {
-                if run.bytes() > (MOST_PARTS - readings.len()) as u64 {
+                if part.end - part.start > (MOST_PARTS - readings.len()) as u64 {
                     return Err(TraceError::TooManyParts);
                 }
                 let inst = &compiled.code.insts[inst];
                 let (from, _) = self.value(instance, inst.b)?;
                 let range = Range {
                     memory: inst.immediate as u32,
-                    address: from.wrapping_add(first),
-                    length: run.bytes(),
+                    address: from.wrapping_add(part.start),
+                    length: part.end - part.start,
                 };
                 self.readings_before(instance, range, &mut readings)?;
                 continue;
             }
             // Elements that one execution wrote are one part.
-            let (elements, length) = match run.step {
-                0 => (1, run.bytes()),
-                _ => (run.elements, run.length),
+            let length = match run.step {
+                0 => run.bytes(),
+                _ => run.length,
             };
-            if elements > (MOST_PARTS - readings.len()) as u64 {
+            let elements = (part.start - first) / length..(part.end - first).div_ceil(length);
+            if elements.end - elements.start > (MOST_PARTS - readings.len()) as u64 {
                 return Err(TraceError::TooManyParts);
             }
-            for element in 0..elements {
+            for element in elements {
+                let here = first + element * length;
+                let length = part.end.min(here + length) - part.start.max(here);
                 let execution = run.execution.wrapping_add(run.step.wrapping_mul(element));
                 let writer = self.writer(origin, Execution::Number(execution), instance)?;
                 let writer = writer.ok_or(TraceError::Damaged("a writer that is not told"))?;
