@@ -115,8 +115,11 @@ fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance
         let third = all.len() / 3;
         for part in [third..all.len(), 0..third, third..2 * third] {
             let within = part.start as u64..part.end as u64;
-            for (values, at) in [(full, a), (alone, b)] {
-                let found = values.copied_within(at, position, within.clone()).unwrap();
+            let found = [
+                full.copied_within(a, position, within.clone()).unwrap(),
+                alone.copied_within(b, position, within).unwrap(),
+            ];
+            for found in found {
                 assert_eq!(
                     writers(&found),
                     all[part.clone()],
