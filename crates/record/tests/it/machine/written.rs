@@ -124,7 +124,7 @@ fn last_ones(written: &WrittenLines, all: &[Lines]) {
         };
         let address = (line * LINE + random.below(200) as u64).saturating_sub(70);
         let length = random.below(150) as u64;
-        let stretch = random.below(all.len());
+        let stretch = random.below(all.len() + 1);
         let touched = |lines: &Lines| {
             let mut bytes = address..address + length;
             bytes.any(|at| lines.contains(&(memory, at / LINE)))
@@ -133,7 +133,7 @@ fn last_ones(written: &WrittenLines, all: &[Lines]) {
         let found = written.last_before(stretch, memory, address, length);
         assert_eq!(found.expect("an answer"), expected);
     }
-    assert!(written.last_before(all.len(), 0, 0, 1).is_err());
+    assert!(written.last_before(all.len() + 1, 0, 0, 1).is_err());
     assert_eq!(written.last_before(0, 0, 0, u64::MAX).unwrap(), None);
 }
 
