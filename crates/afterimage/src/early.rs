@@ -9,7 +9,7 @@ use std::time::Duration;
 use afterimage_ids::OpId;
 use afterimage_program::Module;
 use afterimage_record::{
-    Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, Taken, build_snapshots,
+    Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, Taken, build_snapshots, watch,
 };
 use afterimage_replay::Recording;
 use afterimage_replay::paths::{
@@ -21,7 +21,7 @@ use afterimage_replay::steps::{
     Run, SnapshotBuilder, Snapshots, StepsError, Wanted, WrittenLines, begin_of_last_steps,
     take_snapshots,
 };
-use afterimage_replay::values::Bits;
+use afterimage_replay::values::{Bits, WatchFn};
 use afterimage_trace::{Kind, LogReader, TraceFile, TraceWriter};
 use anyhow::Result;
 
@@ -279,10 +279,28 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     let Some(path) = path_from_words(&file, session.module(), directory, most)? else {
         return Ok(None);
     };
+    let watch = watch_of(session, &file);
     let recording = Recording::of(session.at(), file, Arc::clone(session.module()));
     recording.use_path(path);
-    let used = recording.use_stretches((&clocks, &open), share)?;
+    let used = recording.use_stretches((&clocks, &open), share, watch)?;
     Ok(used.then_some(recording))
+}
+
+/// Executes a run again to find who wrote bytes.
+fn watch_of(session: &Session, file: &TraceFile) -> WatchFn {
+    let (file, module) = (file.clone(), Arc::clone(session.module()));
+    let monitor = session.shared_monitor();
+    Box::new(move |ends, memory, address| {
+        let progress = monitor.begin(Work::Writer, Some(ends.len() as u64));
+        let run = RecordedRun {
+            file: &file,
+            bytes: &module.bytes,
+            program: &module.program,
+            cache: &Cache::of_user(),
+            progress: &progress,
+        };
+        Ok(watch(&run, ends, memory, address)?)
+    })
 }
 
 fn on_path<T>(

@@ -34,6 +34,8 @@ pub enum Work {
     Values,
     /// Snapshots are being taken; the units are events of the log.
     Snapshots,
+    /// The run is executed again to find who wrote a byte; the units are stretches of it.
+    Writer,
     /// Blocks are being counted; the units are events of the log.
     Counts,
     /// A question follows the run, for what is said; the units are executed blocks.
@@ -46,6 +48,7 @@ impl Display for Work {
             Self::Path => "following the path",
             Self::Values => "following the values",
             Self::Snapshots => "taking snapshots",
+            Self::Writer => "looking for a writer",
             Self::Counts => "counting",
             Self::Question(doing) => doing,
         })

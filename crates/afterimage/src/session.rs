@@ -166,6 +166,10 @@ impl Session {
         Ok(self.recording.positions(names, source)?.heard_by(self))
     }
 
+    pub(crate) fn shared_monitor(&self) -> Arc<dyn Monitor + Send> {
+        Arc::clone(&self.monitor)
+    }
+
     /// Who hears what is built.
     pub fn monitor(&self) -> &dyn Monitor {
         &*self.monitor

@@ -41,4 +41,7 @@ pub use observe::{Caller, Observer, Range};
 pub use snapshots::{
     Opened, Page, Restored, SNAPSHOT_PAGE, SnapshotBuilder, SnapshotError, Snapshots, WrittenPages,
 };
-pub use written::{LINE, LineRun, LineSet, WrittenLines, WrittenLinesBuilder, WrittenLinesError};
+pub use written::{
+    LINE, LineRun, LineSet, WATCHED, WatchedBytes, WrittenLines, WrittenLinesBuilder,
+    WrittenLinesError,
+};

@@ -6,7 +6,7 @@ use afterimage_placement::{
 };
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
 use afterimage_rewrite::{
-    Armed, CLOCK_AT, Options, OriginalPlace, Probes, Rewritten, Snapshots, rewrite,
+    Armed, CLOCK_AT, Marking, Options, OriginalPlace, Probes, Rewritten, Snapshots, rewrite,
 };
 use afterimage_trace::{CountsLens, End, Ending, Event, MAX_MEMORY, Standing, TraceFile};
 
@@ -15,7 +15,7 @@ use crate::ending::{Activation, Outcome, frames, not_entered, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::live::word;
 use crate::paths::PathHost;
-use crate::replay::{Progress, Replayed, Source, Stop, replay};
+use crate::replay::{Observers, Progress, Replayed, Source, Stop, replay};
 use crate::snapshots::Capturing;
 use crate::{Cache, RecordError};
 use wasmtime::Engine;
@@ -193,7 +193,12 @@ impl<'a> Job<'a> {
                 progress: self.progress,
                 interrupt: None,
             };
-            replay(engine, &source, rewritten, stop, paths, snapshots)
+            let observers = Observers {
+                paths,
+                snapshots,
+                watching: None,
+            };
+            replay(engine, &source, rewritten, stop, observers)
         })
     }
 
@@ -228,7 +233,7 @@ impl<'a> Job<'a> {
             large: self.treatment.large.clone(),
             export_start: true,
             snapshots,
-            marks: snapshots.map(|_| MAX_MEMORY),
+            marks: snapshots.map(|_| Marking::Lines { most: MAX_MEMORY }),
             clock: snapshots.is_some(),
             ..Options::default()
         };

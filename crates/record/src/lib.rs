@@ -25,6 +25,7 @@ mod snapshots;
 mod trapped;
 mod values;
 mod wasi;
+mod watch;
 
 pub use cache::Cache;
 pub use effects::addresses;
@@ -41,3 +42,4 @@ pub use paths::{
 };
 pub use replay::Progress;
 pub use snapshots::{ChangedPage, Spacing, Taken, build_debugged, build_snapshots};
+pub use watch::watch;

@@ -20,6 +20,7 @@ use crate::paths::{HasPaths, PathHost, say_number};
 use crate::room::{Room, was_not_asked};
 use crate::snapshots::{Capturing, HasSnapshots};
 use crate::values::{argument, raw, same_type, val, zero};
+use crate::watch::Watching;
 use crate::{Cache, Interrupt, RecordError};
 
 /// How often who waits for the compiler looks whether to go on.
@@ -47,12 +48,23 @@ pub(crate) struct Replayed {
     pub entered: Vec<FuncId>,
     /// The snapshots' maker, with the activations that have not captured themselves.
     pub snapshots: Option<Capturing>,
+    /// Who noted what was written.
+    pub watching: Option<Box<Watching>>,
+}
+
+/// Who is told what a re-execution does.
+#[derive(Default)]
+pub(crate) struct Observers {
+    pub paths: Option<PathHost>,
+    pub snapshots: Option<Capturing>,
+    pub watching: Option<Box<Watching>>,
 }
 
 /// Told now and then how many events of the log have been repeated.
 pub type Progress = Arc<dyn Fn(u64) + Send + Sync>;
 
-struct Host {
+/// The store's data.
+pub(crate) struct Host {
     log: LogReader,
     position: u64,
     memory: Option<Memory>,
@@ -62,6 +74,7 @@ struct Host {
     room: Room,
     paths: Option<PathHost>,
     snapshots: Option<Capturing>,
+    pub(crate) watching: Option<Box<Watching>>,
 }
 
 impl HasSnapshots for Host {
@@ -187,8 +200,7 @@ pub(crate) fn replay(
     source: &Source<'_>,
     rewritten: &Rewritten,
     stop: Stop,
-    paths: Option<PathHost>,
-    snapshots: Option<Capturing>,
+    observers: Observers,
 ) -> Result<Replayed, RecordError> {
     let Source {
         cache,
@@ -209,8 +221,9 @@ pub(crate) fn replay(
         entered: Vec::new(),
         progress: Arc::clone(progress),
         room: Room::of_module(&file.module()?)?,
-        paths,
-        snapshots,
+        paths: observers.paths,
+        snapshots: observers.snapshots,
+        watching: observers.watching,
     };
     let mut store = Store::new(engine, host);
     let imports = imports(&mut store, &module);
@@ -239,6 +252,7 @@ pub(crate) fn replay(
     // Dropped before the store: until then the consumer may be reading the store's memory.
     let _quiet = PathHost::connect(&mut store, &instance, &rewritten.layout)?;
     Capturing::connect(&mut store, &instance)?;
+    Watching::connect(&mut store, &instance)?;
     let outcome = run(&mut store, &instance, program)?;
     Capturing::finish(&mut store)?;
     PathHost::finish(&mut store)?;
@@ -250,6 +264,7 @@ pub(crate) fn replay(
         calls: std::mem::take(&mut host.calls),
         entered: std::mem::take(&mut host.entered),
         snapshots: host.snapshots.take(),
+        watching: host.watching.take(),
     })
 }
 
@@ -443,8 +458,12 @@ fn repeat(
                 let target = target
                     .ok_or_else(|| host.diverged("the host wrote outside the guest's memory"))?;
                 target.copy_from_slice(&write.bytes);
+                let length = write.bytes.len() as u64;
                 if let Some(snapshots) = &mut host.snapshots {
-                    snapshots.wrote(write.memory, write.address, write.bytes.len() as u64);
+                    snapshots.wrote(write.memory, write.address, length);
+                }
+                if let Some(watching) = &mut host.watching {
+                    watching.wrote(write.memory, write.address, length);
                 }
             }
             let fits = recorded.len() == results.len()

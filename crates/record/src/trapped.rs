@@ -7,7 +7,7 @@ use afterimage_trace::{Ending, Frame, Standing, TraceFile, TraceWriter, TrapCode
 use crate::deep::Treatment;
 use crate::ending::{Doubt, frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
-use crate::replay::{Progress, Source, Stop, replay};
+use crate::replay::{Observers, Progress, Source, Stop, replay};
 use crate::{Cache, Interrupt, RecordError};
 
 /// A recording whose log is complete, of a run that trapped.
@@ -58,7 +58,8 @@ pub(crate) fn trapped_at(
         interrupt: Some(interrupt),
     };
     let replayed = on_guest_thread(REPLAY_STACK, || {
-        replay(&engine, &source, &rewritten, Stop::Never, None, None)
+        let observers = Observers::default();
+        replay(&engine, &source, &rewritten, Stop::Never, observers)
     })?;
     let outcome = &replayed.outcome;
     let standing = outcome.standing(program, index, &rewritten.map, None)?;

@@ -19,7 +19,7 @@ use crate::steps::{
     recorded_checkpoints, stopped_before,
 };
 use crate::values::{
-    RecordedValues, ValuesError, epochs_of_stretches, recorded_epochs, recorded_values,
+    RecordedValues, ValuesError, WatchFn, epochs_of_stretches, recorded_epochs, recorded_values,
 };
 
 /// A recording and what was built of it: its program, its path, its values and its checkpoints.
@@ -145,7 +145,7 @@ impl Recording {
         self.path.get_or_init(|| Arc::new(path))
     }
 
-    /// Answers from stretches, each built when an answer needs it, in place of stored values. The path must consist of the stretches. At most one in `share` is built, and a few more. If values or
+    /// Answers from stretches, each built when an answer needs it, in place of stored values. The path must consist of the stretches. At most one in `share` is built, and a few more. `watch` executes stretches again to find who wrote a byte. If values or
     /// stretches are in use, these stay. `false` if the file has no snapshots, or no written lines that belong to the stretches.
     ///
     /// # Errors
@@ -154,6 +154,7 @@ impl Recording {
         &self,
         (clocks, open): (&[u64], &[Vec<OpenActivation>]),
         share: usize,
+        watch: WatchFn,
     ) -> Result<bool, RecordingError> {
         let path = Arc::clone(self.shared_path()?);
         let stopped = self.run()?.stopped;
@@ -179,7 +180,7 @@ impl Recording {
         self.snapshots.get_or_init(|| own);
         self.written_lines.get_or_init(|| own_lines);
         self.epochs.get_or_init(|| {
-            let from = (snapshots, lines);
+            let from = (snapshots, lines, watch);
             let of = (&file, &self.module);
             epochs_of_stretches(of, (path, open), from, (stopped, most))
         });

@@ -28,7 +28,8 @@
 //!       entry counters, one per exported function, in export order
 //! from the next multiple of 64 KiB on:
 //!       the path's words, u64 each, in two halves
-//!       marks of the lines that are written, a byte each, memory by memory
+//!       marks of the lines that are written, a byte each, memory by memory;
+//!       or, memory by memory, where the watched region begins, less 16, u64; where it begins, u64; and marks of its bytes, a byte each, among others
 //!       what an activation captures, 8 or 16 bytes each: its locals, then operands
 //! ```
 //! All numbers are little-endian.
@@ -83,6 +84,8 @@ pub(crate) const HEADER: u64 = 0x80;
 pub(crate) const PAGE: u64 = 65536;
 /// Bytes of a line of memory, which is marked when something in it is written.
 pub const LINE: u64 = 64;
+/// Bytes of the region of a memory that is watched byte by byte.
+pub const WATCHED: u64 = 4096;
 
 /// Addresses in the probes' memory of one rewritten module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +96,7 @@ pub struct Layout {
     pub entry_counters: u32,
     /// How many words each of the two halves of the path's ring has; 0 if there is none.
     pub half: u32,
-    /// How many bytes the marks of written lines have: a multiple of 64 KiB.
+    /// How many bytes the marks of what is written have: a multiple of 64 KiB.
     pub marks: u64,
     /// How many bytes an activation captures at most.
     pub captured: u64,

@@ -23,9 +23,10 @@ pub use error::RewriteError;
 pub use layout::{
     ARM_CLOCK_AT, ARM_SKIP_AT, CAPTURED, CLOCK_AT, Dump, DumpError, HALF_FULL, LIMIT_AT, LINE,
     Layout, MEMORY_EXPORT, SNAPSHOT_AT, SNAPSHOT_EXPORT, START_EXPORT, TAKE_SNAPSHOT, TAKEN_EXPORT,
-    UNWIND_AT,
+    UNWIND_AT, WATCHED,
 };
 pub use map::{OffsetMap, OriginalPlace};
+pub use marks::{Marking, WatchedAt};
 pub use module::{
     Armed, External, Inner, Large, Options, Probes, Rewritten, Snapshots, inner_export, rewrite,
 };

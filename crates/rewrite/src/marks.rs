@@ -1,4 +1,6 @@
-//! Marks of the lines of memory that are written.
+//! Marks of what is written to memory.
+//!
+//! # Lines
 //!
 //! Each line of 64 bytes of the program's memories has a byte in the probes' memory, which is 1 once something in the line was written. A store marks the lines of its first and of its last byte,
 //! after it has succeeded: one that traps does what it did, and nothing of it is marked. Then its last byte is in memory, so no sum overflows.
@@ -23,6 +25,18 @@
 //!   (if (i32.gt_u (i32.sub (local.get $last) (local.get $first)) (i32.const 1)) (then
 //!     (memory.fill $marks (… MARKS + $first + 1) (i32.const 1) (… $last - $first - 1))))))
 //! ```
+//!
+//! # Bytes
+//!
+//! Or each byte of a region of [`WATCHED`] bytes has a byte there. Where the region begins, a word says, so that the same module serves for each. A store writes ones of its own width to the marks: those
+//! of the region are between some that nobody reads, for stores that reach across its ends.
+//!
+//! ```wat
+//! …  (i32.store offset=4)
+//! (local.set $at (i32.sub (i32.add (local.get $address) (i32.const 4)) (i32.load offset=BEFORE)))
+//! (if (i32.lt_u (local.get $at) (i32.const 4112)) (then
+//!   (i32.store offset=MARKS (local.get $at) (i32.const -1))))
+//! ```
 
 use std::ops::Range;
 
@@ -32,15 +46,69 @@ use wasmparser::{FunctionBody, MemoryType, Operator, ValType};
 
 use crate::RewriteError;
 use crate::body::Writer;
-use crate::layout::{LINE, PAGE};
+use crate::layout::{LINE, PAGE, WATCHED};
 use crate::shared::SharedLocals;
 
 /// Bytes of marks, beyond which a program is refused: what all its memories need.
 const MOST: u64 = 1 << 31;
 
+/// Bytes of the widest store.
+const WIDEST: u64 = 16;
+
+/// What of memory is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marking {
+    /// Each [`LINE`] that is written.
+    Lines {
+        /// How many bytes the program's memories have together at most.
+        most: u64,
+    },
+    /// Each byte that is written of a region of each memory. Which one, the caller writes to the probes' memory: see [`WatchedAt`].
+    Bytes,
+}
+
+/// Where a watched region of memory is, in the probes' memory: the words that say where the region begins, and the marks, a byte for each of its [`WATCHED`] bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchedAt {
+    start: u64,
+}
+
+impl WatchedAt {
+    /// The one of a memory whose marks begin here: see [`Rewritten::marks`](crate::Rewritten::marks).
+    pub fn new(start: u64) -> Self {
+        Self { start }
+    }
+
+    /// What to write, at which address, so that the region from `first` on is watched.
+    pub fn words(self, first: u64) -> [(u64, u64); 2] {
+        let before = first.wrapping_sub(WIDEST);
+        [(self.before(), before), (self.first(), first)]
+    }
+
+    /// The address of the first byte's mark.
+    pub fn marks(self) -> u64 {
+        self.near() + WIDEST
+    }
+
+    /// The address of the word with the address of what is watched, and of [`WIDEST`] bytes before.
+    fn before(self) -> u64 {
+        self.start
+    }
+
+    fn first(self) -> u64 {
+        self.start + 8
+    }
+
+    /// The address of the first mark, of what is before the region.
+    fn near(self) -> u64 {
+        self.start + 16
+    }
+}
+
 /// Where the marks of a module's memories are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Marks {
+    marking: Marking,
     /// Of each memory, the first one's address in the probes' memory.
     pub starts: Vec<u64>,
     /// How many bytes they have.
@@ -50,19 +118,29 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Marks from this address on, for all that these memories can grow to. `most` is how many bytes a run's memories have at most.
+    /// Marks from this address on, of lines for all that these memories can grow to.
     pub(crate) fn new(
         first: u64,
         memories: &[MemoryType],
-        most: u64,
+        marking: Marking,
     ) -> Result<Self, RewriteError> {
-        let mut marks = Self::default();
+        let mut marks = Self {
+            marking,
+            starts: Vec::new(),
+            bytes: 0,
+            addresses: Vec::new(),
+        };
         for memory in memories {
-            let pages = memory.maximum.unwrap_or(u64::MAX).max(memory.initial);
-            let largest = if memory.memory64 { most } else { 1 << 32 };
-            let bytes = pages.saturating_mul(PAGE).min(largest).min(most);
             marks.starts.push(first + marks.bytes);
-            marks.bytes += (bytes / LINE).next_multiple_of(PAGE);
+            let bytes = match marking {
+                Marking::Lines { most } => {
+                    let pages = memory.maximum.unwrap_or(u64::MAX).max(memory.initial);
+                    let largest = if memory.memory64 { most } else { 1 << 32 };
+                    pages.saturating_mul(PAGE).min(largest).min(most) / LINE
+                }
+                Marking::Bytes => WatchedAt::new(0).marks() + WATCHED + WIDEST,
+            };
+            marks.bytes += bytes.next_multiple_of(PAGE);
             marks.addresses.push(match memory.memory64 {
                 true => ValType::I64,
                 false => ValType::I32,
@@ -122,13 +200,18 @@ impl Marks {
         match write {
             Write::One(store) => {
                 let (ty, count) = store.values;
-                let mut types = vec![self.address(store.at.memory)];
+                let address = self.address(store.at.memory);
+                let mut types = vec![address];
                 types.extend((0..count).map(|_| ty));
+                types.extend((self.marking == Marking::Bytes).then_some(address));
                 types
             }
             Write::Many { operands, .. } => {
-                let lines = [ValType::I32; 2];
-                [&operands[..], &lines].concat()
+                let ends = match self.marking {
+                    Marking::Lines { .. } => [ValType::I32; 2],
+                    Marking::Bytes => [ValType::I64; 2],
+                };
+                [&operands[..], &ends].concat()
             }
         }
     }
@@ -154,7 +237,7 @@ impl Writer<'_, '_> {
             Write::One(store) => (store.at.memory, 1 + store.values.1 as usize),
             Write::Many { memory, operands } => (*memory, operands.len()),
         };
-        let address = marks.address(memory);
+        let (address, marking) = (marks.address(memory), marks.marking);
         let start = marks.starts.get(memory as usize).copied().unwrap_or(0);
         let (&to, others) = match locals[..operands].split_first() {
             Some(split) => split,
@@ -168,15 +251,24 @@ impl Writer<'_, '_> {
             self.put(&Instruction::LocalGet(local));
         }
         self.copy(range);
-        match write {
-            Write::One(store) => {
+        match (write, marking) {
+            (Write::One(store), Marking::Bytes) => {
+                let at = locals[operands];
+                self.mark_bytes((to, at, address), store, WatchedAt::new(start));
+            }
+            (Write::Many { operands, .. }, Marking::Bytes) => {
+                let length = (locals[2], operands[2]);
+                let ends = (locals[3], locals[4]);
+                self.mark_overlap((to, address), length, ends, WatchedAt::new(start));
+            }
+            (Write::One(store), Marking::Lines { .. }) => {
                 let last = store.bytes - 1;
                 self.mark_line(to, address, store.at.offset, start);
                 if last > 0 {
                     self.mark_line(to, address, store.at.offset.wrapping_add(last), start);
                 }
             }
-            Write::Many { operands, .. } => {
+            (Write::Many { operands, .. }, Marking::Lines { .. }) => {
                 let length = (locals[2], operands[2]);
                 self.mark_lines((to, address), length, (locals[3], locals[4]), start);
             }
@@ -252,6 +344,123 @@ impl Writer<'_, '_> {
         self.put(&Instruction::MemoryFill(self.context.memory));
         self.put(&Instruction::End);
         self.put(&Instruction::End);
+    }
+
+    /// Marks the bytes of a store that are in the watched region. `at` is a local for its distance from what is watched.
+    fn mark_bytes(
+        &mut self,
+        (to, at, address): (u32, u32, ValType),
+        store: &MemoryStore,
+        watched: WatchedAt,
+    ) {
+        let is_wide = address == ValType::I64;
+        self.put(&Instruction::LocalGet(to));
+        if store.at.offset != 0 {
+            self.put(&constant(address, store.at.offset));
+            self.put(&add(address));
+        }
+        self.put(&Instruction::I32Const(0));
+        let before = self.mark_at(watched.before());
+        self.put(&match is_wide {
+            true => Instruction::I64Load(before),
+            false => Instruction::I32Load(before),
+        });
+        self.put(&match is_wide {
+            true => Instruction::I64Sub,
+            false => Instruction::I32Sub,
+        });
+        self.put(&Instruction::LocalTee(at));
+        self.put(&constant(address, WATCHED + WIDEST));
+        self.put(&match is_wide {
+            true => Instruction::I64LtU,
+            false => Instruction::I32LtU,
+        });
+        self.put(&Instruction::If(BlockType::Empty));
+        self.put(&Instruction::LocalGet(at));
+        if is_wide {
+            self.put(&Instruction::I32WrapI64);
+        }
+        let marks = self.mark_at(watched.near());
+        let (ones, store) = match store.bytes {
+            1 => (Instruction::I32Const(-1), Instruction::I32Store8(marks)),
+            2 => (Instruction::I32Const(-1), Instruction::I32Store16(marks)),
+            4 => (Instruction::I32Const(-1), Instruction::I32Store(marks)),
+            8 => (Instruction::I64Const(-1), Instruction::I64Store(marks)),
+            _ => (Instruction::V128Const(-1), Instruction::V128Store(marks)),
+        };
+        self.put(&ones);
+        self.put(&store);
+        self.put(&Instruction::End);
+    }
+
+    /// Marks what is in the watched region of so many bytes from an address on. `begin` and `end` are locals for where that is.
+    fn mark_overlap(
+        &mut self,
+        (to, address): (u32, ValType),
+        (length, of): (u32, ValType),
+        (begin, end): (u32, u32),
+        watched: WatchedAt,
+    ) {
+        let get = |writer: &mut Self, local, ty| {
+            writer.put(&Instruction::LocalGet(local));
+            if ty != ValType::I64 {
+                writer.put(&Instruction::I64ExtendI32U);
+            }
+        };
+        let first = |writer: &mut Self, behind: u64| {
+            writer.put(&Instruction::I32Const(0));
+            writer.put(&Instruction::I64Load(writer.mark_at(watched.first())));
+            writer.put(&Instruction::I64Const(behind as i64));
+            writer.put(&Instruction::I64Add);
+        };
+        // The later one of both beginnings, and the earlier one of both ends.
+        get(self, to, address);
+        self.put(&Instruction::LocalTee(begin));
+        first(self, 0);
+        self.put(&Instruction::LocalGet(begin));
+        first(self, 0);
+        for instruction in [
+            Instruction::I64GtU,
+            Instruction::Select,
+            Instruction::LocalSet(begin),
+        ] {
+            self.put(&instruction);
+        }
+        get(self, to, address);
+        get(self, length, of);
+        self.put(&Instruction::I64Add);
+        self.put(&Instruction::LocalTee(end));
+        first(self, WATCHED);
+        self.put(&Instruction::LocalGet(end));
+        first(self, WATCHED);
+        for instruction in [
+            Instruction::I64LtU,
+            Instruction::Select,
+            Instruction::LocalSet(end),
+            Instruction::LocalGet(begin),
+            Instruction::LocalGet(end),
+            Instruction::I64LtU,
+            Instruction::If(BlockType::Empty),
+            Instruction::LocalGet(begin),
+        ] {
+            self.put(&instruction);
+        }
+        first(self, 0);
+        for instruction in [
+            Instruction::I64Sub,
+            Instruction::I32WrapI64,
+            Instruction::I32Const(watched.marks() as u32 as i32),
+            Instruction::I32Add,
+            Instruction::I32Const(1),
+            Instruction::LocalGet(end),
+            Instruction::LocalGet(begin),
+            Instruction::I64Sub,
+            Instruction::I32WrapI64,
+            Instruction::MemoryFill(self.context.memory),
+            Instruction::End,
+        ] {
+            self.put(&instruction);
+        }
     }
 
     /// The line of the address on the stack.

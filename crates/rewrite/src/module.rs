@@ -24,7 +24,7 @@ use crate::layout::{
     MEMORY_EXPORT, RUNNING_AT, SNAPSHOT_EXPORT, START_EXPORT, TAKEN_EXPORT, VERSION_AT,
 };
 use crate::map::{BodyMap, OffsetMap, OriginalPlace, Run};
-use crate::marks::Marks;
+use crate::marks::{Marking, Marks};
 use crate::paths::{self, PathPlaces, PathProbes};
 use crate::types::{TypePool, val_type};
 use crate::{RewriteError, clock};
@@ -46,8 +46,8 @@ pub struct Options {
     /// Add calls of whoever makes snapshots, where the clock polls. The caller puts the host's functions into the table [`SNAPSHOT_EXPORT`] before it runs
     /// the module, and says when in the memory's word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT). The module exports what snapshots hold: see [`inner_export`].
     pub snapshots: Option<Snapshots>,
-    /// Mark each [`LINE`](crate::LINE) of memory that is written. The number is the most bytes that the program's memories may have together.
-    pub marks: Option<u64>,
+    /// Mark what is written to memory.
+    pub marks: Option<Marking>,
     /// Arm a place: it stops the run at a moment that the memory's words name.
     pub armed: Option<Armed>,
     /// Keep the engine from making one instruction of a load and what takes its value, and from leaving out a store to what another one overwrites, so
@@ -68,6 +68,8 @@ pub enum Snapshots {
     Debugged,
     /// They capture themselves. See [`can_capture`](crate::can_capture).
     Captured,
+    /// Nobody, and nothing is exported: what is called only learns that the run has come there.
+    Cuts,
 }
 
 /// What of the original a module with snapshots exports.
@@ -209,7 +211,7 @@ pub fn rewrite<'a>(
         captured: 0,
     };
     let marks = options.marks;
-    let marks = marks.map(|most| Marks::new(layout.marks_at(), &facts.memories, most));
+    let marks = marks.map(|marking| Marks::new(layout.marks_at(), &facts.memories, marking));
     let marks = marks.transpose()?;
     layout.marks = marks.as_ref().map_or(0, |marks| marks.bytes);
     let starts = marks.as_ref().map(|marks| marks.starts.clone());
@@ -817,7 +819,10 @@ impl<'a> Assembler<'a> {
         let of_paths = self.path_places.map(|places| places.exports());
         let of_paths = of_paths.as_ref().map_or(&[][..], |exports| exports);
         let snapshots = self.options.snapshots.is_some();
-        let inner = if snapshots { self.inner() } else { Vec::new() };
+        let inner = match self.options.snapshots {
+            Some(Snapshots::Debugged | Snapshots::Captured) => self.inner(),
+            Some(Snapshots::Cuts) | None => Vec::new(),
+        };
         let added = 1
             + u32::from(snapshots)
             + u32::from(start.is_some())

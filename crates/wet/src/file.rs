@@ -100,31 +100,17 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     /// If what is known of the stretches is damaged.
     fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError>;
 
-    /// Which stretch before one wrote a byte last, as far as following the run from one snapshot tells; and whether that was known already.
+    /// The last stretch before one that wrote a byte, and not only others near it; `None` if there is none. And how many stretches could have been built in the time that this took.
     ///
     /// # Errors
-    /// If it cannot be followed.
-    fn follow_back(
+    /// If the run cannot be followed.
+    fn wrote_byte(
         &self,
         position: usize,
         memory: u32,
         address: u64,
-    ) -> Result<(LastWriting, bool), StretchError>;
+    ) -> Result<(Option<usize>, usize), StretchError>;
 }
-
-/// Which stretch wrote a place last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LastWriting {
-    /// None did.
-    Nobody,
-    /// This one did; or, if only the lines that it writes are known, it may have.
-    In(usize),
-    /// One before this one, if any.
-    Before(usize),
-}
-
-/// Following the run from a snapshot to find a writer takes as long as building so many stretches.
-const FOLLOWED: usize = 3;
 
 impl Made {
     /// Counts what takes as long as building so many stretches.
@@ -556,36 +542,27 @@ impl Epochs for FileEpochs {
         let Some(made) = &self.made else {
             return Ok(None);
         };
-        // Building one stretch after the other that wrote only the same line takes longer than following the run.
+        // Building one stretch after the other that wrote only the same line takes longer than watching the byte.
         let mut missed = false;
         loop {
             let last = match place {
                 Place::Byte { memory, address } if missed => {
                     made.count(0)?;
-                    let found = made.maker.follow_back(position, memory, address);
-                    found.map(|(found, is_known)| {
-                        let cost = if is_known { 0 } else { FOLLOWED };
+                    let found = made.maker.wrote_byte(position, memory, address);
+                    found.map(|(found, cost)| {
                         made.built.fetch_add(cost, Ordering::Relaxed);
                         found
                     })
                 }
-                _ => {
-                    let earlier = made.maker.written_before(position, place);
-                    earlier.map(|found| found.map_or(LastWriting::Nobody, LastWriting::In))
-                }
+                _ => made.maker.written_before(position, place),
             };
-            let (earlier, is_before) = match last.map_err(EpochFileError::Made)? {
-                LastWriting::Nobody => return Ok(None),
-                LastWriting::In(earlier) => (earlier, false),
-                LastWriting::Before(earlier) => (earlier, true),
+            let Some(earlier) = last.map_err(EpochFileError::Made)? else {
+                return Ok(None);
             };
             if earlier >= position {
                 return Err(EpochFileError::Index);
             }
             position = earlier;
-            if is_before {
-                continue;
-            }
             self.load(position)?;
             let writers = made.writers.get(position).and_then(OnceLock::get);
             let writers = writers.ok_or(EpochFileError::Index)?;

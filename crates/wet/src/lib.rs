@@ -14,9 +14,7 @@ pub use build::LastWriters;
 pub use build::run::{Before, BuildError, Run};
 pub use def::{Origin, Piece};
 pub use epoch::{Content, Epoch, EpochError, InputForm, Part, Role, Sizes};
-pub use file::{
-    EpochFileError, EpochWriter, FileEpochs, LastWriting, MakeStretch, Standing, StretchError,
-};
+pub use file::{EpochFileError, EpochWriter, FileEpochs, MakeStretch, Standing, StretchError};
 pub use index::{Index, LeftOut, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo, read_from, write_to};
 pub use printed::{FilePrinted, MOST_PRINTED, Printed, PrintedError, PrintedWriter, is_printing};

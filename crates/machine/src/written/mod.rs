@@ -7,10 +7,12 @@
 mod build;
 mod read;
 mod set;
+mod watched;
 
 pub use build::WrittenLinesBuilder;
 pub use read::{WrittenLines, WrittenLinesError};
 pub use set::{LineRun, LineSet};
+pub use watched::{WATCHED, WatchedBytes};
 
 /// Bytes of a line.
 pub const LINE: u64 = 64;

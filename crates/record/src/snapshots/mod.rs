@@ -31,7 +31,7 @@ use crate::paths::{
 };
 use crate::replay::Stop;
 use capture::{Activation, Waiting};
-pub(crate) use capture::{Captured, Capturing, HasSnapshots, Lines};
+pub(crate) use capture::{Captured, Capturing, HasSnapshots, Lines, word, write};
 pub(crate) use read::{Cut, Reader};
 
 /// A page of a memory, and what it holds.

@@ -1,18 +1,19 @@
 //! Values of stretches of a run, each built alone when it is asked for.
 
 use std::collections::{BTreeSet, HashMap};
+use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{
-    Body, LINE, NodeEnd, Range, Snapshots, StoppedBefore, WrittenLines, compile,
+    Body, LINE, NodeEnd, Range, Snapshots, StoppedBefore, WatchedBytes, WrittenLines, compile,
 };
 use afterimage_program::{EdgeKind, Module};
 use afterimage_trace::TraceFile;
 use afterimage_wet::{
-    Before, FileEpochs, HostCalls, LastWriters, LastWriting, LeftOut, MakeStretch, Place, Run,
-    Standing, StretchError,
+    Before, FileEpochs, HostCalls, LastWriters, LeftOut, MakeStretch, Place, Run, Standing,
+    StretchError,
 };
 use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};
 use wasmparser::Operator;
@@ -39,7 +40,11 @@ struct Stretches {
     /// By function, once asked for: the variables that its nodes may write.
     outputs: Mutex<HashMap<FuncId, Arc<Outputs>>>,
     /// What following told, of the bytes next to each other that were asked about together.
-    followed: Mutex<HashMap<FollowedKey, [LastWriting; TOGETHER as usize]>>,
+    followed: Mutex<HashMap<FollowedKey, [Followed; TOGETHER as usize]>>,
+    /// Watches a region.
+    watch: WatchFn,
+    /// The regions that were watched last, the newest at the end.
+    watched: Mutex<Vec<WatchedBytes>>,
     /// The stretch, the memory and the line that were asked about last, and which stretch before wrote the line last.
     last_line: Mutex<Option<(LineKey, Option<usize>)>>,
 }
@@ -49,6 +54,30 @@ type LineKey = (usize, u32, u64);
 
 /// The same with the first address in units of [`TOGETHER`].
 type FollowedKey = (usize, u32, u64);
+
+/// Executes the first stretches of the run again, which end at these readings of the stop clock, and tells which bytes they write of the region of a memory that has an address.
+pub type WatchFn = Box<
+    dyn Fn(&[u64], u32, u64) -> Result<WatchedBytes, Box<dyn Error + Send + Sync>> + Send + Sync,
+>;
+
+/// How many regions are kept. Of ten thousand stretches each has ten megabytes at most.
+const KEPT: usize = 8;
+
+/// What following from a snapshot tells of a byte's last writer.
+#[derive(Clone, Copy, Debug)]
+enum Followed {
+    /// There is none.
+    Nobody,
+    /// It is in this stretch.
+    In(usize),
+    /// It is before this stretch, if there is one.
+    Before(usize),
+}
+
+/// Following the run from a snapshot takes as long as building so many stretches.
+const FOLLOWING: usize = 3;
+/// As many stretches are executed again in the time that building one takes.
+const EXECUTED: usize = 1 << 10;
 
 /// Bytes whose last writers are looked for together: those of a vector.
 const TOGETHER: u64 = 16;
@@ -96,7 +125,7 @@ impl OpenWhere {
 pub fn epochs_of_stretches(
     (file, module): (&TraceFile, &Arc<Module>),
     (path, open): (Arc<RecordedPath>, &[Vec<OpenActivation>]),
-    (snapshots, lines): (Snapshots, WrittenLines),
+    (snapshots, lines, watch): (Snapshots, WrittenLines, WatchFn),
     (stopped, most): (Option<StoppedBefore>, usize),
 ) -> FileEpochs {
     let summaries = path.segments().summaries().iter();
@@ -114,6 +143,8 @@ pub fn epochs_of_stretches(
         writers: OnceLock::new(),
         outputs: Mutex::default(),
         followed: Mutex::default(),
+        watch,
+        watched: Mutex::default(),
         last_line: Mutex::default(),
     };
     FileEpochs::made(file, (before, end), Box::new(maker), most)
@@ -303,17 +334,74 @@ impl MakeStretch for Stretches {
         Ok(None)
     }
 
+    fn wrote_byte(
+        &self,
+        mut position: usize,
+        memory: u32,
+        address: u64,
+    ) -> Result<(Option<usize>, usize), StretchError> {
+        let mut cost = 0;
+        loop {
+            if let Some(found) = self.watched_before(position, memory, address) {
+                return Ok((found, cost));
+            }
+            // In a long run the writer is mostly not far, and watching takes as long as the run.
+            let (found, took) = self.follow_back(position, memory, address)?;
+            cost += took;
+            position = match found {
+                Followed::Nobody => return Ok((None, cost)),
+                Followed::In(found) => return Ok((Some(found), cost)),
+                Followed::Before(earlier) => earlier,
+            };
+            if self.watch(position, memory, address) {
+                cost += position.div_ceil(EXECUTED);
+            }
+        }
+    }
+}
+
+impl Stretches {
+    /// Watches the region of a byte in all stretches before one, unless it was watched that far. Whether it was done: if the run cannot be executed again, it can still be followed.
+    fn watch(&self, position: usize, memory: u32, address: u64) -> bool {
+        if self.watched_before(position, memory, address).is_some() {
+            return false;
+        }
+        let Some(ends) = self.lines.clocks().get(..position) else {
+            return false;
+        };
+        let Ok(found) = (self.watch)(ends, memory, address) else {
+            return false;
+        };
+        let mut all = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|other| !other.has(memory, address));
+        if all.len() == KEPT {
+            all.remove(0);
+        }
+        all.push(found);
+        true
+    }
+
+    /// The last stretch before one that wrote a byte, if that was watched.
+    fn watched_before(&self, position: usize, memory: u32, address: u64) -> Option<Option<usize>> {
+        let all = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            |found: &&WatchedBytes| found.stretches() >= position && found.has(memory, address);
+        let found = all.iter().find(known)?;
+        Some(found.last_before(position, address))
+    }
+
+    /// Which stretch before one wrote a byte last, as far as following the run from one snapshot tells. And what that cost, in stretches that are built.
     fn follow_back(
         &self,
         position: usize,
         memory: u32,
         address: u64,
-    ) -> Result<(LastWriting, bool), StretchError> {
+    ) -> Result<(Followed, usize), StretchError> {
         let key = (position, memory, address / TOGETHER);
         let at = (address % TOGETHER) as usize;
         let known = || self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known().get(&key) {
-            return Ok((known[at], true));
+            return Ok((known[at], 0));
         }
         let run = steps::Run {
             program: &self.module.program,
@@ -335,19 +423,15 @@ impl MakeStretch for Stretches {
         let accesses = last_writes_from_snapshot(run, index, bytes, before)?;
         let all = self.summaries();
         let stretches = |time: u64| all.partition_point(|stretch| stretch.before < time);
-        let mut found = [LastWriting::Nobody; TOGETHER as usize];
+        let mut found = [Followed::Nobody; TOGETHER as usize];
         for (found, access) in found.iter_mut().zip(accesses) {
             *found = match access {
-                NearestAccess::Never => LastWriting::Nobody,
-                NearestAccess::Step(step) => {
-                    LastWriting::In(stretches(step.time).saturating_sub(1))
-                }
-                NearestAccess::Beyond(time) => {
-                    LastWriting::Before(stretches(time.saturating_sub(1)))
-                }
+                NearestAccess::Never => Followed::Nobody,
+                NearestAccess::Step(step) => Followed::In(stretches(step.time).saturating_sub(1)),
+                NearestAccess::Beyond(time) => Followed::Before(stretches(time.saturating_sub(1))),
             };
         }
         known().insert(key, found);
-        Ok((found[at], false))
+        Ok((found[at], FOLLOWING))
     }
 }

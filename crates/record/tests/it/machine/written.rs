@@ -1,9 +1,11 @@
-//! The lines that a re-execution says are written in each stretch of a run are those that the machine writes.
+//! The lines and the bytes that a re-execution says are written in each stretch of a run are those that the machine writes.
 
 use std::collections::BTreeSet;
 
-use afterimage_machine::{LINE, LineRun, Machine, Observer, Range, WrittenLines, stopped_before};
-use afterimage_record::Spacing;
+use afterimage_machine::{
+    LINE, LineRun, Machine, Observer, Range, WATCHED, WatchedBytes, WrittenLines, stopped_before,
+};
+use afterimage_record::{Cache, Progress, Spacing, watch};
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 
@@ -17,17 +19,36 @@ use crate::stored::Stored;
 /// Memory and line.
 type Lines = BTreeSet<(u32, u64)>;
 
-/// What the machine writes.
+/// What the machine writes in a stretch.
 #[derive(Default)]
-struct Written(Lines);
+struct Written {
+    lines: Lines,
+    /// The addresses that are written in the watched region.
+    bytes: BTreeSet<u64>,
+    /// The region's memory, and where it begins.
+    watched: (u32, u64),
+}
 
 impl Written {
     fn mark(&mut self, range: Range) {
         if range.length > 0 {
             let last = range.address + range.length - 1;
             let lines = range.address / LINE..=last / LINE;
-            self.0.extend(lines.map(|line| (range.memory, line)));
+            self.lines.extend(lines.map(|line| (range.memory, line)));
+            let (memory, first) = self.watched;
+            if memory == range.memory {
+                let bytes = range.address.max(first)..(last + 1).min(first + WATCHED);
+                self.bytes.extend(bytes);
+            }
         }
+    }
+
+    /// What was written since the last call.
+    fn take(&mut self) -> (Lines, BTreeSet<u64>) {
+        (
+            std::mem::take(&mut self.lines),
+            std::mem::take(&mut self.bytes),
+        )
     }
 }
 
@@ -47,16 +68,25 @@ impl Observer for Written {
     }
 }
 
-/// What is written in each stretch, by the machine. Stretches end at these times.
-fn followed(recording: &Recording, path: &Path, times: &[u64]) -> Vec<Lines> {
+/// The lines that are written in each stretch, by the machine, and which bytes of a region. Stretches end at these times.
+fn followed(
+    recording: &Recording,
+    path: &Path,
+    times: &[u64],
+    watched: (u32, u64),
+) -> Vec<(Lines, BTreeSet<u64>)> {
     let log = recording.file.log().expect("a log");
     let mut machine = Machine::new(&recording.program, &recording.bytes, log).expect("a machine");
     path.define(&mut machine).expect("nodes");
     let mut times = times.iter().copied().peekable();
-    let (mut all, mut written) = (Vec::new(), Written::default());
+    let mut all = Vec::new();
+    let mut written = Written {
+        watched,
+        ..Written::default()
+    };
     for (position, &node) in path.visits.iter().enumerate() {
         while times.next_if_eq(&machine.time()).is_some() {
-            all.push(std::mem::take(&mut written.0));
+            all.push(written.take());
         }
         let end = &recording.recorded.end;
         let stopped = (position + 1 == path.visits.len())
@@ -69,10 +99,10 @@ fn followed(recording: &Recording, path: &Path, times: &[u64]) -> Vec<Lines> {
         done.expect("a step");
     }
     while times.next_if_eq(&machine.time()).is_some() {
-        all.push(std::mem::take(&mut written.0));
+        all.push(written.take());
     }
     assert_eq!(times.next(), None, "the run is that long");
-    all.push(written.0);
+    all.push(written.take());
     all
 }
 
@@ -94,8 +124,12 @@ pub fn agree(recording: &Recording, path: &Path, folder: &TempDir) -> Vec<Lines>
     let found = stretches::directory(&file, &recording.program);
     let summaries = found.directory.summaries.iter().skip(1);
     let times = Vec::from_iter(summaries.map(|summary| summary.before));
-    let all = followed(recording, path, &times);
     let written = WrittenLines::open(&file).expect("lines").expect("lines");
+    let (memory, address) = somewhere(&written);
+    let region = (memory, WatchedBytes::region(address));
+    let all = followed(recording, path, &times, region);
+    let (all, bytes): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    watched_ones(recording, (region, address), written.clocks(), &bytes);
     assert_eq!(written.stretches(), all.len());
     assert_eq!(written.clocks(), found.clocks);
     for (stretch, expected) in all.iter().enumerate() {
@@ -111,6 +145,54 @@ pub fn agree(recording: &Recording, path: &Path, folder: &TempDir) -> Vec<Lines>
     last_ones(&written, &all);
     forged(&file, all.len() as u64);
     all
+}
+
+/// A memory and an address in a line that is written; if there is none, and sometimes besides, any.
+fn somewhere(written: &WrittenLines) -> (u32, u64) {
+    let mut random = SplitMix64(written.stretches() as u64);
+    let stretch = random.below(written.stretches());
+    let runs = written.lines(stretch).expect("a stretch");
+    let run = (!runs.is_empty()).then(|| runs[random.below(runs.len())]);
+    let run = run.filter(|_| random.below(8) > 0);
+    run.map_or((0, 7000), |run| {
+        (
+            run.memory,
+            u64::from(run.first) * LINE + random.below(64) as u64,
+        )
+    })
+}
+
+/// The last stretch that wrote a byte of a region is found when the region is watched, up to any stretch.
+fn watched_ones(
+    recording: &Recording,
+    ((memory, first), address): ((u32, u64), u64),
+    ends: &[u64],
+    bytes: &[BTreeSet<u64>],
+) {
+    let mut random = SplitMix64(first);
+    if recording.program.memories <= memory {
+        return;
+    }
+    let some = random.below(ends.len() + 1);
+    for ends in [ends, &ends[..some]] {
+        let (cache, progress) = (Cache::none(), std::sync::Arc::new(|_| {}) as Progress);
+        let run = recording.run(&cache, &progress);
+        let found = watch(&run, ends, memory, address).expect("what is written");
+        assert_eq!(found.stretches(), ends.len());
+        assert!(found.has(memory, address) && !found.has(memory, first + WATCHED));
+        for _ in 0..500 {
+            let end = random.below(ends.len() + 1);
+            let address = match random.below(2) {
+                0 => first + random.below(WATCHED as usize) as u64,
+                _ => WatchedBytes::region(address) + (address + random.below(80) as u64) % WATCHED,
+            };
+            let expected = bytes[..end]
+                .iter()
+                .rposition(|bytes| bytes.contains(&address));
+            let found = found.last_before(end, address);
+            assert_eq!(found, expected, "{end}, {address}, {}", recording.ending());
+        }
+    }
 }
 
 /// The last stretch that wrote a range is found, from everywhere.

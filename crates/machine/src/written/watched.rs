@@ -1,0 +1,66 @@
+//! Which bytes of a small region of memory the stretches of a run write.
+
+/// Bytes of a region.
+pub const WATCHED: u64 = 4096;
+
+/// Bytes of memory that a bit mask has.
+const BITS: u64 = u64::BITS as u64;
+
+/// Which bytes of a region of [`WATCHED`] bytes are written in each of the first stretches of a run.
+#[derive(Clone, Debug)]
+pub struct WatchedBytes {
+    memory: u32,
+    /// The address of the region's first byte.
+    first: u64,
+    /// By stretch: the parts of 64 bytes that it writes, ascending, and which bytes of each.
+    stretches: Vec<Box<[(u8, u64)]>>,
+}
+
+impl WatchedBytes {
+    /// Of a region, before any stretch.
+    pub fn new(memory: u32, first: u64) -> Self {
+        Self {
+            memory,
+            first,
+            stretches: Vec::new(),
+        }
+    }
+
+    /// Where the region begins that has an address.
+    pub fn region(address: u64) -> u64 {
+        address - address % WATCHED
+    }
+
+    /// Adds the next stretch: for each byte of the region whether it is written there, as a number that is not 0. O(region).
+    pub fn add(&mut self, written: &[u8]) {
+        let mut parts = Vec::new();
+        for (part, bytes) in (0..).zip(written.chunks(BITS as usize)) {
+            let bits = (0..).zip(bytes);
+            let bits = bits.fold(0, |bits, (i, &byte)| bits | u64::from(byte != 0) << i);
+            if bits != 0 {
+                parts.push((part, bits));
+            }
+        }
+        self.stretches.push(parts.into());
+    }
+
+    /// How many stretches there are.
+    pub fn stretches(&self) -> usize {
+        self.stretches.len()
+    }
+
+    /// Whether the region has a byte.
+    pub fn has(&self, memory: u32, address: u64) -> bool {
+        self.memory == memory && self.first == Self::region(address)
+    }
+
+    /// The last of the first `end` stretches that writes a byte of the region. O(stretches back to it · log 64).
+    pub fn last_before(&self, end: usize, address: u64) -> Option<usize> {
+        let at = address.checked_sub(self.first)?;
+        let (part, bit) = (at / BITS, at % BITS);
+        self.stretches[..end].iter().rposition(|parts| {
+            let found = parts.binary_search_by_key(&part, |&(part, _)| part.into());
+            found.is_ok_and(|found| parts[found].1 >> bit & 1 != 0)
+        })
+    }
+}

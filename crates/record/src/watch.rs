@@ -1,0 +1,175 @@
+//! Which bytes of a small region of memory a run writes, stretch by stretch. The run is executed again, and nothing else is asked of it, so that this takes little longer than the program alone.
+
+use std::sync::Arc;
+
+use afterimage_machine::{WATCHED, WatchedBytes};
+use afterimage_rewrite::{
+    CLOCK_AT, MEMORY_EXPORT, Marking, Options, Probes, Rewritten, SNAPSHOT_AT, SNAPSHOT_EXPORT,
+    Snapshots, TAKE_SNAPSHOT, WatchedAt, rewrite,
+};
+use wasmtime::{Caller, Func, Instance, Memory, Ref, Store};
+
+use crate::RecordError;
+use crate::deep::Treatment;
+use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
+use crate::live::Stopped;
+use crate::paths::RecordedRun;
+use crate::replay::{Host, Observers, Progress, Source, Stop, replay};
+use crate::snapshots::{word, write};
+
+/// Which bytes of the region that has an address are written in each of the first stretches of a run. `ends` has the stop clock's readings where these end, as [`build_snapshots`](crate::build_snapshots) cut the path. The rest of the run is not executed. Progress is told in stretches.
+///
+/// # Errors
+/// If the recording cannot be repeated exactly, or its path was not cut there.
+pub fn watch(
+    run: &RecordedRun<'_>,
+    ends: &[u64],
+    memory: u32,
+    address: u64,
+) -> Result<WatchedBytes, RecordError> {
+    let program = run.program;
+    let written = WatchedBytes::new(memory, WatchedBytes::region(address));
+    let Some(&first) = ends.first() else {
+        return Ok(written);
+    };
+    let Treatment { large, optimised } = Treatment::of(program);
+    let options = Options {
+        clock: true,
+        large,
+        export_start: true,
+        snapshots: Some(Snapshots::Cuts),
+        marks: Some(Marking::Bytes),
+        ..Options::default()
+    };
+    let rewritten = rewrite(run.bytes, program, Probes::None, &options)?;
+    let engine = engine(Settings {
+        optimised,
+        ..Settings::with_stack(REPLAY_STACK)
+    })?;
+    let source = Source {
+        cache: run.cache,
+        program,
+        file: run.file,
+        progress: &(Arc::new(|_| {}) as Progress),
+        interrupt: None,
+    };
+    let watching = Watching {
+        at: watched_at(&rewritten, memory)?,
+        next: first,
+        ends: ends[1..].to_vec().into_iter(),
+        by_host: [0; WATCHED as usize],
+        memory,
+        first: WatchedBytes::region(address),
+        written,
+        progress: Arc::clone(run.progress),
+        probes: None,
+    };
+    let observers = Observers {
+        watching: Some(Box::new(watching)),
+        ..Observers::default()
+    };
+    let replayed = on_guest_thread(REPLAY_STACK, || {
+        replay(&engine, &source, &rewritten, Stop::Never, observers)
+    })?;
+    let watching = replayed.watching.ok_or(RecordError::NoCounters)?;
+    match watching.written.stretches() == ends.len() {
+        true => Ok(watching.written),
+        false => Err(cut_elsewhere()),
+    }
+}
+
+fn watched_at(rewritten: &Rewritten, memory: u32) -> Result<WatchedAt, RecordError> {
+    let start = rewritten.marks.get(memory as usize).copied();
+    start.map(WatchedAt::new).ok_or(RecordError::NoMemory)
+}
+
+fn cut_elsewhere() -> RecordError {
+    RecordError::Diverged {
+        event: 0,
+        what: "it does not come to a moment to which it came before".to_owned(),
+    }
+}
+
+/// Who notes what a run writes.
+pub(crate) struct Watching {
+    /// Where the marks are.
+    at: WatchedAt,
+    /// The stop clock's readings where stretches end: of the one that is executed, and of those after it.
+    next: u64,
+    ends: std::vec::IntoIter<u64>,
+    /// For each byte whether the host wrote it in this stretch.
+    by_host: [u8; WATCHED as usize],
+    memory: u32,
+    first: u64,
+    written: WatchedBytes,
+    progress: Progress,
+    probes: Option<Memory>,
+}
+
+impl Watching {
+    /// Notes a range that the host writes.
+    pub(crate) fn wrote(&mut self, memory: u32, address: u64, length: u64) {
+        if memory != self.memory {
+            return;
+        }
+        let within = |address: u64| address.saturating_sub(self.first).min(WATCHED) as usize;
+        let (begin, end) = (within(address), within(address.saturating_add(length)));
+        self.by_host[begin..end].fill(1);
+    }
+
+    /// Connects an instance, before it is run.
+    pub(crate) fn connect(store: &mut Store<Host>, instance: &Instance) -> Result<(), RecordError> {
+        let table = instance.get_table(&mut *store, SNAPSHOT_EXPORT);
+        let probes = instance.get_memory(&mut *store, MEMORY_EXPORT);
+        let Some(own) = &mut store.data_mut().watching else {
+            return Ok(());
+        };
+        let (Some(table), Some(probes)) = (table, probes) else {
+            return Err(RecordError::NoCounters);
+        };
+        own.probes = Some(probes);
+        let words = own.at.words(own.first);
+        for (address, value) in words.into_iter().chain([(SNAPSHOT_AT, own.next)]) {
+            write(probes, store, address, value)?;
+        }
+        let cut = Func::wrap(&mut *store, |caller: Caller<'_, Host>| cut(caller));
+        let set = table.set(&mut *store, TAKE_SNAPSHOT, Ref::Func(Some(cut)));
+        set.map_err(|_| RecordError::NoCounters)
+    }
+
+    /// Adds the stretch that ends here. Whether there are more.
+    fn end_stretch(&mut self, marks: &mut [u8]) -> bool {
+        for (byte, mark) in self.by_host.iter_mut().zip(&*marks) {
+            *byte |= mark;
+        }
+        self.written.add(&self.by_host);
+        (self.progress)(self.written.stretches() as u64);
+        self.by_host.fill(0);
+        marks.fill(0);
+        let next = self.ends.next();
+        self.next = next.unwrap_or(u64::MAX);
+        next.is_some()
+    }
+}
+
+/// A stretch ends.
+fn cut(mut caller: Caller<'_, Host>) -> wasmtime::Result<()> {
+    let own = caller.data().watching.as_ref();
+    let Some((own, probes)) = own.and_then(|own| Some((own, own.probes?))) else {
+        return Ok(());
+    };
+    let (next, at) = (own.next, own.at.marks() as usize);
+    if word(probes, &mut caller, CLOCK_AT)? != next {
+        return Err(cut_elsewhere().into());
+    }
+    let (bytes, host) = probes.data_and_store_mut(&mut caller);
+    let marks = bytes.get_mut(at..at + WATCHED as usize);
+    let (Some(own), Some(marks)) = (&mut host.watching, marks) else {
+        return Err(RecordError::NoCounters.into());
+    };
+    if !own.end_stretch(marks) {
+        return Err(Stopped.into());
+    }
+    let next = own.next;
+    Ok(write(probes, &mut caller, SNAPSHOT_AT, next)?)
+}
