@@ -11,7 +11,6 @@ use afterimage_program::Module;
 use afterimage_record::{
     Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, Taken, build_snapshots, watch,
 };
-use afterimage_replay::Recording;
 use afterimage_replay::paths::{
     FileSegments, MakeSegment, PathSegment, RecordedDirectory, RecordedPath, StretchDirectory,
     path_in_memory, path_of_stretches, stretches_of_path,
@@ -21,7 +20,8 @@ use afterimage_replay::steps::{
     Run, SnapshotBuilder, Snapshots, StepsError, Wanted, WrittenLines, begin_of_last_steps,
     take_snapshots,
 };
-use afterimage_replay::values::{Bits, WatchFn};
+use afterimage_replay::values::Bits;
+use afterimage_replay::{Recording, WatchFn};
 use afterimage_trace::{Kind, LogReader, TraceFile, TraceWriter};
 use anyhow::Result;
 

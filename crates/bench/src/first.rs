@@ -177,13 +177,13 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
     ];
     // Bytes that the run writes.
     let mut written = || -> Result<Option<String>> {
-        let Some(lines) = known.written_lines() else {
+        let Some(writers) = known.writers() else {
             return Ok(None);
         };
         for _ in 0..1000 {
             // Memory may grow: what is written early is there later.
-            let stretch = random.up_to(lines.stretches() as u64 / 2) - 1;
-            let runs = lines.lines(stretch as usize)?;
+            let stretch = random.up_to(writers.stretches() as u64 / 2) - 1;
+            let runs = writers.lines().lines(stretch as usize)?;
             if runs.is_empty() {
                 continue;
             }

@@ -60,8 +60,8 @@ pub fn readable(text: &str) -> String {
 }
 
 /// Hands on the line of the module's text for each of these offsets, which ascend, with
-/// the offset's position. The module is written as text once; lines that are not
-/// wanted are dropped as they come.
+/// the offset's position. The module is written as text once, up to the last of
+/// them; lines that are not wanted are dropped as they come.
 fn each_text(
     module: &[u8],
     wanted: &[OrigOffset],
@@ -75,11 +75,12 @@ fn each_text(
         each,
         current: None,
         text: String::new(),
+        is_over: false,
     };
-    Config::new()
-        .print(module, &mut lines)
-        .map_err(|error| ProfileError::Text(format!("{error:#}")))?;
-    lines.finish_line();
+    match Config::new().print(module, &mut lines) {
+        Err(error) if !lines.is_over => return Err(ProfileError::Text(format!("{error:#}"))),
+        _ => lines.finish_line(),
+    }
     Ok(())
 }
 
@@ -90,6 +91,8 @@ struct Lines<'w, F> {
     /// Which of the offsets the line being written belongs to, and its text so far.
     current: Option<usize>,
     text: String,
+    /// What is written is behind the last of the offsets.
+    is_over: bool,
 }
 
 impl<F: FnMut(usize, &str)> Lines<'_, F> {
@@ -99,6 +102,14 @@ impl<F: FnMut(usize, &str)> Lines<'_, F> {
             self.text.clear();
         }
     }
+
+    /// Ends the writing once nothing wanted can come.
+    fn go_on(&self) -> io::Result<()> {
+        match self.is_over {
+            true => Err(io::Error::other("the rest is not wanted")),
+            false => Ok(()),
+        }
+    }
 }
 
 impl<F: FnMut(usize, &str)> Print for Lines<'_, F> {
@@ -106,18 +117,20 @@ impl<F: FnMut(usize, &str)> Print for Lines<'_, F> {
         if self.current.is_some() {
             self.text.push_str(s);
         }
-        Ok(())
+        self.go_on()
     }
 
     fn newline(&mut self) -> io::Result<()> {
         self.finish_line();
-        Ok(())
+        self.go_on()
     }
 
     fn start_line(&mut self, offset: Option<usize>) {
         let offset = offset.and_then(|offset| u32::try_from(offset).ok());
         self.current =
             offset.and_then(|offset| self.wanted.binary_search(&OrigOffset(offset)).ok());
+        let last = self.wanted.last();
+        self.is_over |= offset.is_some_and(|offset| last.is_some_and(|last| offset > last.0));
     }
 }
 

@@ -5,5 +5,7 @@ mod recording;
 pub mod state;
 pub mod steps;
 pub mod values;
+mod writers;
 
 pub use recording::{Recording, RecordingError, Trap};
+pub use writers::{WatchFn, Writers};

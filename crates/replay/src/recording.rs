@@ -19,8 +19,9 @@ use crate::steps::{
     recorded_checkpoints, stopped_before,
 };
 use crate::values::{
-    RecordedValues, ValuesError, WatchFn, epochs_of_stretches, recorded_epochs, recorded_values,
+    RecordedValues, ValuesError, epochs_of_stretches, recorded_epochs, recorded_values,
 };
+use crate::{WatchFn, Writers};
 
 /// A recording and what was built of it: its program, its path, its values and its checkpoints.
 ///
@@ -46,7 +47,7 @@ pub struct Recording {
     checkpoints: OnceLock<FileCheckpoints>,
     snapshots: OnceLock<Snapshots>,
     /// Which lines the stretches write that are used.
-    written_lines: OnceLock<WrittenLines>,
+    writers: OnceLock<Arc<Writers>>,
 }
 
 /// Why a recording, or a part of it, cannot be opened.
@@ -136,7 +137,7 @@ impl Recording {
             epochs: OnceLock::new(),
             checkpoints: OnceLock::new(),
             snapshots: OnceLock::new(),
-            written_lines: OnceLock::new(),
+            writers: OnceLock::new(),
         }
     }
 
@@ -164,11 +165,8 @@ impl Recording {
         else {
             return Ok(false);
         };
-        let lines = || {
-            let lines = WrittenLines::open(&file)?;
-            Ok::<_, RecordingError>(lines.filter(|lines| lines.clocks() == clocks))
-        };
-        let (Some(own_lines), Some(lines)) = (lines()?, lines()?) else {
+        let lines = WrittenLines::open(&file)?;
+        let Some(lines) = lines.filter(|lines| lines.clocks() == clocks) else {
             return Ok(false);
         };
         let stretches = path.segments().summaries();
@@ -178,18 +176,20 @@ impl Recording {
         }
         let most = FEW_STRETCHES + path.segments().summaries().len() / share;
         self.snapshots.get_or_init(|| own);
-        self.written_lines.get_or_init(|| own_lines);
+        let writers = self
+            .writers
+            .get_or_init(|| Arc::new(Writers::new(lines, watch)));
         self.epochs.get_or_init(|| {
-            let from = (snapshots, lines, watch);
+            let from = (snapshots, Arc::clone(writers));
             let of = (&file, &self.module);
             epochs_of_stretches(of, (path, open), from, (stopped, most))
         });
         Ok(true)
     }
 
-    /// Which lines the stretches write, if [stretches](Self::use_stretches) are used.
-    pub fn written_lines(&self) -> Option<&WrittenLines> {
-        self.written_lines.get()
+    /// Which stretches write which bytes, if [stretches](Self::use_stretches) are used.
+    pub fn writers(&self) -> Option<&Writers> {
+        self.writers.get().map(|writers| &**writers)
     }
 
     /// Where it is.

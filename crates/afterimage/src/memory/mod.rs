@@ -48,7 +48,7 @@ pub enum MemoryBytes {
     Variable(String),
 }
 
-/// Limits the search for the next accesses and the last write in a run without values: see [`WriteIndex::Lines`]. In blocks.
+/// Limits the search for the next accesses and the last write in a run without values: see [`WriteIndex::Stretches`]. In blocks.
 const MOST_FOLLOWED: u64 = 1 << 22;
 
 /// Bytes that one address stands for.
@@ -129,9 +129,9 @@ impl MemoryQuery {
             values => Some(values?),
         };
         let log = || session.file().log();
-        let index = match (session.written_lines(), &values) {
-            (Some(lines), _) => WriteIndex::Lines {
-                lines,
+        let index = match (session.writers(), &values) {
+            (Some(writers), _) => WriteIndex::Stretches {
+                writers,
                 log: &log,
                 most: MOST_FOLLOWED,
             },

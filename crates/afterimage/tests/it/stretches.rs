@@ -282,8 +282,8 @@ fn nearest_accesses(full: &Session, alone: &Session, query: &MemoryQuery, time: 
     };
     let run = alone.run_from_checkpoints().unwrap();
     for most in [0, 100, 2000] {
-        let index = WriteIndex::Lines {
-            lines: alone.written_lines().unwrap(),
+        let index = WriteIndex::Stretches {
+            writers: alone.writers().unwrap(),
             log: &|| log(alone),
             most,
         };

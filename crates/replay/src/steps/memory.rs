@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use afterimage_machine::{
-    LINE, MachineError, Range, SnapshotError, State, WrittenLines, WrittenLinesError,
+    LINE, MachineError, Range, SnapshotError, State, WatchedBytes, WrittenLinesError,
 };
 use afterimage_trace::{LogReader, TraceError};
 use afterimage_wet::{FileEpochs, WholeTrace};
@@ -16,10 +16,13 @@ use super::{
     FileCheckpoints, LastWrite, LastWriteError, LastWrites, Level, Step, Steps, StepsError, Wanted,
     Within,
 };
+use crate::Writers;
 use crate::paths::{At as Moment, Window};
 
 /// Of how many bytes the last writes are looked for one by one, and in how many stretches.
 const FEW: usize = 64;
+/// In how many regions the last writes are looked for by executing the run again: once for each.
+const MOST_WATCHED: usize = 4;
 /// Most bytes that can be asked about at once.
 pub const LARGEST_RANGE: u64 = 1 << 16;
 
@@ -103,13 +106,13 @@ pub enum WriteIndex<'v, S: Segments> {
     None,
     /// The whole execution trace.
     Values(&'v WholeTrace<'v, S, FileEpochs>),
-    /// Which lines the stretches write of which the path consists. The run has snapshots, each where a stretch begins, and no checkpoints.
-    Lines {
-        /// These.
-        lines: &'v WrittenLines,
+    /// Who finds which of the stretches, of which the path consists, wrote a byte. The run has snapshots, each where a stretch begins, and no checkpoints.
+    Stretches {
+        /// That one.
+        writers: &'v Writers,
         /// Opens the run's log anew.
         log: &'v dyn Fn() -> Result<LogReader, TraceError>,
-        /// About so many blocks are followed at most to find what is next, and four times as many, mostly without watching, to find who wrote last.
+        /// About so many blocks are followed at most to find what is next. To find who wrote last, four times as many, mostly without looking at what they do; and then, once it is known which stretches to follow, eight times as many as that.
         most: u64,
     },
 }
@@ -125,7 +128,7 @@ impl<S: Segments> Copy for WriteIndex<'_, S> {}
 /// What some bytes, at most [`LARGEST_RANGE`], held at a time, who wrote them last, and what happens to each of them next.
 ///
 /// With checkpoints only those intervals are followed in which that happens, otherwise all of the run up to there. With values, those in which
-/// something was written last are mostly not followed either. With snapshots and written lines it is followed as far as [`WriteIndex::Lines`] says.
+/// something was written last are mostly not followed either. With stretches it is followed as far as [`WriteIndex::Stretches`] says; who wrote few bytes last is found by executing it again, if it is further back.
 ///
 /// # Errors
 /// If the bytes are not there at that time, or the run cannot be followed, or what is stored is damaged.
@@ -148,7 +151,7 @@ where
         },
     };
     let end = match index {
-        WriteIndex::Lines { most, .. } => moment.time.saturating_add(most),
+        WriteIndex::Stretches { most, .. } => moment.time.saturating_add(most),
         _ => u64::MAX,
     };
     let mut search = Search::new(run, log, range, (moment, end))?;
@@ -159,10 +162,15 @@ where
         Some(held) => held,
         None => search.contents()?,
     };
-    if let WriteIndex::Lines { lines, log, most } = index {
-        search.not_looked_at(lines)?;
-        // Only the stretches are watched that wrote the lines.
-        search.last_writes_in_lines((lines, log), first, most.saturating_mul(4))?;
+    if let WriteIndex::Stretches { writers, log, most } = index {
+        search.not_looked_at(writers)?;
+        let index = (writers, log);
+        let most = most.saturating_mul(4);
+        let mut left = search.last_writes_in_stretches(index, first, most)?;
+        if left > 0 && search.watch(writers, left) {
+            left = search.last_writes_in_stretches(index, left, most.saturating_mul(8))?;
+        }
+        search.not_found(left);
     }
     if let Some(checkpoints) = run.checkpoints
         && first > 0
@@ -187,7 +195,7 @@ where
 /// If the run cannot be followed, or what is stored is damaged.
 pub fn last_writes_from_snapshot<S: Segments>(
     run: Run<'_, S>,
-    (lines, log): (&WrittenLines, &dyn Fn() -> Result<LogReader, TraceError>),
+    index: StretchIndex<'_>,
     range: Range,
     before: u64,
 ) -> Result<Vec<NearestAccess>, StepsError<S::Error>>
@@ -198,11 +206,16 @@ where
         time: before + 1,
         op: None,
     };
+    let (_, log) = index;
     let own = log().map_err(MachineError::from)?;
     let mut search = Search::new(run, own, range, (moment, moment.time))?;
-    search.last_writes_in_lines((lines, log), before, 1)?;
+    let left = search.last_writes_in_stretches(index, before, 1)?;
+    search.not_found(left);
     Ok(search.bytes.into_iter().map(|byte| byte.written).collect())
 }
+
+/// Who finds which stretches wrote a byte, and who opens the run's log anew.
+type StretchIndex<'i> = (&'i Writers, &'i dyn Fn() -> Result<LogReader, TraceError>);
 
 /// Looking for what is known of some bytes.
 struct Search<'a, S: Segments> {
@@ -432,18 +445,19 @@ where
     }
 
     /// Says of bytes that nothing was seen to access after the moment that this was not looked for to the end, unless it was, or the lines say that nothing writes them any more.
-    fn not_looked_at(&mut self, lines: &WrittenLines) -> Result<(), StepsError<S::Error>> {
+    fn not_looked_at(&mut self, writers: &Writers) -> Result<(), StepsError<S::Error>> {
         let end = self.steps.follower.machine.time();
         if end >= self.run.path.length() {
             return Ok(());
         }
         let all = self.run.path.segments().summaries();
         let here = all.partition_point(|stretch| stretch.before <= end);
-        let mut last = LastStretches::new(lines, lines.stretches(), self.range);
         for at in 0..self.bytes.len() {
             // The stretch that is followed is the last one before `here`.
             if self.bytes[at].written_next.is_never()
-                && last.of(at)?.is_some_and(|last| last + 1 >= here)
+                && self
+                    .last_stretch(writers, writers.stretches(), at)?
+                    .is_some_and(|last| last + 1 >= here)
             {
                 self.bytes[at].written_next = NearestAccess::Beyond(end);
             }
@@ -456,45 +470,42 @@ where
         Ok(())
     }
 
-    /// Goes back to the stretches that wrote bytes last of which nothing was seen to write them from `first` on. From a snapshot on all is followed up to the end of the last such stretch.
-    fn last_writes_in_lines(
+    /// Goes back to the stretches that wrote bytes last of which nothing was seen to write them from `first` on. From a snapshot on all is followed up to the end of the last such stretch. About `most`
+    /// blocks are followed; the answer is the time from which on it was looked for.
+    fn last_writes_in_stretches(
         &mut self,
-        (lines, log): (&WrittenLines, &dyn Fn() -> Result<LogReader, TraceError>),
+        (writers, log): StretchIndex<'_>,
         mut first: u64,
-        mut left: u64,
-    ) -> Result<(), StepsError<S::Error>> {
+        most: u64,
+    ) -> Result<u64, StepsError<S::Error>> {
         let Some(snapshots) = self.run.snapshots else {
-            return Ok(());
+            return Ok(first);
         };
-        let mut missing =
-            Vec::from_iter((0..self.bytes.len()).filter(|&at| self.bytes[at].written.is_never()));
+        let all = self.run.path.segments().summaries();
+        let mut left = most;
+        let mut missing = self.missing();
         while first > 0 && !missing.is_empty() {
-            let all = self.run.path.segments().summaries();
             let before = all.partition_point(|stretch| stretch.before < first);
-            let mut stretches = LastStretches::new(lines, before, self.range);
             let mut last = None;
             let mut open = Vec::with_capacity(missing.len());
             for at in missing {
-                let found = stretches.of(at)?;
+                let found = self.last_stretch(writers, before, at)?;
                 last = last.max(found);
                 open.extend(found.map(|_| at));
             }
             missing = open;
             let Some(last) = last else {
-                return Ok(());
+                return Ok(0);
             };
             let Some(summary) = all.get(last) else {
                 return Err(SnapshotError::Damaged("a stretch that is not there").into());
             };
             let (begin, end) = (summary.before, summary.before + summary.length);
+            if left == 0 {
+                return Ok(end);
+            }
             let snapshot = snapshots.at(begin);
             let from = snapshot.map_or(0, |number| snapshots.times()[number]);
-            if left == 0 {
-                for &at in &missing {
-                    self.bytes[at].written = NearestAccess::Beyond(end + 1);
-                }
-                return Ok(());
-            }
             left = left.saturating_sub(end - from);
             match snapshot {
                 Some(number) => {
@@ -505,8 +516,8 @@ where
                     self.steps = Steps::before(self.run, log, self.wanted)?;
                 }
             }
-            let writing =
-                stretches.all_from(all.partition_point(|of| of.before < from), &missing)?;
+            let first_stretch = all.partition_point(|of| of.before < from);
+            let writing = self.all_stretches(writers, first_stretch..before, &missing)?;
             let mut found = vec![Byte::default(); self.bytes.len()];
             while self.steps.follower.machine.time() < end
                 && let Some(visit) = self.steps.follower.advance()?
@@ -528,7 +539,72 @@ where
             missing.retain(|&at| self.bytes[at].written.is_never());
             first = from;
         }
-        Ok(())
+        Ok(0)
+    }
+
+    /// The bytes of which nothing is known to have written them, by their positions in the range.
+    fn missing(&self) -> Vec<usize> {
+        let all = 0..self.bytes.len();
+        Vec::from_iter(all.filter(|&at| self.bytes[at].written.is_never()))
+    }
+
+    /// Watches the bytes that are missing in all stretches before a time. Whether that was done: many are too far apart.
+    fn watch(&self, writers: &Writers, before: u64) -> bool {
+        let all = self.run.path.segments().summaries();
+        let before = all.partition_point(|stretch| stretch.before < before);
+        let missing = self.missing().into_iter();
+        let regions = missing.map(|at| WatchedBytes::region(self.range.address + at as u64));
+        let regions = BTreeSet::from_iter(regions);
+        let memory = self.range.memory;
+        regions.len() <= MOST_WATCHED
+            && regions.into_iter().all(|address| {
+                writers.watch(before, memory, address);
+                writers.watched_before(before, memory, address).is_some()
+            })
+    }
+
+    /// Says of bytes that nothing was seen to write before the moment that this was only looked for from a time on.
+    fn not_found(&mut self, from: u64) {
+        if from > 0 {
+            for at in self.missing() {
+                self.bytes[at].written = NearestAccess::Beyond(from + 1);
+            }
+        }
+    }
+
+    /// The last of the first `end` stretches that may have written a byte.
+    fn last_stretch(
+        &self,
+        writers: &Writers,
+        end: usize,
+        at: usize,
+    ) -> Result<Option<usize>, WrittenLinesError> {
+        writers.last_before(end, self.range.memory, self.range.address + at as u64)
+    }
+
+    /// All stretches of some that may have written one of some bytes. `None` if these are too many to tell.
+    fn all_stretches(
+        &self,
+        writers: &Writers,
+        stretches: std::ops::Range<usize>,
+        bytes: &[usize],
+    ) -> Result<Option<BTreeSet<usize>>, WrittenLinesError> {
+        let mut found = BTreeSet::new();
+        let addresses = bytes.iter().map(|&at| self.range.address + at as u64);
+        let lines = BTreeSet::from_iter(addresses.map(|address| address / LINE));
+        for line in lines {
+            let mut end = stretches.end;
+            let memory = self.range.memory;
+            while let Some(last) = writers.lines().last_before(end, memory, line * LINE, 1)?
+                && last >= stretches.start
+            {
+                if found.insert(last) && found.len() > FEW {
+                    return Ok(None);
+                }
+                end = last;
+            }
+        }
+        Ok(Some(found))
     }
 
     fn note(&mut self) {
@@ -550,65 +626,6 @@ where
     fn contents(&mut self) -> Result<(Vec<u8>, u64), StepsError<S::Error>> {
         self.need()?;
         contents(&self.steps.follower.machine.state, self.range)
-    }
-}
-
-/// The stretches that wrote bytes of a range last, of those before one of them.
-struct LastStretches<'l> {
-    lines: &'l WrittenLines,
-    before: usize,
-    range: Range,
-    /// A line, and what was found of it.
-    known: Option<(u64, Option<usize>)>,
-}
-
-impl<'l> LastStretches<'l> {
-    fn new(lines: &'l WrittenLines, before: usize, range: Range) -> Self {
-        Self {
-            lines,
-            before,
-            range,
-            known: None,
-        }
-    }
-
-    /// Of a byte, by its position in the range. The line before is remembered.
-    fn of(&mut self, at: usize) -> Result<Option<usize>, WrittenLinesError> {
-        let address = self.range.address + at as u64;
-        let line = address / LINE;
-        if let Some((known, found)) = self.known
-            && known == line
-        {
-            return Ok(found);
-        }
-        let memory = self.range.memory;
-        let found = self.lines.last_before(self.before, memory, address, 1)?;
-        self.known = Some((line, found));
-        Ok(found)
-    }
-
-    /// All from this one on that write lines of some of the bytes. `None` if these are too many to tell.
-    fn all_from(
-        &self,
-        first: usize,
-        bytes: &[usize],
-    ) -> Result<Option<BTreeSet<usize>>, WrittenLinesError> {
-        let mut found = BTreeSet::new();
-        let addresses = bytes.iter().map(|&at| self.range.address + at as u64);
-        let lines = BTreeSet::from_iter(addresses.map(|address| address / LINE));
-        for line in lines {
-            let mut end = self.before;
-            let memory = self.range.memory;
-            while let Some(last) = self.lines.last_before(end, memory, line * LINE, 1)?
-                && last >= first
-            {
-                if found.insert(last) && found.len() > FEW {
-                    return Ok(None);
-                }
-                end = last;
-            }
-        }
-        Ok(Some(found))
     }
 }
 

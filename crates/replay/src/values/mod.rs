@@ -56,7 +56,7 @@ pub use host::{HostPart, HostReads, HostReadsError};
 pub use original::Original;
 pub use results::{Effect, TypedValue, Types};
 pub use statement::{Kind, Operand, Statement};
-pub use stretches::{WatchFn, epochs_of_stretches};
+pub use stretches::epochs_of_stretches;
 pub use uses::{Use, Uses, definition};
 pub use verify::{ValuesReport, verify_values};
 

@@ -1,14 +1,11 @@
 //! Values of stretches of a run, each built alone when it is asked for.
 
 use std::collections::{BTreeSet, HashMap};
-use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::{FuncId, NodeId};
-use afterimage_machine::{
-    Body, LINE, NodeEnd, Range, Snapshots, StoppedBefore, WatchedBytes, WrittenLines, compile,
-};
+use afterimage_machine::{Body, NodeEnd, Range, Snapshots, StoppedBefore, compile};
 use afterimage_program::{EdgeKind, Module};
 use afterimage_trace::TraceFile;
 use afterimage_wet::{
@@ -18,6 +15,7 @@ use afterimage_wet::{
 use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};
 use wasmparser::Operator;
 
+use crate::Writers;
 use crate::paths::RecordedPath;
 use crate::steps::{self, NearestAccess, last_writes_from_snapshot};
 
@@ -32,36 +30,19 @@ struct Stretches {
     snapshots: Snapshots,
     /// The activations open where each begins.
     open: OpenWhere,
-    /// Which lines of memory each writes.
-    lines: WrittenLines,
+    /// Which of them wrote a byte.
+    wrote: Arc<Writers>,
     stopped: Option<StoppedBefore>,
     /// By global: the functions that write it.
-    writers: OnceLock<Vec<BTreeSet<FuncId>>>,
+    global_writers: OnceLock<Vec<BTreeSet<FuncId>>>,
     /// By function, once asked for: the variables that its nodes may write.
     outputs: Mutex<HashMap<FuncId, Arc<Outputs>>>,
     /// What following told, of the bytes next to each other that were asked about together.
     followed: Mutex<HashMap<FollowedKey, [Followed; TOGETHER as usize]>>,
-    /// Watches a region.
-    watch: WatchFn,
-    /// The regions that were watched last, the newest at the end.
-    watched: Mutex<Vec<WatchedBytes>>,
-    /// The stretch, the memory and the line that were asked about last, and which stretch before wrote the line last.
-    last_line: Mutex<Option<(LineKey, Option<usize>)>>,
 }
 
-/// The stretch before which it was looked, the memory, and the line.
-type LineKey = (usize, u32, u64);
-
-/// The same with the first address in units of [`TOGETHER`].
+/// The stretch before which it was looked, the memory, and the first address in units of [`TOGETHER`].
 type FollowedKey = (usize, u32, u64);
-
-/// Executes the first stretches of the run again, which end at these readings of the stop clock, and tells which bytes they write of the region of a memory that has an address.
-pub type WatchFn = Box<
-    dyn Fn(&[u64], u32, u64) -> Result<WatchedBytes, Box<dyn Error + Send + Sync>> + Send + Sync,
->;
-
-/// How many regions are kept. Of ten thousand stretches each has ten megabytes at most.
-const KEPT: usize = 8;
 
 /// What following from a snapshot tells of a byte's last writer.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +106,7 @@ impl OpenWhere {
 pub fn epochs_of_stretches(
     (file, module): (&TraceFile, &Arc<Module>),
     (path, open): (Arc<RecordedPath>, &[Vec<OpenActivation>]),
-    (snapshots, lines, watch): (Snapshots, WrittenLines, WatchFn),
+    (snapshots, wrote): (Snapshots, Arc<Writers>),
     (stopped, most): (Option<StoppedBefore>, usize),
 ) -> FileEpochs {
     let summaries = path.segments().summaries().iter();
@@ -138,14 +119,11 @@ pub fn epochs_of_stretches(
         path,
         snapshots,
         open,
-        lines,
+        wrote,
         stopped,
-        writers: OnceLock::new(),
+        global_writers: OnceLock::new(),
         outputs: Mutex::default(),
         followed: Mutex::default(),
-        watch,
-        watched: Mutex::default(),
-        last_line: Mutex::default(),
     };
     FileEpochs::made(file, (before, end), Box::new(maker), most)
 }
@@ -209,8 +187,8 @@ impl Stretches {
     }
 
     /// By global: the functions that write it. O(program), once.
-    fn writers(&self) -> &[BTreeSet<FuncId>] {
-        self.writers.get_or_init(|| {
+    fn global_writers(&self) -> &[BTreeSet<FuncId>] {
+        self.global_writers.get_or_init(|| {
             let program = &self.module.program;
             let mut writers = vec![BTreeSet::new(); program.globals.len()];
             for function in &program.functions {
@@ -301,24 +279,10 @@ impl MakeStretch for Stretches {
         let global = match place {
             Place::Global(global) => global,
             Place::Byte { memory, address } => {
-                // Whoever asks about a byte asks about its neighbours next.
-                let key = (position, memory, address / LINE);
-                let last = || {
-                    self.last_line
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                };
-                if let Some((known, found)) = *last()
-                    && known == key
-                {
-                    return Ok(found);
-                }
-                let found = self.lines.last_before(position, memory, address, 1)?;
-                *last() = Some((key, found));
-                return Ok(found);
+                return Ok(self.wrote.last_before(position, memory, address)?);
             }
         };
-        let writers = self.writers().get(global as usize);
+        let writers = self.global_writers().get(global as usize);
         let writers = writers.ok_or(Damaged("a global that is not there"))?;
         for earlier in (0..position).rev() {
             let mut nodes = self.summary(earlier)?.node_counts.iter();
@@ -342,7 +306,7 @@ impl MakeStretch for Stretches {
     ) -> Result<(Option<usize>, usize), StretchError> {
         let mut cost = 0;
         loop {
-            if let Some(found) = self.watched_before(position, memory, address) {
+            if let Some(found) = self.wrote.watched_before(position, memory, address) {
                 return Ok((found, cost));
             }
             // In a long run the writer is mostly not far, and watching takes as long as the run.
@@ -353,7 +317,7 @@ impl MakeStretch for Stretches {
                 Followed::In(found) => return Ok((Some(found), cost)),
                 Followed::Before(earlier) => earlier,
             };
-            if self.watch(position, memory, address) {
+            if self.wrote.watch(position, memory, address) {
                 cost += position.div_ceil(EXECUTED);
             }
         }
@@ -361,35 +325,6 @@ impl MakeStretch for Stretches {
 }
 
 impl Stretches {
-    /// Watches the region of a byte in all stretches before one, unless it was watched that far. Whether it was done: if the run cannot be executed again, it can still be followed.
-    fn watch(&self, position: usize, memory: u32, address: u64) -> bool {
-        if self.watched_before(position, memory, address).is_some() {
-            return false;
-        }
-        let Some(ends) = self.lines.clocks().get(..position) else {
-            return false;
-        };
-        let Ok(found) = (self.watch)(ends, memory, address) else {
-            return false;
-        };
-        let mut all = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|other| !other.has(memory, address));
-        if all.len() == KEPT {
-            all.remove(0);
-        }
-        all.push(found);
-        true
-    }
-
-    /// The last stretch before one that wrote a byte, if that was watched.
-    fn watched_before(&self, position: usize, memory: u32, address: u64) -> Option<Option<usize>> {
-        let all = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        let known =
-            |found: &&WatchedBytes| found.stretches() >= position && found.has(memory, address);
-        let found = all.iter().find(known)?;
-        Some(found.last_before(position, address))
-    }
-
     /// Which stretch before one wrote a byte last, as far as following the run from one snapshot tells. And what that cost, in stretches that are built.
     fn follow_back(
         &self,
@@ -413,7 +348,7 @@ impl Stretches {
             snapshots: Some(&self.snapshots),
             progress: &|_| {},
         };
-        let index = (&self.lines, &(|| self.file.log()) as &dyn Fn() -> _);
+        let index = (&*self.wrote, &(|| self.file.log()) as &dyn Fn() -> _);
         let before = self.summary(position)?.before;
         let bytes = Range {
             memory,

@@ -1,0 +1,113 @@
+//! Which stretches of a run wrote a byte of memory.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use afterimage_machine::{LINE, WatchedBytes, WrittenLines, WrittenLinesError};
+
+/// Executes the first stretches of the run again, which end at these readings of the stop clock, and tells which bytes they write of the region of a memory that has an address.
+pub type WatchFn = Box<
+    dyn Fn(&[u64], u32, u64) -> Result<WatchedBytes, Box<dyn Error + Send + Sync>> + Send + Sync,
+>;
+
+/// How many regions are kept. Of ten thousand stretches each has ten megabytes at most.
+const KEPT: usize = 8;
+
+/// Finds the stretch of a run that wrote a byte last: as far as the lines tell that the stretches write, and by watching the byte.
+pub struct Writers {
+    lines: WrittenLines,
+    watch: WatchFn,
+    /// The regions that were watched last, the newest at the end.
+    watched: Mutex<Vec<WatchedBytes>>,
+    /// The line that was asked about last, and which stretch before wrote it last.
+    last_line: Mutex<Option<(LineKey, Option<usize>)>>,
+}
+
+/// The stretch before which it was looked, the memory, and the line.
+type LineKey = (usize, u32, u64);
+
+impl fmt::Debug for Writers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writers").finish_non_exhaustive()
+    }
+}
+
+impl Writers {
+    /// From the lines that the stretches write. `watch` is asked about bytes of lines that others are in that are written more often.
+    pub fn new(lines: WrittenLines, watch: WatchFn) -> Self {
+        Self {
+            lines,
+            watch,
+            watched: Mutex::default(),
+            last_line: Mutex::default(),
+        }
+    }
+
+    /// How many stretches there are.
+    pub fn stretches(&self) -> usize {
+        self.lines.stretches()
+    }
+
+    /// The lines that they write.
+    pub fn lines(&self) -> &WrittenLines {
+        &self.lines
+    }
+
+    /// The last of the first `end` stretches that may have written a byte: one that did, if its region was watched up to there, or one that wrote the byte's line. `None` if none did.
+    ///
+    /// # Errors
+    /// If the lines are damaged, or there are not so many stretches.
+    pub fn last_before(
+        &self,
+        end: usize,
+        memory: u32,
+        address: u64,
+    ) -> Result<Option<usize>, WrittenLinesError> {
+        if let Some(found) = self.watched_before(end, memory, address) {
+            return Ok(found);
+        }
+        // Whoever asks about a byte asks about its neighbours next.
+        let key = (end, memory, address / LINE);
+        if let Some((known, found)) = *lock(&self.last_line)
+            && known == key
+        {
+            return Ok(found);
+        }
+        let found = self.lines.last_before(end, memory, address, 1)?;
+        *lock(&self.last_line) = Some((key, found));
+        Ok(found)
+    }
+
+    /// The last of the first `end` stretches that wrote a byte, if its region was watched up to there.
+    pub fn watched_before(&self, end: usize, memory: u32, address: u64) -> Option<Option<usize>> {
+        let all = lock(&self.watched);
+        let known = |found: &&WatchedBytes| found.has(memory, address) && found.stretches() >= end;
+        let found = all.iter().find(known)?;
+        Some(found.last_before(end, address))
+    }
+
+    /// Watches the region of a byte in the first `end` stretches, unless it was watched that far. Whether it was done: a run that cannot be executed again can still be followed.
+    pub fn watch(&self, end: usize, memory: u32, address: u64) -> bool {
+        if self.watched_before(end, memory, address).is_some() {
+            return false;
+        }
+        let Some(ends) = self.lines.clocks().get(..end) else {
+            return false;
+        };
+        let Ok(found) = (self.watch)(ends, memory, address) else {
+            return false;
+        };
+        let mut all = lock(&self.watched);
+        all.retain(|other| !other.has(memory, address));
+        if all.len() == KEPT {
+            all.remove(0);
+        }
+        all.push(found);
+        true
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
