@@ -259,6 +259,7 @@ impl TraceWriter {
             name: name.map(str::to_owned),
             number,
             sequence: 0,
+            level,
             compressor,
             chunk: Vec::new(),
         })
@@ -273,6 +274,7 @@ pub struct SectionWriter {
     name: Option<String>,
     number: u32,
     sequence: u32,
+    level: i32,
     compressor: Compressor<'static>,
     /// The chunk being made; kept for its allocation.
     chunk: Vec<u8>,
@@ -287,6 +289,35 @@ impl SectionWriter {
         self.chunk(first, raw, 0)
     }
 
+    /// Writes several chunks, each as [`put`](Self::put) does. They are compressed by several threads, and the file is the same.
+    ///
+    /// # Errors
+    /// Those of [`SectionWriter::put`].
+    pub fn put_all(&mut self, chunks: &[(u64, Vec<u8>)]) -> Result<()> {
+        let level = self.level;
+        let encoded = afterimage_parallel::map_with(
+            chunks.len(),
+            || codec::compressor(level).ok(),
+            |compressor, at| {
+                let mut payload = Vec::new();
+                let compressor = compressor.as_mut()?;
+                let codec = codec::encode(compressor, &chunks[at].1, &mut payload);
+                Some((codec, payload))
+            },
+        );
+        for ((first, raw), encoded) in chunks.iter().zip(encoded) {
+            match encoded {
+                None => self.put(*first, raw)?,
+                Some((codec, payload)) => {
+                    let flags = self.begin(raw)?;
+                    self.chunk.extend_from_slice(&payload);
+                    self.append(*first, raw, codec, flags)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the section's last chunk, which may be empty.
     ///
     /// # Errors
@@ -295,10 +326,18 @@ impl SectionWriter {
         self.chunk(first, raw, FLAG_LAST)
     }
 
-    fn chunk(&mut self, first: u64, raw: &[u8], mut flags: u8) -> Result<()> {
+    fn chunk(&mut self, first: u64, raw: &[u8], flags: u8) -> Result<()> {
+        let flags = flags | self.begin(raw)?;
+        let codec = codec::encode(&mut self.compressor, raw, &mut self.chunk);
+        self.append(first, raw, codec, flags)
+    }
+
+    /// Makes room for a header, and the section's name if it begins here: the flags.
+    fn begin(&mut self, raw: &[u8]) -> Result<u8> {
         check("a chunk's length", raw.len(), MAX_RAW.into())?;
         self.chunk.clear();
         self.chunk.resize(CHUNK_HEADER_LEN, 0);
+        let mut flags = 0;
         if self.sequence == 0
             && let Some(name) = &self.name
         {
@@ -306,7 +345,11 @@ impl SectionWriter {
             self.chunk.push(name.len() as u8);
             self.chunk.extend_from_slice(name.as_bytes());
         }
-        let codec = codec::encode(&mut self.compressor, raw, &mut self.chunk);
+        Ok(flags)
+    }
+
+    /// Appends the chunk, of which everything but the header is there.
+    fn append(&mut self, first: u64, raw: &[u8], codec: u8, flags: u8) -> Result<()> {
         let payload = &self.chunk[CHUNK_HEADER_LEN..];
         let header = ChunkHeader {
             kind: self.kind,

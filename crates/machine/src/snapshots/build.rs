@@ -11,6 +11,9 @@ use super::{Opened, PAGES, PART, SNAPSHOT_PAGE, VERSION};
 use crate::checkpoint::Snapshot;
 use crate::image::Memory;
 
+/// How many chunks are compressed together, and a few more: by all processors.
+const TOGETHER: usize = 64;
+
 /// Snapshots of a run, collected in its order. When they have more bytes than there is room for, every second one is dropped: their distance doubles.
 ///
 /// `S` is what is known of a snapshot but for its pages: bytes when it is complete.
@@ -186,7 +189,7 @@ impl SnapshotBuilder {
         let mut index = Vec::new();
         put(&mut index, VERSION);
         put(&mut index, self.entries.len() as u64);
-        let (mut time, mut raw) = (0, Vec::new());
+        let (mut time, mut chunks) = (0, Vec::new());
         for entry in self.entries {
             let mut list = Vec::new();
             put_pages(&mut list, entry.pages.keys().copied());
@@ -197,16 +200,20 @@ impl SnapshotBuilder {
                 .for_each(|part| put(&mut index, part.len() as u64));
             put(&mut index, entry.pages.len().div_ceil(PAGES) as u64);
             time = entry.time;
-            for part in parts.into_iter().flatten() {
-                section.put(time, part)?;
-            }
+            chunks.extend(
+                parts
+                    .into_iter()
+                    .flatten()
+                    .map(|part| (time, part.to_vec())),
+            );
             let pages = Vec::from_iter(entry.pages.into_values());
-            for pages in pages.chunks(PAGES) {
-                raw.clear();
-                pages.iter().for_each(|page| raw.extend_from_slice(page));
-                section.put(time, &raw)?;
+            chunks.extend(pages.chunks(PAGES).map(|pages| (time, pages.concat())));
+            if chunks.len() >= TOGETHER {
+                section.put_all(&chunks)?;
+                chunks.clear();
             }
         }
+        section.put_all(&chunks)?;
         section.finish(time, &index)
     }
 }

@@ -21,6 +21,9 @@ const WARM: u32 = 16;
 /// Most entries that all tables have together: 128 MiB of them.
 const MOST: usize = 1 << 23;
 
+/// Most paths that are listed, beyond which the lists are made anew: 64 MiB of them.
+const MOST_NODES: usize = 1 << 24;
+
 /// Where the table is that knows nothing.
 pub(super) const UNKNOWN_PLACE: u32 = 0;
 
@@ -70,7 +73,7 @@ const UNKNOWN: Look = Look {
     ..NEW
 };
 
-/// A table for each start of a path that the run comes by again and again, filled as it is asked. Memory: 8 KiB for each, and 128 MiB at most.
+/// A table for each start of a path that the run comes by again and again, filled as it is asked. Memory: 8 KiB for each, and 128 MiB at most; half as much again, and 64 MiB of lists, if somebody counts.
 #[derive(Debug)]
 pub(super) struct LookupTables {
     entries: Vec<Look>,
@@ -82,6 +85,10 @@ pub(super) struct LookupTables {
     used: Vec<u64>,
     /// The entries that were used since then.
     met: Vec<u32>,
+    /// By entry: where the list of its paths is in `nodes`, and 1 more; 0 if it has none yet.
+    listed: Vec<u32>,
+    /// Lists of paths: how many, and each.
+    nodes: Vec<u32>,
 }
 
 impl LookupTables {
@@ -92,6 +99,8 @@ impl LookupTables {
             sites: Vec::new(),
             used: Vec::new(),
             met: Vec::new(),
+            listed: Vec::new(),
+            nodes: Vec::new(),
         }
     }
 
@@ -119,30 +128,58 @@ impl LookupTables {
         tables: &mut Tables<'_>,
         tally: &mut T,
     ) -> Result<(), RegenerateError> {
+        if self.nodes.len() > MOST_NODES {
+            self.nodes.clear();
+            self.listed.fill(0);
+        }
+        self.listed.resize(self.used.len(), 0);
         let met = std::mem::take(&mut self.met);
         for entry in met.iter().map(|&entry| entry as usize) {
             let times = std::mem::take(&mut self.used[entry]);
-            let look = self.entries[entry];
-            let within = (entry % TABLE) as u32;
-            let bits = within.ilog2();
-            let value = within - (1 << bits);
-            let mut way = self.way((entry - entry % TABLE) as u32, value, bits);
-            while let Some(on) = &mut way
-                && on.blocks < look.blocks
-            {
-                let before = on.blocks;
-                let step = on.step(self, tables, tally);
-                let ends = matches!(step, Step::End | Step::Later);
-                if ends || on.blocks > look.blocks {
-                    return Err(RegenerateError::Bits);
-                }
-                if on.blocks > before {
-                    tally.add(on.node, times);
+            if self.listed[entry] == 0 {
+                self.list(entry, tables, tally)?;
+            }
+            let (_, nodes) = self.nodes.split_at(self.listed[entry] as usize - 1);
+            if let Some((&count, nodes)) = nodes.split_first() {
+                for &node in &nodes[..count as usize] {
+                    tally.add(NodeId::from_u32(node), times);
                 }
             }
         }
         self.met = met;
         self.met.clear();
+        Ok(())
+    }
+
+    /// Lists the paths of an entry.
+    fn list<T: Tally>(
+        &mut self,
+        entry: usize,
+        tables: &mut Tables<'_>,
+        tally: &mut T,
+    ) -> Result<(), RegenerateError> {
+        let look = self.entries[entry];
+        let within = (entry % TABLE) as u32;
+        let bits = within.ilog2();
+        let value = within - (1 << bits);
+        let first = self.nodes.len();
+        self.nodes.push(0);
+        let mut way = self.way((entry - entry % TABLE) as u32, value, bits);
+        while let Some(on) = &mut way
+            && on.blocks < look.blocks
+        {
+            let before = on.blocks;
+            let step = on.step(self, tables, tally);
+            let ends = matches!(step, Step::End | Step::Later);
+            if ends || on.blocks > look.blocks {
+                return Err(RegenerateError::Bits);
+            }
+            if on.blocks > before {
+                self.nodes.push(on.node.as_u32());
+            }
+        }
+        self.nodes[first] = (self.nodes.len() - first - 1) as u32;
+        self.listed[entry] = first as u32 + 1;
         Ok(())
     }
 

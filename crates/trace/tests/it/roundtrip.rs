@@ -504,3 +504,34 @@ fn a_million_frames() {
     writer.commit().unwrap();
     assert_eq!(TraceFile::open(&path).unwrap().end().unwrap(), Some(end));
 }
+
+#[test]
+fn chunks_that_are_written_together_are_those_written_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let chunks = Vec::from_iter((0..100u64).map(|number| {
+        // Of some nothing is gained by compressing them; some are empty.
+        let byte = |at: u64| match number % 3 {
+            0 => (at * at * 31 + number) as u8,
+            _ => number as u8,
+        };
+        let raw = Vec::from_iter((0..number * number % 999).map(byte));
+        (number / 7, raw)
+    }));
+    let written = |together: usize| {
+        let at = folder.path().join(format!("{together}.aft"));
+        let writer = TraceWriter::create(&at, false).unwrap();
+        let mut section = writer.section(Kind(702), Some("chunks")).unwrap();
+        for some in chunks.chunks(together) {
+            match some {
+                [(first, raw)] => section.put(*first, raw).unwrap(),
+                _ => section.put_all(some).unwrap(),
+            }
+        }
+        section.finish(20, &[]).unwrap();
+        writer.commit().unwrap();
+        std::fs::read(at).unwrap()
+    };
+    let one_by_one = written(1);
+    assert_eq!(written(17), one_by_one);
+    assert_eq!(written(100), one_by_one);
+}
