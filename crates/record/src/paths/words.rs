@@ -37,6 +37,9 @@ fn repeated_name(plan: &PathPlan) -> String {
     format!("path words of a re-execution {:016x}", plan.fingerprint())
 }
 
+/// How many chunks are compressed together, by all processors.
+const TOGETHER: usize = 128;
+
 /// Who is told of snapshots, as they are made.
 pub(crate) type SnapshotFn<'a> = dyn FnMut(Taken) -> Result<(), RecordError> + Send + 'a;
 
@@ -61,6 +64,8 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     counter: Counter<'a, T>,
     calls: Vec<FuncId>,
     chunk: Vec<u8>,
+    /// Chunks of a re-execution that are compressed together. Those of a live run are in the file at once.
+    later: Option<Vec<(u64, Vec<u8>)>>,
     /// Bytes of words since it was told where the run is.
     since: usize,
     program: &'a Program,
@@ -87,6 +92,7 @@ impl<'a> WordWriter<'a> {
             program,
             calls: Vec::new(),
             chunk: Vec::new(),
+            later: None,
             since: usize::MAX,
         })
     }
@@ -120,6 +126,7 @@ impl<'a> WordWriter<'a, NodeTally> {
             written: Vec::new(),
             calls: Vec::new(),
             chunk: Vec::new(),
+            later: Some(Vec::new()),
             since: usize::MAX,
         })
     }
@@ -137,6 +144,8 @@ impl<'a> WordWriter<'a, NodeTally> {
         if let Some(lines) = self.lines.take() {
             lines.finish()?;
         }
+        let later = self.later.take();
+        self.section.put_all(&later.unwrap_or_default())?;
         self.section.finish(written, &[])?;
         let nodes = self.counter.into_tally().nodes();
         // If nothing was executed after the last cut, no stretch begins there.
@@ -300,8 +309,18 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         for word in words {
             self.chunk.extend_from_slice(&word.to_le_bytes());
         }
-        // In the file first: whoever kills us now has it.
-        self.section.put(self.counter.time(), &self.chunk)?;
+        let time = self.counter.time();
+        match &mut self.later {
+            // In the file first: whoever kills us now has it.
+            None => self.section.put(time, &self.chunk)?,
+            Some(later) => {
+                later.push((time, std::mem::take(&mut self.chunk)));
+                if later.len() == TOGETHER {
+                    self.section.put_all(later)?;
+                    later.clear();
+                }
+            }
+        }
         for function in self.calls.drain(..) {
             self.counter.host_call(function);
         }
