@@ -13,7 +13,7 @@ use afterimage_record::{
 };
 use afterimage_replay::paths::{
     FileSegments, MakeSegment, PathSegment, RecordedDirectory, RecordedPath, StretchDirectory,
-    path_in_memory, path_of_stretches, stretches_of_path,
+    Summary, path_in_memory, path_of_stretches, stretches_of_path,
 };
 use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing, follow_to};
 use afterimage_replay::steps::{
@@ -274,8 +274,12 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
         clocks,
         open,
     } = stretches;
-    // What is open is kept for a while, and made again then.
-    let most = FEW_SEGMENTS + 2 * directory.summaries.len() / share;
+    let Some(snapshots) = Snapshots::open(&file)? else {
+        return Ok(None);
+    };
+    // What is open is kept for a while, and made again then. From a snapshot to the next one a question may follow.
+    let apart = most_apart(snapshots.times(), &directory.summaries);
+    let most = FEW_SEGMENTS + 2 * apart.max(directory.summaries.len() / share);
     let Some(path) = path_from_words(&file, session.module(), directory, most)? else {
         return Ok(None);
     };
@@ -284,6 +288,15 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     recording.use_path(path);
     let used = recording.use_stretches((&clocks, &open), share, watch)?;
     Ok(used.then_some(recording))
+}
+
+/// The most stretches between two snapshots, or before the first or behind the last one.
+fn most_apart(snapshots: &[u64], stretches: &[Summary]) -> usize {
+    let at = |time: &u64| stretches.partition_point(|stretch| stretch.before < *time);
+    let ends = snapshots.iter().map(at).chain([stretches.len()]);
+    let mut begin = 0;
+    let apart = ends.map(|end| end.saturating_sub(std::mem::replace(&mut begin, end)));
+    apart.max().unwrap_or(0)
 }
 
 /// Executes a run again to find who wrote bytes.

@@ -72,6 +72,11 @@ pub enum Reason {
         "the recording was cut off before its end was written, so its path cannot be followed; record the program again (with --lens paths, a recording keeps its path up to the last full megabyte of it)"
     )]
     CutOff,
+    /// What is in it cannot be made again.
+    #[error(
+        "nothing was dropped, because what is in the recording may not be made again here: {0}"
+    )]
+    NotAgain(String),
     /// The end of the run is not known, so nothing can be counted.
     #[error(
         "the recording was cut off before its end was written, so exact counts cannot be made; record the program again"

@@ -87,11 +87,12 @@ mod state;
 #[doc(hidden)]
 pub mod steps;
 #[doc(hidden)]
+pub mod strip;
+#[doc(hidden)]
 pub mod text;
 #[doc(hidden)]
 pub mod trace;
 pub mod values;
-#[doc(hidden)]
 pub mod verify;
 #[doc(hidden)]
 pub mod wasm_local;

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::Arc;
 
-use afterimage_present::{counted, grouped, shell_name};
+use afterimage_present::{counted, grouped, shell_name, size, time};
 use afterimage_record::Progress;
 use afterimage_trace::Writer;
 
@@ -40,6 +40,13 @@ pub enum Work {
     Counts,
     /// A question follows the run, for what is said; the units are executed blocks.
     Question(&'static str),
+}
+
+impl Work {
+    /// What its units are, if that says something to people.
+    pub fn units(&self) -> Option<&'static str> {
+        (*self == Self::Values).then_some("blocks")
+    }
 }
 
 impl Display for Work {
@@ -111,6 +118,13 @@ pub enum Note {
         /// Why.
         why: String,
     },
+    /// Building values takes long.
+    ValuesTake {
+        /// About how many seconds more.
+        seconds: u64,
+        /// About how many bytes the file gets, those included that it has got.
+        bytes: u64,
+    },
     /// Values were built.
     ValuesBuilt {
         /// How many statements were executed.
@@ -138,7 +152,10 @@ impl Note {
     pub fn is_good_news(&self) -> bool {
         matches!(
             self,
-            Self::PathBuilt { .. } | Self::ValuesBuilt { .. } | Self::SnapshotsTaken { .. }
+            Self::PathBuilt { .. }
+                | Self::ValuesTake { .. }
+                | Self::ValuesBuilt { .. }
+                | Self::SnapshotsTaken { .. }
         )
     }
 
@@ -188,6 +205,11 @@ impl Note {
                 format!("{snapshots} of the run, with its path, in {bytes} bytes")
             }
             Self::CountsNotKept { why } => format!("the counts are not kept in {file}: {why}"),
+            Self::ValuesTake { seconds, bytes } => format!(
+                "{file}: building the values takes about {} more, and adds about {} to the recording; an interrupt keeps what is built",
+                time(*seconds),
+                size(*bytes)
+            ),
             Self::ValuesBuilt {
                 statements,
                 part,

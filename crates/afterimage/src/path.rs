@@ -177,7 +177,7 @@ pub(crate) fn drop_words(at: &Path, monitor: &dyn Monitor) -> Result<(), Reason>
     if !is_built || file.last_begun(Kind::PATH_WORDS).is_none() {
         return Ok(());
     }
-    match TraceWriter::rewrite_without(at, Kind::PATH_WORDS) {
+    match TraceWriter::rewrite_without(at, &[Kind::PATH_WORDS]) {
         // Somebody asks already, and adds what that needs.
         Ok(()) | Err(TraceError::BeingWritten(_)) => {}
         Err(error) => {

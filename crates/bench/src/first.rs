@@ -4,11 +4,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Instant;
 
 use afterimage::Session;
 use afterimage_analyses::why::{Printed, Stream};
-use afterimage_machine::LINE;
+use afterimage_machine::{LINE, WrittenLines};
+use afterimage_record::{Cache, Progress, RecordedRun, watch};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use wasmparser::Operator;
@@ -37,6 +39,8 @@ struct Row {
     record: Sample,
     /// The first question with nothing compiled before.
     uncached: f64,
+    /// Compiling the code that watches bytes, which some questions need, where it is not kept.
+    watching: f64,
     answers: Vec<Answer>,
     /// Bytes of the recording, and with what the questions added.
     bytes: [u64; 2],
@@ -46,6 +50,8 @@ struct Row {
 #[derive(Debug, Serialize)]
 struct Answer {
     asked: Vec<String>,
+    /// The plain program, right before.
+    plain: f64,
     /// Seconds until its answer, about a recording of which nothing was asked before; compiled code is kept.
     first: f64,
     /// Behind that, of another such question: what is there is used, but the stretches are others.
@@ -110,10 +116,13 @@ fn measure(entry: &Entry, command: &Path, arguments: &Arguments) -> Result<Row> 
     recording.extend(entry.words(&arguments.corpus));
     // The module is compiled once before.
     timed(command, &cache, &recording)?;
-    for _ in 0..arguments.runs {
+    let run_plain = || -> Result<f64> {
         let start = Instant::now();
         compiled.run(&entry.command(&arguments.corpus))?;
-        plain.push(start.elapsed().as_secs_f64());
+        Ok(start.elapsed().as_secs_f64())
+    };
+    for _ in 0..arguments.runs {
+        plain.push(run_plain()?);
         record.push(timed(command, &cache, &recording)?);
     }
     let asked = folder.path().join("asked.aft");
@@ -128,12 +137,14 @@ fn measure(entry: &Entry, command: &Path, arguments: &Arguments) -> Result<Row> 
     fresh()?;
     let end = ["state", "--at", "end"].map(str::to_owned);
     let uncached = ask(&end)?;
+    let watching = compile_watching(&asked, &cache)?;
     let (questions, blocks) = questions(&asked)?;
     let mut answers = Vec::new();
     let mut largest = 0;
     for [first, later] in questions {
         fresh()?;
         let answer = Answer {
+            plain: run_plain()?,
             first: ask(&first)?,
             later: ask(&later)?,
             asked: first,
@@ -147,9 +158,30 @@ fn measure(entry: &Entry, command: &Path, arguments: &Arguments) -> Result<Row> 
         plain: Sample::of(plain),
         record: Sample::of(record),
         uncached,
+        watching,
         answers,
         bytes: [fs::metadata(&bare)?.len(), largest],
     })
+}
+
+/// Seconds that it takes to compile the code that watches bytes, and to execute a bit of it. The recording has snapshots.
+fn compile_watching(at: &Path, cache: &Path) -> Result<f64> {
+    let session = Session::open(at)?;
+    let file = session.file();
+    let start = Instant::now();
+    if let Some(lines) = WrittenLines::open(file)?
+        && let Some(first) = lines.clocks().get(..1)
+    {
+        let run = RecordedRun {
+            file,
+            bytes: session.bytes(),
+            program: session.program(),
+            cache: &Cache::in_folder(cache),
+            progress: &(Arc::new(|_| {}) as Progress),
+        };
+        watch(&run, first, 0, 0)?;
+    }
+    Ok(start.elapsed().as_secs_f64())
 }
 
 /// Pairs of questions of the same kind, and how many blocks were executed. The recording has snapshots.
@@ -255,7 +287,7 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
 fn report(results: &Results) -> String {
     let (machine, rows) = (&results.machine, &results.rows);
     let mut out = format!(
-        "{}, {} cores, {} GiB, {}, {}; whole runs; the plain program and recording it {} times in turn, medians; each question once, about a fresh copy of the recording, compiled code kept.\n",
+        "{}, {} cores, {} GiB, {}, {}; whole runs; the plain program and recording it {} times in turn, medians; each question once, about a fresh copy of the recording, right after the plain program, compiled code kept.\n",
         machine.processor,
         machine.cores,
         machine.memory_gib,
@@ -290,12 +322,13 @@ fn report(results: &Results) -> String {
         Column::fact("first of all, code not kept, s", 1, |row: &Row| {
             row.uncached
         }),
+        Column::fact("code that watches bytes, if not kept, s", 1, |row: &Row| {
+            row.watching
+        }),
     ];
     columns.extend(kinds.map(|kind| {
-        let first = of(kind, |answer| answer.first);
-        Column::cost(kind, 1, move |row: &Row| {
-            (first(row) - BESIDES) / row.plain.median
-        })
+        let first = of(kind, |answer| (answer.first - BESIDES) / answer.plain);
+        Column::cost(kind, 1, move |row: &Row| first(row))
     }));
     columns.push(Column::fact("file before, MB", 1, |row: &Row| {
         row.bytes[0] as f64 / 1e6

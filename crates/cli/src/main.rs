@@ -32,6 +32,7 @@ mod signals;
 mod simulate;
 mod slice;
 mod state;
+mod strip;
 mod trace;
 mod values;
 mod verify;
@@ -79,6 +80,7 @@ enum Command {
     Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
+    Strip(strip::Arguments),
     Cfg(cfg::Arguments),
     Instrument(instrument::Arguments),
     Completions(completions::Arguments),
@@ -145,6 +147,7 @@ fn main() -> std::process::ExitCode {
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Strip(arguments) => strip::run(&arguments),
         Command::Cfg(arguments) => cfg::run(arguments),
         Command::Instrument(arguments) => instrument::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),

@@ -1,14 +1,16 @@
 //! Progress on a terminal, and nothing elsewhere.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use afterimage::{Monitor, Note, Work};
+use afterimage_present::grouped;
 use afterimage_record::Progress;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::output::{say, tell};
 
@@ -17,7 +19,7 @@ pub(crate) struct Terminal;
 
 impl Monitor for Terminal {
     fn begin(&self, work: Work, total: Option<u64>) -> Progress {
-        Bar::start(&work.to_string(), total).into_progress()
+        Bar::start(&work.to_string(), total.map(|total| (total, work.units()))).into_progress()
     }
 
     fn note(&self, at: &Path, note: &Note) {
@@ -44,20 +46,29 @@ pub(crate) struct Bar(ProgressBar);
 const TELLING: u64 = 1000;
 
 impl Bar {
-    /// `events`: how many there will be, if that is known.
-    pub(crate) fn start(what: &str, events: Option<u64>) -> Self {
+    /// `all`: how much there is to do, and in which units if people know these; if it is known.
+    pub(crate) fn start(what: &str, all: Option<(u64, Option<&'static str>)>) -> Self {
+        let (count, units) = all.unwrap_or_default();
         let bar = if std::io::stderr().is_terminal() {
-            ProgressBar::new(events.unwrap_or(0))
+            ProgressBar::new(count)
         } else {
             ProgressBar::hidden()
         };
-        let template = match events {
-            Some(_) => "{spinner} {msg} {elapsed} {wide_bar} {percent}%",
-            None => "{spinner} {msg} {elapsed}",
+        let template = match (all, units) {
+            (Some(_), Some(_)) => {
+                "{spinner} {msg} {elapsed} {wide_bar} {percent}%, {rate} a second, {eta} left"
+            }
+            (Some(_), None) => "{spinner} {msg} {elapsed} {wide_bar} {percent}%, {eta} left",
+            (None, _) => "{spinner} {msg} {elapsed}",
         };
         // Templates are constant; one that did not parse would leave the default style.
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            let units = units.unwrap_or_default();
+            let rate = move |state: &ProgressState, out: &mut dyn Write| {
+                // What cannot be written is not shown.
+                let _ = write!(out, "{} {units}", grouped(state.per_sec() as u64));
+            };
+            bar.set_style(style.with_key("rate", rate));
         }
         bar.set_message(what.to_owned());
         bar.enable_steady_tick(Duration::from_millis(120));
@@ -66,7 +77,8 @@ impl Bar {
 
     /// A bar of what goes on from event to event of the log. Of a run that hardly asked the host, these do not tell how far it has come.
     pub(crate) fn of_events(what: &str, events: u64) -> Self {
-        Self::start(what, Some(events).filter(|events| *events >= TELLING))
+        let known = (events >= TELLING).then_some((events, None));
+        Self::start(what, known)
     }
 
     /// The same, shown until the last of what is returned is dropped.

@@ -79,7 +79,7 @@ pub use loads::{
 };
 pub use matching::{MatchDocument, MatchReport, MatchSide};
 pub use memory::{CallThere, MemoryPart, MemoryReport, VariableThere};
-pub use number::{counted, grouped, size, times};
+pub use number::{counted, grouped, size, time, times};
 pub use paths::{
     PathNames, PathsDocument, PathsJson, TraceForm, Whole, found_text, hot_text, paths_document,
     paths_json, trace_counts_text, traces_text,

@@ -51,9 +51,32 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// A time for people, to the nearest unit: `40 seconds`, `3 minutes`.
+pub fn time(seconds: u64) -> String {
+    match seconds {
+        0..100 => counted(seconds, "second"),
+        100..6000 => counted((seconds + 30) / 60, "minute"),
+        _ => counted((seconds + 1800) / 3600, "hour"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_rounded() {
+        for (seconds, text) in [
+            (1, "1 second"),
+            (99, "99 seconds"),
+            (100, "2 minutes"),
+            (5_999, "100 minutes"),
+            (6_000, "2 hours"),
+            (9_001, "3 hours"),
+        ] {
+            assert_eq!(time(seconds), text);
+        }
+    }
 
     #[test]
     fn thousands_are_grouped() {

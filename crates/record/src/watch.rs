@@ -32,6 +32,9 @@ pub fn watch(
     let Some(&first) = ends.first() else {
         return Ok(written);
     };
+    let end = run.file.end()?.ok_or(RecordError::Cut)?;
+    // A run that somebody stopped would go on for ever, if it came to none of the ends.
+    let stop = end.clock.map_or(Stop::Never, Stop::AtPoll);
     let Treatment { large, optimised } = Treatment::of(program);
     let options = Options {
         clock: true,
@@ -69,7 +72,7 @@ pub fn watch(
         ..Observers::default()
     };
     let replayed = on_guest_thread(REPLAY_STACK, || {
-        replay(&engine, &source, &rewritten, Stop::Never, observers)
+        replay(&engine, &source, &rewritten, stop, observers)
     })?;
     let watching = replayed.watching.ok_or(RecordError::NoCounters)?;
     match watching.written.stretches() == ends.len() {

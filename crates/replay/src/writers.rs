@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use afterimage_machine::{LINE, WatchedBytes, WrittenLines, WrittenLinesError};
@@ -20,6 +21,8 @@ pub struct Writers {
     watch: WatchFn,
     /// The regions that were watched last, the newest at the end.
     watched: Mutex<Vec<WatchedBytes>>,
+    /// How many stretches were executed again for that.
+    executed: AtomicUsize,
     /// The line that was asked about last, and which stretch before wrote it last.
     last_line: Mutex<Option<(LineKey, Option<usize>)>>,
 }
@@ -40,6 +43,7 @@ impl Writers {
             lines,
             watch,
             watched: Mutex::default(),
+            executed: AtomicUsize::new(0),
             last_line: Mutex::default(),
         }
     }
@@ -87,24 +91,29 @@ impl Writers {
         Some(found.last_before(end, address))
     }
 
-    /// Watches the region of a byte in the first `end` stretches, unless it was watched that far. Whether it was done: a run that cannot be executed again can still be followed.
-    pub fn watch(&self, end: usize, memory: u32, address: u64) -> bool {
+    /// Watches the region of a byte in the first `end` stretches, unless it was watched that far. Nothing is known afterwards of a run that cannot be executed again: it can still be followed.
+    pub fn watch(&self, end: usize, memory: u32, address: u64) {
         if self.watched_before(end, memory, address).is_some() {
-            return false;
+            return;
         }
         let Some(ends) = self.lines.clocks().get(..end) else {
-            return false;
+            return;
         };
         let Ok(found) = (self.watch)(ends, memory, address) else {
-            return false;
+            return;
         };
+        self.executed.fetch_add(end, Ordering::Relaxed);
         let mut all = lock(&self.watched);
         all.retain(|other| !other.has(memory, address));
         if all.len() == KEPT {
             all.remove(0);
         }
         all.push(found);
-        true
+    }
+
+    /// How many stretches were executed again so far, to watch bytes.
+    pub fn executed(&self) -> usize {
+        self.executed.load(Ordering::Relaxed)
     }
 }
 

@@ -219,14 +219,14 @@ impl TraceWriter {
         lock(&self.core).append_chunk(header, &chunk)
     }
 
-    /// Writes a trace file again without its sections of a kind: its last state, chunk by chunk. The new file takes the place of the old one when it is
+    /// Writes a trace file again without its sections of some kinds: its last state, chunk by chunk. The new file takes the place of the old one when it is
     /// complete; whoever ends this before leaves the old one as it was.
     ///
     /// # Errors
     /// Those of [`TraceWriter::create`] and [`TraceFile::open`], [`TraceError::Write`].
-    pub fn rewrite_without(path: &Path, kind: Kind) -> Result<()> {
+    pub fn rewrite_without(path: &Path, kinds: &[Kind]) -> Result<()> {
         let out = TraceWriter::create(path, true)?;
-        match out.copy(path, kind) {
+        match out.copy(path, kinds) {
             Ok(()) => out.commit(),
             Err(error) => {
                 let _ = out.discard();
@@ -235,10 +235,11 @@ impl TraceWriter {
         }
     }
 
-    fn copy(&self, from: &Path, without: Kind) -> Result<()> {
+    fn copy(&self, from: &Path, without: &[Kind]) -> Result<()> {
         let file = TraceFile::open(from)?;
         let chunks = file.inner.state.chunks();
-        for chunk in chunks.iter().filter(|chunk| chunk.header.kind != without) {
+        let kept = |kind| !without.contains(&kind);
+        for chunk in chunks.iter().filter(|chunk| kept(chunk.header.kind)) {
             let header = chunk.header;
             self.copied(header, header.section, file.inner.payload(chunk)?)?;
         }

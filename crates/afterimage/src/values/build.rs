@@ -1,7 +1,10 @@
 //! Building the values of a run, and adding them to the recording.
 
 use std::error::Error;
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use afterimage_replay::paths::FileSegments;
 use afterimage_replay::{Recording, RecordingError};
@@ -74,6 +77,57 @@ pub(crate) fn ensure_values<'r>(
     }
 }
 
+/// When it is told how long a build takes: after so long, if it takes so much longer.
+const TOLD: Duration = Duration::from_secs(5);
+const LONG: Duration = Duration::from_secs(20);
+
+/// Tells how long a build takes, and how large the file gets, as the first blocks of it did.
+struct Outlook<'a> {
+    at: &'a Path,
+    blocks: u64,
+    monitor: &'a dyn Monitor,
+    begun: Instant,
+    /// The file's bytes before.
+    bytes: u64,
+    is_told: AtomicBool,
+}
+
+impl<'a> Outlook<'a> {
+    /// From the first of some blocks to the last one. What is before the first is followed faster, so only of a build from the beginning anything is told.
+    fn new(at: &'a Path, (first, last): (u64, u64), monitor: &'a dyn Monitor) -> Self {
+        Self {
+            at,
+            blocks: last,
+            monitor,
+            begun: Instant::now(),
+            bytes: length_of(at),
+            is_told: AtomicBool::new(first > 1),
+        }
+    }
+
+    /// So many blocks are done.
+    fn tell(&self, done: u64) {
+        let passed = self.begun.elapsed();
+        if done == 0 || passed < TOLD || self.is_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let all = |so_far: f64| so_far * self.blocks as f64 / done as f64;
+        let left = all(passed.as_secs_f64()) - passed.as_secs_f64();
+        if left >= LONG.as_secs_f64() {
+            let bytes = all(length_of(self.at).saturating_sub(self.bytes) as f64);
+            let note = Note::ValuesTake {
+                seconds: left as u64,
+                bytes: bytes as u64,
+            };
+            self.monitor.note(self.at, &note);
+        }
+    }
+}
+
+fn length_of(at: &Path) -> u64 {
+    fs::metadata(at).map_or(0, |file| file.len())
+}
+
 fn built<E: Error + Send + Sync + 'static>(error: E) -> Reason {
     Reason::Values(error.into())
 }
@@ -120,6 +174,7 @@ pub(crate) fn add_values(
         None
     };
     let progress = monitor.begin(Work::Values, Some(last.min(length)));
+    let outlook = Outlook::new(at, (first, last.min(length)), monitor);
     let index = run
         .build_until(
             file.log()?,
@@ -131,7 +186,10 @@ pub(crate) fn add_values(
                     |call: &_| printed.as_mut().map_or(Ok(()), |all| all.put(call)),
                 ),
             ),
-            |time| progress(time),
+            |time| {
+                progress(time);
+                outlook.tell(time);
+            },
             cancel,
         )
         .map_err(built)?;

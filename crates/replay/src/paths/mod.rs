@@ -33,7 +33,7 @@ pub use trace::{TraceError, Unit, Visits, Window, last};
 pub use verify::{PathFinding, PathReport, PathRule, verify_path};
 
 pub use afterimage_wpp::twpp::{DynamicCfg, PathCounts, Series};
-pub use afterimage_wpp::{Link, Part, Pattern, StretchDirectory};
+pub use afterimage_wpp::{Link, Part, Pattern, StretchDirectory, Summary};
 pub use find::{Occurrence, Occurrences, OccurrencesError, PatternTextError, occurrences, pattern};
 pub use fold::{Fold, Folded, fold};
 pub use hot::{Code, HotError, HotPath, HotPaths};

@@ -486,18 +486,18 @@ where
         let mut missing = self.missing();
         while first > 0 && !missing.is_empty() {
             let before = all.partition_point(|stretch| stretch.before < first);
-            let mut last = None;
+            let mut last = BTreeSet::new();
             let mut open = Vec::with_capacity(missing.len());
             for at in missing {
                 let found = self.last_stretch(writers, before, at)?;
-                last = last.max(found);
+                last.extend(found);
                 open.extend(found.map(|_| at));
             }
             missing = open;
-            let Some(last) = last else {
+            let Some(&newest) = last.last() else {
                 return Ok(0);
             };
-            let Some(summary) = all.get(last) else {
+            let Some(summary) = all.get(newest) else {
                 return Err(SnapshotError::Damaged("a stretch that is not there").into());
             };
             let (begin, end) = (summary.before, summary.before + summary.length);
@@ -506,6 +506,18 @@ where
             }
             let snapshot = snapshots.at(begin);
             let from = snapshot.map_or(0, |number| snapshots.times()[number]);
+            let writing = match self.is_watched(writers, before, &missing) {
+                true => Some(last),
+                false => {
+                    let first = all.partition_point(|of| of.before < from);
+                    self.all_stretches(writers, first..before, &missing)?
+                }
+            };
+            // Looking at what each of many stretches does takes longer than executing all of them again.
+            if writing.is_none() && self.watch(writers, end) {
+                first = end;
+                continue;
+            }
             left = left.saturating_sub(end - from);
             match snapshot {
                 Some(number) => {
@@ -516,8 +528,6 @@ where
                     self.steps = Steps::before(self.run, log, self.wanted)?;
                 }
             }
-            let first_stretch = all.partition_point(|of| of.before < from);
-            let writing = self.all_stretches(writers, first_stretch..before, &missing)?;
             let mut found = vec![Byte::default(); self.bytes.len()];
             while self.steps.follower.machine.time() < end
                 && let Some(visit) = self.steps.follower.advance()?
@@ -548,19 +558,34 @@ where
         Vec::from_iter(all.filter(|&at| self.bytes[at].written.is_never()))
     }
 
-    /// Watches the bytes that are missing in all stretches before a time. Whether that was done: many are too far apart.
+    /// Watches the bytes that are missing in all stretches before a time. Whether that was done: there may be too many of them.
     fn watch(&self, writers: &Writers, before: u64) -> bool {
         let all = self.run.path.segments().summaries();
         let before = all.partition_point(|stretch| stretch.before < before);
-        let missing = self.missing().into_iter();
-        let regions = missing.map(|at| WatchedBytes::region(self.range.address + at as u64));
-        let regions = BTreeSet::from_iter(regions);
+        let regions = self.regions(&self.missing());
+        if regions.len() > MOST_WATCHED {
+            return false;
+        }
         let memory = self.range.memory;
-        regions.len() <= MOST_WATCHED
-            && regions.into_iter().all(|address| {
-                writers.watch(before, memory, address);
-                writers.watched_before(before, memory, address).is_some()
-            })
+        for &address in &regions {
+            writers.watch(before, memory, address);
+        }
+        self.is_watched(writers, before, &self.missing())
+    }
+
+    /// Whether bytes were watched in the first `end` stretches.
+    fn is_watched(&self, writers: &Writers, end: usize, bytes: &[usize]) -> bool {
+        let watched = |address| writers.watched_before(end, self.range.memory, address);
+        let regions = self.regions(bytes);
+        regions
+            .into_iter()
+            .all(|address| watched(address).is_some())
+    }
+
+    /// The regions that bytes are in.
+    fn regions(&self, bytes: &[usize]) -> BTreeSet<u64> {
+        let addresses = bytes.iter().map(|&at| self.range.address + at as u64);
+        addresses.map(WatchedBytes::region).collect()
     }
 
     /// Says of bytes that nothing was seen to write before the moment that this was only looked for from a time on.

@@ -304,23 +304,24 @@ impl MakeStretch for Stretches {
         memory: u32,
         address: u64,
     ) -> Result<(Option<usize>, usize), StretchError> {
+        let executed = self.wrote.executed();
         let mut cost = 0;
-        loop {
+        let found = loop {
             if let Some(found) = self.wrote.watched_before(position, memory, address) {
-                return Ok((found, cost));
+                break found;
             }
             // In a long run the writer is mostly not far, and watching takes as long as the run.
             let (found, took) = self.follow_back(position, memory, address)?;
             cost += took;
             position = match found {
-                Followed::Nobody => return Ok((None, cost)),
-                Followed::In(found) => return Ok((Some(found), cost)),
+                Followed::Nobody => break None,
+                Followed::In(found) => break Some(found),
                 Followed::Before(earlier) => earlier,
             };
-            if self.wrote.watch(position, memory, address) {
-                cost += position.div_ceil(EXECUTED);
-            }
-        }
+            self.wrote.watch(position, memory, address);
+        };
+        let executed = self.wrote.executed() - executed;
+        Ok((found, cost + executed.div_ceil(EXECUTED)))
     }
 }
 

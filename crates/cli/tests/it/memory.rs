@@ -1,0 +1,56 @@
+//! What `memory` says of a bare recording of a long run: who wrote a byte last, however long ago, and what it did not look for.
+
+use serde_json::Value;
+
+use crate::common::Sandbox;
+
+/// A word is written first of all and read last of all. Meanwhile the word beside it is written forty million times.
+const LONG: &str = r#"(module (memory (export "memory") 1)
+  (func (export "_start") (local $i i32)
+    (i32.store (i32.const 4096) (i32.const 7))
+    (loop $next
+      (i32.store (i32.const 4100) (local.get $i))
+      (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 40000000))))
+    (drop (i32.load (i32.const 4096)))))"#;
+
+#[test]
+fn the_last_writer_is_known_and_what_was_not_searched_is_marked() {
+    let sandbox = Sandbox::new();
+    sandbox.write("long.wat", LONG);
+    sandbox.ok("record -o long.aft long.wat");
+    let words = "memory long.aft --address 4096..4103 --at 90%";
+    let text = sandbox.ok(words).stdout;
+    let lines = Vec::from_iter(text.lines().map(str::trim));
+    let after = |head: &str| {
+        let at = lines.iter().position(|line| line.starts_with(head));
+        &lines[at.expect(head) + 1..][..3]
+    };
+    let [written, read, next] = after("0x1000..0x1003") else {
+        unreachable!()
+    };
+    assert!(written.contains("t=1 "), "{text}");
+    for next in [read, next] {
+        assert!(next.contains("unknown: not up to t="), "{text}");
+    }
+    let [written, read, next] = after("0x1004..0x1007") else {
+        unreachable!()
+    };
+    assert!(
+        written.contains("t=") && !written.contains("unknown"),
+        "{text}"
+    );
+    assert!(read.contains("unknown: not up to t="), "{text}");
+    assert!(next.contains("t=") && !next.contains("unknown"), "{text}");
+    assert!(
+        text.contains("afterimage build --lens full long.aft"),
+        "{text}"
+    );
+
+    let json: Value =
+        serde_json::from_str(&sandbox.ok(&format!("{words} --format json")).stdout).unwrap();
+    let part = &json["parts"][0];
+    assert_eq!(part["written"]["t"], 1, "{json}");
+    assert!(part.get("next_read").is_none(), "{json}");
+    let searched = part["next_read_after"].as_u64().expect("a time");
+    assert!((36_000_000..40_000_000).contains(&searched), "{json}");
+}

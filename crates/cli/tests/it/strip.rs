@@ -1,0 +1,50 @@
+//! What `strip` drops from a recording, and that answers stay what they were.
+
+use afterimage_trace::{Kind, TraceFile};
+
+use crate::common::{HELLO, Sandbox};
+
+fn kinds(sandbox: &Sandbox, name: &str) -> Vec<Kind> {
+    let file = TraceFile::open(&sandbox.path(name)).unwrap();
+    let sections = file.sections().unwrap();
+    sections.iter().map(|section| section.kind).collect()
+}
+
+#[test]
+fn what_can_be_made_again_is_dropped() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.wat", HELLO);
+    sandbox.run("record hello.wat");
+    let bare = kinds(&sandbox, "hello.aft");
+    let bytes = sandbox.read("hello.aft").len();
+    let questions = [
+        "profile hello.aft --by edge --format csv",
+        "trace hello.aft --level statement --format csv",
+        "simulate hello.aft --branch-predictor bimodal --format csv",
+        "why hello.aft --stdout 1",
+    ];
+    let answers = questions.map(|words| sandbox.ok(words).stdout);
+    sandbox.ok("build --lens full hello.aft");
+    assert!(sandbox.read("hello.aft").len() > bytes);
+    let ran = sandbox.ok("strip hello.aft");
+    assert!(ran.stderr.contains("hello.aft: "), "{ran:?}");
+    assert_eq!(kinds(&sandbox, "hello.aft"), bare);
+    sandbox.ok("verify hello.aft");
+    let again = questions.map(|words| sandbox.ok(words).stdout);
+    assert_eq!(answers, again);
+
+    // Of one that was cut off nothing can be made again.
+    let file = TraceFile::open(&sandbox.path("hello.aft")).unwrap();
+    let end = file.last(Kind::END).expect("an end");
+    assert!(end.is_complete());
+    let mut cut = sandbox.read("hello.aft");
+    cut.truncate(bytes / 2);
+    sandbox.write("cut.aft", &cut);
+    let words = "strip cut.aft";
+    let refused = sandbox.run(words);
+    refused.is_refusal(words, 125, &["cut.aft"]);
+    assert_eq!(sandbox.read("cut.aft"), cut);
+    sandbox
+        .run("strip none.aft")
+        .is_refusal("strip none.aft", 127, &["none.aft"]);
+}
