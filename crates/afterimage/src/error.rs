@@ -74,7 +74,7 @@ pub enum Reason {
     CutOff,
     /// What is in it cannot be made again.
     #[error(
-        "nothing was dropped, because what is in the recording may not be made again here: {0}"
+        "nothing was dropped from the recording, because {0}: what it holds could not be made again"
     )]
     NotAgain(String),
     /// The end of the run is not known, so nothing can be counted.

@@ -122,7 +122,7 @@ pub enum Note {
     ValuesTake {
         /// About how many seconds more.
         seconds: u64,
-        /// About how many bytes the file gets, those included that it has got.
+        /// About how many bytes the file grows by, from the beginning of the build to its end.
         bytes: u64,
     },
     /// Values were built.
@@ -206,7 +206,7 @@ impl Note {
             }
             Self::CountsNotKept { why } => format!("the counts are not kept in {file}: {why}"),
             Self::ValuesTake { seconds, bytes } => format!(
-                "{file}: building the values takes about {} more, and adds about {} to the recording; an interrupt keeps what is built",
+                "{file}: building the values takes about {} more, and adds about {} to the recording; Ctrl-C keeps what is built so far",
                 time(*seconds),
                 size(*bytes)
             ),

@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use afterimage_record::engine_description;
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 
+use crate::append::append;
 use crate::error::{Reason, SessionError};
+use crate::monitor::Monitor;
+use crate::path::recorder;
 
 /// What is made of a run by executing or following it again.
 const MADE: [Kind; 15] = [
@@ -36,26 +40,44 @@ pub struct Stripped {
     pub after: u64,
 }
 
-/// Drops everything from a recording but what the run itself left: questions make it again when they need it. The file is replaced when the new one is complete. Linear in what is kept.
+/// Drops from a recording what can be made again, and keeps what the run itself said. The file is replaced when the new one is complete; one that has nothing to drop is not touched. Linear in what is kept, which is
+/// checked before.
 ///
 /// # Errors
-/// If the recording was cut off or is of another engine, so that nothing can be made again; if it is damaged or cannot be written, or another process adds to it.
-pub fn strip(at: &Path) -> Result<Stripped, SessionError> {
-    stripped(at).map_err(|why| SessionError::new(at, why))
+/// If the recording was cut off or is of another engine, so that nothing can be made again; if it is damaged or cannot be written, or the program still runs.
+pub fn strip(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, SessionError> {
+    stripped(at, monitor).map_err(|why| SessionError::new(at, why))
 }
 
-fn stripped(at: &Path) -> Result<Stripped, Reason> {
+fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
     let file = TraceFile::open(at)?;
+    if let Some(recorder) = recorder(at, &file) {
+        return Err(Reason::StillRecorded(recorder));
+    }
     if file.end()?.is_none() {
         return Err(Reason::NotAgain("it was cut off".to_owned()));
     }
     let engine = file.meta()?.engine;
     if engine != engine_description() {
-        return Err(Reason::NotAgain(format!("it was recorded with {engine}")));
+        let other = format!("it was made with another engine, {engine}");
+        return Err(Reason::NotAgain(other));
+    }
+    let mut is_bare = true;
+    for mut section in (0..).map_while(|position| file.section(position)) {
+        if MADE.contains(&section.kind()) {
+            is_bare = false;
+            continue;
+        }
+        while section.advance()? {}
     }
     let length = || fs::metadata(at).map_or(0, |file| file.len());
     let before = length();
-    TraceWriter::rewrite_without(at, &MADE)?;
+    if !is_bare {
+        // Whether it can be written, and nobody else writes it.
+        let lost = "nothing can be dropped from the recording";
+        append(at, &file, lost, monitor, &AtomicBool::new(false))?;
+        TraceWriter::rewrite_without(at, &MADE)?;
+    }
     Ok(Stripped {
         before,
         after: length(),

@@ -9,10 +9,12 @@ use anyhow::Result;
 use crate::exit::Exit;
 use crate::input;
 use crate::output::tell;
+use crate::progress::Terminal;
 
 /// Drop from a recording what can be made again: counts, path, values, snapshots, simulations
 ///
-/// What the run itself left stays. Questions make the rest again when they need it.
+/// What the run itself said stays: the program, what the host gave it, and how it ended. Questions make the
+/// rest again when they need it, but all of it, even if only a part was there (build --window, --exclude).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A recording
@@ -23,12 +25,15 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit> {
     let at = &arguments.file;
     input::open(at)?;
-    let Stripped { before, after } = strip(at)?;
-    tell(format_args!(
-        "{}: {} of {} are left",
-        at.display(),
-        size(after),
-        size(before)
-    ));
+    let Stripped { before, after } = strip(at, &Terminal)?;
+    let file = at.display();
+    match before == after {
+        true => tell(format_args!("{file}: there is nothing to drop")),
+        false => tell(format_args!(
+            "{file}: now {}, was {}",
+            size(after),
+            size(before)
+        )),
+    }
     Ok(Exit::Success)
 }

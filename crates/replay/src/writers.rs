@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use afterimage_machine::{LINE, WatchedBytes, WrittenLines, WrittenLinesError};
@@ -23,11 +23,13 @@ pub struct Writers {
     watched: Mutex<Vec<WatchedBytes>>,
     /// How many stretches were executed again for that.
     executed: AtomicUsize,
+    /// The run could not be executed again.
+    is_lost: AtomicBool,
     /// The line that was asked about last, and which stretch before wrote it last.
     last_line: Mutex<Option<(LineKey, Option<usize>)>>,
 }
 
-/// The stretch before which it was looked, the memory, and the line.
+/// The stretch before which the last writer is wanted, the memory, and the line.
 type LineKey = (usize, u32, u64);
 
 impl fmt::Debug for Writers {
@@ -37,13 +39,14 @@ impl fmt::Debug for Writers {
 }
 
 impl Writers {
-    /// From the lines that the stretches write. `watch` is asked about bytes of lines that others are in that are written more often.
+    /// From the lines that the stretches write. `watch` tells bytes of a line apart.
     pub fn new(lines: WrittenLines, watch: WatchFn) -> Self {
         Self {
             lines,
             watch,
             watched: Mutex::default(),
             executed: AtomicUsize::new(0),
+            is_lost: AtomicBool::new(false),
             last_line: Mutex::default(),
         }
     }
@@ -91,15 +94,19 @@ impl Writers {
         Some(found.last_before(end, address))
     }
 
-    /// Watches the region of a byte in the first `end` stretches, unless it was watched that far. Nothing is known afterwards of a run that cannot be executed again: it can still be followed.
+    /// Watches the region of a byte in the first `end` stretches, unless it was watched that far. Nothing is known of it afterwards if the last stretch of the run is one of them, or the run cannot be executed again: it can still be followed.
     pub fn watch(&self, end: usize, memory: u32, address: u64) {
-        if self.watched_before(end, memory, address).is_some() {
+        if self.watched_before(end, memory, address).is_some()
+            || self.is_lost.load(Ordering::Relaxed)
+        {
             return;
         }
+        // The last stretch of a run ends at no reading.
         let Some(ends) = self.lines.clocks().get(..end) else {
             return;
         };
         let Ok(found) = (self.watch)(ends, memory, address) else {
+            self.is_lost.store(true, Ordering::Relaxed);
             return;
         };
         self.executed.fetch_add(end, Ordering::Relaxed);

@@ -28,8 +28,8 @@
 //!
 //! # Bytes
 //!
-//! Or each byte of a region of [`WATCHED`] bytes has a byte there. Where the region begins, a word says, so that the same module serves for each. A store writes ones of its own width to the marks: those
-//! of the region are between some that nobody reads, for stores that reach across its ends.
+//! Or each byte of a region of [`WATCHED`] bytes has a byte there. Where the region begins, a word says, so that the same module serves for each. A store writes ones of its own width to the marks.
+//! Before and behind the region's marks is room, which nobody reads, for stores that reach across its ends.
 //!
 //! ```wat
 //! …  (i32.store offset=4)

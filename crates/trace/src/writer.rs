@@ -220,22 +220,23 @@ impl TraceWriter {
     }
 
     /// Writes a trace file again without its sections of some kinds: its last state, chunk by chunk. The new file takes the place of the old one when it is
-    /// complete; whoever ends this before leaves the old one as it was.
+    /// complete and on the disk, with the same permissions; whoever ends this before leaves the old one as it was.
     ///
     /// # Errors
     /// Those of [`TraceWriter::create`] and [`TraceFile::open`], [`TraceError::Write`].
     pub fn rewrite_without(path: &Path, kinds: &[Kind]) -> Result<()> {
         let out = TraceWriter::create(path, true)?;
-        match out.copy(path, kinds) {
-            Ok(()) => out.commit(),
-            Err(error) => {
-                let _ = out.discard();
-                Err(error)
-            }
+        let written = out.copy(path, kinds).and_then(|()| out.commit_durable());
+        if written.is_err() {
+            let _ = out.discard();
         }
+        written
     }
 
     fn copy(&self, from: &Path, without: &[Kind]) -> Result<()> {
+        let old = fs::metadata(from).map_err(TraceError::io("look at the trace file"))?;
+        fs::set_permissions(self.path(), old.permissions())
+            .map_err(TraceError::io("set the permissions of the new trace file"))?;
         let file = TraceFile::open(from)?;
         let chunks = file.inner.state.chunks();
         let kept = |kind| !without.contains(&kind);

@@ -34,9 +34,6 @@ fn what_can_be_made_again_is_dropped() {
     assert_eq!(answers, again);
 
     // Of one that was cut off nothing can be made again.
-    let file = TraceFile::open(&sandbox.path("hello.aft")).unwrap();
-    let end = file.last(Kind::END).expect("an end");
-    assert!(end.is_complete());
     let mut cut = sandbox.read("hello.aft");
     cut.truncate(bytes / 2);
     sandbox.write("cut.aft", &cut);
@@ -47,4 +44,49 @@ fn what_can_be_made_again_is_dropped() {
     sandbox
         .run("strip none.aft")
         .is_refusal("strip none.aft", 127, &["none.aft"]);
+}
+
+#[test]
+fn damage_is_found_before_anything_is_dropped() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.wat", HELLO);
+    sandbox.run("record hello.wat");
+    sandbox.ok("profile hello.aft");
+    let whole = sandbox.read("hello.aft");
+    sandbox.ok("strip hello.aft");
+    let stripped = sandbox.read("hello.aft");
+    assert!(stripped.len() < whole.len());
+    let again = sandbox.ok("strip hello.aft");
+    assert!(again.stderr.contains("nothing to drop"), "{again:?}");
+    let (mut refused, mut dropped) = (0, 0);
+    for at in (0..whole.len()).step_by(7) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        sandbox.write("damaged.aft", &damaged);
+        let ran = sandbox.run("strip damaged.aft");
+        let left = sandbox.read("damaged.aft");
+        match ran.code {
+            // What was damaged is gone.
+            Some(0) if left == stripped => dropped += 1,
+            Some(125) if left == damaged => refused += 1,
+            _ => panic!("byte {at}: {ran:?}"),
+        }
+    }
+    assert!(refused > 20 && dropped > 0, "{refused}, {dropped}");
+}
+
+#[cfg(unix)]
+#[test]
+fn permissions_stay() {
+    use std::fs::{Permissions, metadata, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.wat", HELLO);
+    sandbox.run("record hello.wat");
+    sandbox.ok("profile hello.aft");
+    let at = sandbox.path("hello.aft");
+    set_permissions(&at, Permissions::from_mode(0o600)).unwrap();
+    sandbox.ok("strip hello.aft");
+    assert_eq!(metadata(&at).unwrap().permissions().mode() & 0o777, 0o600);
 }

@@ -73,7 +73,7 @@ const UNKNOWN: Look = Look {
     ..NEW
 };
 
-/// A table for each start of a path that the run comes by again and again, filled as it is asked. Memory: 8 KiB for each, and 128 MiB at most; half as much again, and 64 MiB of lists, if somebody counts.
+/// A table for each start of a path that the run comes to again and again, filled as it is asked. Memory: 8 KiB for each, and 128 MiB at most; half as much again, and 64 MiB of lists, if somebody counts.
 #[derive(Debug)]
 pub(super) struct LookupTables {
     entries: Vec<Look>,
@@ -128,15 +128,15 @@ impl LookupTables {
         tables: &mut Tables<'_>,
         tally: &mut T,
     ) -> Result<(), RegenerateError> {
-        if self.nodes.len() > MOST_NODES {
-            self.nodes.clear();
-            self.listed.fill(0);
-        }
         self.listed.resize(self.used.len(), 0);
         let met = std::mem::take(&mut self.met);
         for entry in met.iter().map(|&entry| entry as usize) {
             let times = std::mem::take(&mut self.used[entry]);
             if self.listed[entry] == 0 {
+                if self.nodes.len() > MOST_NODES {
+                    self.nodes.clear();
+                    self.listed.fill(0);
+                }
                 self.list(entry, tables, tally)?;
             }
             let (_, nodes) = self.nodes.split_at(self.listed[entry] as usize - 1);

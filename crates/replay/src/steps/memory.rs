@@ -62,7 +62,8 @@ impl NearestAccess {
 
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Step(a), Self::Step(b)) => Rc::ptr_eq(a, b),
+            // One that was found in two passes is still one.
+            (Self::Step(a), Self::Step(b)) => Rc::ptr_eq(a, b) || a == b,
             _ => self == other,
         }
     }
@@ -106,7 +107,7 @@ pub enum WriteIndex<'v, S: Segments> {
     None,
     /// The whole execution trace.
     Values(&'v WholeTrace<'v, S, FileEpochs>),
-    /// Who finds which of the stretches, of which the path consists, wrote a byte. The run has snapshots, each where a stretch begins, and no checkpoints.
+    /// Finds the stretch that wrote a byte; the path consists of these. The run has snapshots, each where a stretch begins, and no checkpoints.
     Stretches {
         /// That one.
         writers: &'v Writers,
@@ -607,7 +608,7 @@ where
         writers.last_before(end, self.range.memory, self.range.address + at as u64)
     }
 
-    /// All stretches of some that may have written one of some bytes. `None` if these are too many to tell.
+    /// All stretches of some that may have written one of some bytes. `None` if there are more than [`FEW`].
     fn all_stretches(
         &self,
         writers: &Writers,
