@@ -174,7 +174,7 @@ pub fn marked(written: Option<Written>) -> String {
     written_text(written).replacen("  ", " ", 1)
 }
 
-/// LookupTables at what there is when the run has ended.
+/// Looks at what there is when the run has ended.
 pub fn at_end<T>(traced: &Session, look: impl FnOnce(&Ended<'_>) -> T) -> Result<T> {
     let failed = RefCell::default();
     let program = traced.program();

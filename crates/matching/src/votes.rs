@@ -156,7 +156,7 @@ struct Room {
 }
 
 impl Room {
-    /// LookupTables up what is asked for of each execution of the first version.
+    /// Looks up what is asked for of each execution of the first version.
     fn begin(&mut self, a: &Version, region: &Region<'_>) {
         self.columns.clear();
         self.statements.clear();

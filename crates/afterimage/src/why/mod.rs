@@ -16,6 +16,7 @@ use std::rc::Rc;
 
 use afterimage_analyses::why::{Chain, Folder, Room, Stream};
 use afterimage_present::{SEARCHED, WhyEntry, WhyHead};
+use afterimage_replay::paths::FileSegments;
 use afterimage_wet::FileEpochs;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -130,6 +131,7 @@ pub struct Way<'t, 'a> {
 /// Limits how many stretches one way back may build.
 struct Budget<'a> {
     epochs: &'a FileEpochs,
+    segments: &'a FileSegments,
     /// The number of built stretches at which the search for operands that lead to input stops.
     looking: usize,
     /// The number of built stretches at which the way ends.
@@ -141,12 +143,13 @@ const FIRST: usize = 3;
 
 impl<'a> Budget<'a> {
     /// `None` if there is no bound.
-    fn new(epochs: &'a FileEpochs) -> Option<Self> {
+    fn new(epochs: &'a FileEpochs, segments: &'a FileSegments) -> Option<Self> {
         let (built, all) = epochs.built()?;
         let more = BUILT + all / SHARE;
         epochs.limit(Some(built + FIRST * more));
         Some(Self {
             epochs,
+            segments,
             looking: built + more / 2,
             most: built + more,
         })
@@ -159,7 +162,7 @@ impl<'a> Budget<'a> {
 
     fn room(&self) -> Room {
         match self.epochs.built() {
-            _ if self.epochs.is_over_limit() => Room::Nothing,
+            _ if self.epochs.is_over_limit() || self.segments.are_many() => Room::Nothing,
             Some((built, _)) if built >= self.looking => Room::GoingOn,
             _ => Room::Looking,
         }
@@ -178,7 +181,8 @@ impl<'t, 'a> Way<'t, 'a> {
     pub fn new(scene: &'t Scene<'t, 'a>, start: &Start, most: u64) -> Result<Self> {
         let from = start.held(scene)?;
         let traced = scene.traced;
-        let budget = Budget::new(traced.epochs()?).map(Rc::new);
+        let segments = traced.path()?.segments();
+        let budget = Budget::new(traced.epochs()?, segments).map(Rc::new);
         let chain = from.map(|(at, bits)| {
             let chain = Chain::new(scene.walk(), &scene.controllers, at).at_most(most);
             let chain = match budget.clone() {
@@ -236,8 +240,9 @@ impl<'t, 'a> Way<'t, 'a> {
             && budget.room() == Room::Nothing
         {
             self.cut = Some(chain.links());
-            // Telling what was found may need another one.
+            // Telling what was found may need another one. The chain may have more, for which there is no room.
             budget.epochs.limit(None);
+            over = true;
         }
         let searched = !chain.is_search_cut();
         if over && let Some(folder) = self.folder.take() {

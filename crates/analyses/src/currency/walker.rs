@@ -183,7 +183,7 @@ where
         Ok(known.enters)
     }
 
-    /// LookupTables for what is executed of the line.
+    /// Looks for what is executed of the line.
     fn look(&mut self, visit: Visit) -> Result<(), CurrencyError<S::Error>> {
         let node = &self.path.nodes()[visit.node];
         let known = self.nodes[visit.node.as_u32() as usize];

@@ -99,7 +99,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The only value that an exception carries, if what comes from it can be no other one. LookupTables at each time that it was thrown again.
+    /// The only value that an exception carries, if what comes from it can be no other one. Looks at each time that it was thrown again.
     fn carried(&self, mut source: Source) -> Result<Option<(Instance, Register)>, WhyError> {
         while let Source::Thrown { instance } = source {
             let compiled = self.values.compiled(instance.node)?;

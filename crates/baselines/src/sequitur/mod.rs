@@ -129,7 +129,7 @@ impl Sequitur {
         Ok(())
     }
 
-    /// LookupTables at all that is pending. The result has the two properties whatever the order, but it is not the same grammar.
+    /// Looks at all that is pending. The result has the two properties whatever the order, but it is not the same grammar.
     fn settle(&mut self) {
         while let Some(node) = self.pending.pop() {
             self.look_at(node);

@@ -143,6 +143,14 @@ impl FileSegments {
         }
     }
 
+    /// Whether more than half of the segments were needed that may be made.
+    pub fn are_many(&self) -> bool {
+        match &self.source {
+            Source::Made(_, most, made) => made.load(Ordering::Relaxed) > most / 2,
+            Source::File(_) | Source::Memory(_) => false,
+        }
+    }
+
     /// A segment as its bytes in PATHS make it, whether or not its opened grammar is there.
     ///
     /// # Errors

@@ -97,7 +97,7 @@ struct Tried {
     trap: Trap,
 }
 
-/// LookupTables at the last node of a run, which may not come to its end.
+/// Looks at the last node of a run, which may not come to its end.
 struct Last<'o, O> {
     observer: &'o mut O,
     /// The instruction that it did not come beyond, and what that accesses.

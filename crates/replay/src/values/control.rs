@@ -84,7 +84,7 @@ impl<'a> Controllers<'a> {
         found
     }
 
-    /// What let an execution happen: a branch, a call or the host, and behind it throws, the last one first. LookupTables back through the activation: O(nodes of it that were executed since).
+    /// What let an execution happen: a branch, a call or the host, and behind it throws, the last one first. Looks back through the activation: O(nodes of it that were executed since), or, if none of its branches decides, O(nodes of it in the segment in which it begins).
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -145,7 +145,9 @@ impl<'a> Controllers<'a> {
                 }
                 follower = candidate;
             }
-            let previous = cursor.previous_in_activation();
+            // Where nothing of the activation decides, only its beginning is wanted.
+            let is_open = !controllers.is_empty();
+            let previous = cursor.previous_in_activation_among(|_| is_open);
             let Some(visit) = previous.map_err(ValuesError::Path)? else {
                 break;
             };

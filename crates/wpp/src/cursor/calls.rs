@@ -183,7 +183,7 @@ impl<S: Segments> Calls<'_, S> {
     }
 }
 
-/// LookupTables at a symbol for the first time.
+/// Looks at a symbol for the first time.
 fn look(place: &mut Place, limit: usize) -> (Next, Option<CallEvent>) {
     let depth = place.depth();
     let enter = |function| CallEvent::Enter {

@@ -27,8 +27,7 @@ impl<S: Segments> Cursor<'_, S> {
         self.previous_in_activation_among(|_| true)
     }
 
-    /// The same, of the segments before this one only in those that `may_have` says: others are passed over. What is found may be of an earlier activation, if this one begins in a
-    /// segment that was passed over.
+    /// The same, of the segments before this one only in those that `may_have` says, and in that in which the activation begins: others are passed over.
     ///
     /// # Errors
     /// As there.
@@ -52,8 +51,10 @@ impl<S: Segments> Cursor<'_, S> {
             // Segments that lie within callees altogether have nothing of the activation.
             let earlier = &summaries[..place.segment];
             let mut earlier = earlier.iter().enumerate();
-            let has =
-                |(number, of): (usize, &Summary)| of.kept as usize <= depth && may_have(number);
+            let has = |(number, of): (usize, &Summary)| {
+                let kept = of.kept as usize;
+                kept < depth || kept == depth && may_have(number)
+            };
             let Some((segment, _)) = earlier.rfind(|&of| has(of)) else {
                 break Ok(false);
             };

@@ -189,7 +189,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         Ok(sum)
     }
 
-    /// What is wrong if [`Self::executed`] finds something wrong. LookupTables at the series only if the lengths of the traces do not show
+    /// What is wrong if [`Self::executed`] finds something wrong. Looks at the series only if the lengths of the traces do not show
     /// already that there cannot be too many blocks.
     pub(super) fn check_executed(&self) -> Result<(), &'static str> {
         let most = self

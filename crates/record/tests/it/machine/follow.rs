@@ -137,7 +137,9 @@ pub fn agree(recording: &Recording, stored: &Stored) -> BTreeSet<&'static str> {
     let (taken, folder) = captured::all(recording);
     if let Some(folder) = folder {
         stretches::agree(recording, &folder, stored);
-        written::agree(recording, &path, &folder);
+        // Compiling the code that watches takes long.
+        let watched = recording.bytes.len().is_multiple_of(3);
+        written::agree(recording, &path, &folder, watched);
     }
     captured::agree(recording, &path, taken);
     assert!(

@@ -46,7 +46,7 @@ pub(super) struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// LookupTables the nodes up. Linear, but for a search among the edges out of a block.
+    /// Looks the nodes up. Linear, but for a search among the edges out of a block.
     pub fn new(program: &'a Program, directory: &'a Directory, report: &mut PathReport) -> Self {
         let mut edges = HashMap::new();
         let mut ends = PrimaryMap::with_capacity(directory.nodes.len());

@@ -122,7 +122,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(())
     }
 
-    /// LookupTables at the next call that may read it. Whether there was one.
+    /// Looks at the next call that may read it. Whether there was one.
     fn look(&mut self) -> Result<bool, HostReadsError> {
         let pieces = &self.at.pieces;
         if pieces.is_empty() {

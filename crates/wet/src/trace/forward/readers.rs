@@ -169,7 +169,7 @@ where
         Some(Stretch { span, first, last })
     }
 
-    /// LookupTables at the next stretch. Whether there was one.
+    /// Looks at the next stretch. Whether there was one.
     fn look(&mut self) -> Result<bool, Failure<S, E>> {
         let Some((target, number)) = self.sought else {
             return Ok(false);

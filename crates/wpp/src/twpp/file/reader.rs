@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         DirectoryEntry::from_bytes(&self.directory[found.ok()?])
     }
 
-    /// The path traces of a function, if it was called. LookupTables at the directory and the function's block only. Linear in the block, but of the
+    /// The path traces of a function, if it was called. Looks at the directory and the function's block only. Linear in the block, but of the
     /// timestamps only the checksum is read: [`StoredTraces`] checks them when they are asked for.
     ///
     /// # Errors
