@@ -72,10 +72,12 @@ fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
     }
     let length = || fs::metadata(at).map_or(0, |file| file.len());
     let before = length();
-    if !is_bare {
-        // Whether it can be written, and nobody else writes it.
+    if !is_bare || file.ignored_bytes() > 0 {
+        // Whether it can be written, nobody else writes it, and nothing unknown is at its end.
         let lost = "nothing can be dropped from the recording";
         append(at, &file, lost, monitor, &AtomicBool::new(false))?;
+    }
+    if !is_bare {
         TraceWriter::rewrite_without(at, &MADE)?;
     }
     Ok(Stripped {
