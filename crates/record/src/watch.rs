@@ -59,7 +59,7 @@ pub fn watch(
     let watching = Watching {
         at: watched_at(&rewritten, memory)?,
         next: first,
-        ends: ends[1..].to_vec().into_iter(),
+        ends: Vec::from(&ends[1..]).into_iter(),
         by_host: [0; WATCHED as usize],
         memory,
         first: WatchedBytes::region(address),
