@@ -277,7 +277,7 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     let Some(snapshots) = Snapshots::open(&file)? else {
         return Ok(None);
     };
-    // What is open is kept for a while, and made again then. From a snapshot to the next one a question may follow.
+    // A segment that was dropped from memory is made again. A question may follow the run from one snapshot to the next.
     let apart = most_apart(snapshots.times(), &directory.summaries);
     let most = FEW_SEGMENTS + 2 * apart.max(directory.summaries.len() / share);
     let Some(path) = path_from_words(&file, session.module(), directory, most)? else {
@@ -290,7 +290,7 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     Ok(used.then_some(recording))
 }
 
-/// The most stretches between two snapshots, or before the first or behind the last one.
+/// The largest number of stretches between two snapshots; the run's beginning and end count as snapshots.
 fn most_apart(snapshots: &[u64], stretches: &[Summary]) -> usize {
     let at = |time: &u64| stretches.partition_point(|stretch| stretch.before < *time);
     let ends = snapshots.iter().map(at).chain([stretches.len()]);

@@ -72,7 +72,7 @@ pub enum Reason {
         "the recording was cut off before its end was written, so its path cannot be followed; record the program again (with --lens paths, a recording keeps its path up to the last full megabyte of it)"
     )]
     CutOff,
-    /// What is in it cannot be made again.
+    /// Its parts could not be made again if they were dropped.
     #[error(
         "nothing was dropped from the recording, because {0}: what it holds could not be made again"
     )]

@@ -43,7 +43,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// What its units are, if that says something to people.
+    /// The units, where a user knows them.
     pub fn units(&self) -> Option<&'static str> {
         (*self == Self::Values).then_some("blocks")
     }
@@ -122,7 +122,7 @@ pub enum Note {
     ValuesTake {
         /// About how many seconds more.
         seconds: u64,
-        /// About how many bytes the file grows by, from the beginning of the build to its end.
+        /// About how many bytes the build adds to the file in all.
         bytes: u64,
     },
     /// Values were built.

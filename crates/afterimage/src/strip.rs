@@ -12,7 +12,7 @@ use crate::error::{Reason, SessionError};
 use crate::monitor::Monitor;
 use crate::path::recorder;
 
-/// What is made of a run by executing or following it again.
+/// Sections that can be made again from the rest of a recording.
 const MADE: [Kind; 15] = [
     Kind::COUNTS,
     Kind::PATHS,
@@ -40,11 +40,10 @@ pub struct Stripped {
     pub after: u64,
 }
 
-/// Drops from a recording what can be made again, and keeps what the run itself said. The file is replaced when the new one is complete; one that has nothing to drop is not touched. Linear in what is kept, which is
-/// checked before.
+/// Drops from a recording what can be made again. The rest is checked first, and written to a new file, which then replaces the old one. A recording that has nothing to drop is not touched. Linear in what is kept.
 ///
 /// # Errors
-/// If the recording was cut off or is of another engine, so that nothing can be made again; if it is damaged or cannot be written, or the program still runs.
+/// If the recording was cut off or made with another engine, so that nothing can be made again; if it is damaged or cannot be written, or the program still runs.
 pub fn strip(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, SessionError> {
     stripped(at, monitor).map_err(|why| SessionError::new(at, why))
 }
@@ -73,7 +72,7 @@ fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
     let length = || fs::metadata(at).map_or(0, |file| file.len());
     let before = length();
     if !is_bare || file.ignored_bytes() > 0 {
-        // Whether it can be written, nobody else writes it, and nothing unknown is at its end.
+        // This fails if the file cannot be written, or unknown bytes follow the recording.
         let lost = "nothing can be dropped from the recording";
         append(at, &file, lost, monitor, &AtomicBool::new(false))?;
     }

@@ -39,7 +39,7 @@ struct Row {
     record: Sample,
     /// The first question with nothing compiled before.
     uncached: f64,
-    /// Compiling the code that watches bytes, which some questions need, where it is not kept.
+    /// Seconds to compile the code that watches bytes, which some questions need.
     watching: f64,
     answers: Vec<Answer>,
     /// Bytes of the recording, and with what the questions added.

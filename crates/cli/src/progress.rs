@@ -46,7 +46,7 @@ pub(crate) struct Bar(ProgressBar);
 const TELLING: u64 = 1000;
 
 impl Bar {
-    /// `all`: how much there is to do, and in which units if people know these; if it is known.
+    /// `all`: how much there is to do, if that is known, and its units, if a user knows them.
     pub(crate) fn start(what: &str, all: Option<(u64, Option<&'static str>)>) -> Self {
         let (count, units) = all.unwrap_or_default();
         let bar = if std::io::stderr().is_terminal() {

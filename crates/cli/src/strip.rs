@@ -13,8 +13,8 @@ use crate::progress::Terminal;
 
 /// Drop from a recording what can be made again: counts, path, values, snapshots, simulations
 ///
-/// What the run itself said stays: the program, what the host gave it, and how it ended. Questions make the
-/// rest again when they need it, but all of it, even if only a part was there (build --window, --exclude).
+/// The program, its input and the way it ended stay. The next question makes again what it needs, of the whole
+/// run, even if `build --window` or `--exclude` had made only a part.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A recording

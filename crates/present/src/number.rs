@@ -51,7 +51,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A time for people, to the nearest unit: `40 seconds`, `3 minutes`.
+/// A duration for people, rounded: `40 seconds`, `3 minutes`.
 pub fn time(seconds: u64) -> String {
     match seconds {
         0..100 => counted(seconds, "second"),

@@ -1,4 +1,4 @@
-//! Which bytes of a small region of memory a run writes, stretch by stretch. The run is executed again, and nothing else is asked of it, so that this takes little longer than the program alone.
+//! Which bytes of a small region of memory a run writes, stretch by stretch: by executing it again with little instrumentation, which takes little longer than the program alone.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::paths::RecordedRun;
 use crate::replay::{Host, Observers, Progress, Source, Stop, replay};
 use crate::snapshots::{word, write};
 
-/// Which bytes of the region that has an address are written in each of the first stretches of a run. `ends` has the stop clock's readings where these end, as [`build_snapshots`](crate::build_snapshots) cut the path. The rest of the run is not executed. Progress is told in stretches.
+/// Tells which bytes of the region that contains an address are written in each of the first stretches of a run. `ends` are the stop clock's readings at which these end, where [`build_snapshots`](crate::build_snapshots) cut the path. The rest of the run is not executed. Progress is reported in stretches.
 ///
 /// # Errors
 /// If the recording cannot be repeated exactly, or its path was not cut there.
@@ -33,7 +33,7 @@ pub fn watch(
         return Ok(written);
     };
     let end = run.file.end()?.ok_or(RecordError::Cut)?;
-    // A run that somebody stopped would go on for ever, if it came to none of the ends.
+    // A run that was stopped from outside would never end by itself, if `ends` were wrong.
     let stop = end.clock.map_or(Stop::Never, Stop::AtPoll);
     let Treatment { large, optimised } = Treatment::of(program);
     let options = Options {
@@ -140,7 +140,7 @@ impl Watching {
         set.map_err(|_| RecordError::NoCounters)
     }
 
-    /// Adds the stretch that ends here. Whether there are more.
+    /// Adds the stretch that ends here, and returns whether there are more.
     fn end_stretch(&mut self, marks: &mut [u8]) -> bool {
         for (byte, mark) in self.by_host.iter_mut().zip(&*marks) {
             *byte |= mark;

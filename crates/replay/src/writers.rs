@@ -12,10 +12,10 @@ pub type WatchFn = Box<
     dyn Fn(&[u64], u32, u64) -> Result<WatchedBytes, Box<dyn Error + Send + Sync>> + Send + Sync,
 >;
 
-/// How many regions are kept. Of ten thousand stretches each has ten megabytes at most.
+/// How many regions are kept. For ten thousand stretches, each takes ten megabytes at most.
 const KEPT: usize = 8;
 
-/// Finds the stretch of a run that wrote a byte last: as far as the lines tell that the stretches write, and by watching the byte.
+/// Finds the stretch of a run that wrote a byte last: by the lines that the stretches write, and by watching the byte.
 pub struct Writers {
     lines: WrittenLines,
     watch: WatchFn,
@@ -25,7 +25,7 @@ pub struct Writers {
     executed: AtomicUsize,
     /// The run could not be executed again.
     is_lost: AtomicBool,
-    /// The line that was asked about last, and which stretch before wrote it last.
+    /// The last question about a line, and its answer.
     last_line: Mutex<Option<(LineKey, Option<usize>)>>,
 }
 
@@ -94,14 +94,14 @@ impl Writers {
         Some(found.last_before(end, address))
     }
 
-    /// Watches the region of a byte in the first `end` stretches, unless it was watched that far. Nothing is known of it afterwards if the last stretch of the run is one of them, or the run cannot be executed again: it can still be followed.
+    /// Watches the region of a byte in the first `end` stretches, unless it was watched that far. It cannot be watched in the run's last stretch, nor in a run that cannot be executed again; such a run can still be followed.
     pub fn watch(&self, end: usize, memory: u32, address: u64) {
         if self.watched_before(end, memory, address).is_some()
             || self.is_lost.load(Ordering::Relaxed)
         {
             return;
         }
-        // The last stretch of a run ends at no reading.
+        // The run's last stretch has no end reading.
         let Some(ends) = self.lines.clocks().get(..end) else {
             return;
         };

@@ -28,7 +28,7 @@
 //!
 //! # Bytes
 //!
-//! Or each byte of a region of [`WATCHED`] bytes has a byte there. Where the region begins, a word says, so that the same module serves for each. A store writes ones of its own width to the marks.
+//! Alternatively, each byte of a region of [`WATCHED`] bytes has a mark. A word in the probes' memory says where the region begins, so one module serves for all regions. A store writes ones of its own width to the marks.
 //! Before and behind the region's marks is room, which nobody reads, for stores that reach across its ends.
 //!
 //! ```wat

@@ -77,23 +77,24 @@ pub(crate) fn ensure_values<'r>(
     }
 }
 
-/// When it is told how long a build takes: after so long, if it takes so much longer.
+/// How long a build has run when its remaining time is estimated.
 const TOLD: Duration = Duration::from_secs(5);
+/// Shorter remaining times are not worth a message.
 const LONG: Duration = Duration::from_secs(20);
 
-/// Tells how long a build takes, and how large the file gets, as the first blocks of it did.
+/// Estimates from the first blocks how much longer a build takes, and how much the file grows.
 struct Outlook<'a> {
     at: &'a Path,
     blocks: u64,
     monitor: &'a dyn Monitor,
     begun: Instant,
-    /// The file's bytes before.
+    /// The length of the file before the build.
     bytes: u64,
     is_told: AtomicBool,
 }
 
 impl<'a> Outlook<'a> {
-    /// From the first of some blocks to the last one. What is before the first is followed faster, so only of a build from the beginning anything is told.
+    /// For a build of these blocks. Nothing is estimated if it begins in the middle of the run, because the run is followed faster up to there.
     fn new(at: &'a Path, (first, last): (u64, u64), monitor: &'a dyn Monitor) -> Self {
         Self {
             at,
@@ -105,7 +106,7 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    /// So many blocks are done.
+    /// Called when `done` blocks are done.
     fn tell(&self, done: u64) {
         let passed = self.begun.elapsed();
         if done == 0 || passed < TOLD || self.is_told.swap(true, Ordering::Relaxed) {

@@ -240,7 +240,7 @@ impl<'t, 'a> Way<'t, 'a> {
             && budget.room() == Room::Nothing
         {
             self.cut = Some(chain.links());
-            // Telling what was found may need another one. The chain may have more, for which there is no room.
+            // To describe the steps, more stretches may be needed. The chain itself must end here.
             budget.epochs.limit(None);
             over = true;
         }

@@ -11,7 +11,7 @@ use super::{Opened, PAGES, PART, SNAPSHOT_PAGE, VERSION};
 use crate::checkpoint::Snapshot;
 use crate::image::Memory;
 
-/// How many chunks are compressed together, and a few more: by all processors.
+/// When this many chunks are waiting, they are compressed, by all processors.
 const TOGETHER: usize = 64;
 
 /// Snapshots of a run, collected in its order. When they have more bytes than there is room for, every second one is dropped: their distance doubles.

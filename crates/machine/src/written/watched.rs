@@ -3,7 +3,7 @@
 /// Bytes of a region.
 pub const WATCHED: u64 = 4096;
 
-/// Bytes of memory that a bit mask has.
+/// How many bytes of memory a mask covers.
 const BITS: u64 = u64::BITS as u64;
 
 /// Which bytes of a region of [`WATCHED`] bytes are written in each of the first stretches of a run.
@@ -17,7 +17,7 @@ pub struct WatchedBytes {
 }
 
 impl WatchedBytes {
-    /// Of a region, before any stretch.
+    /// A region of which no stretch is known yet.
     pub fn new(memory: u32, first: u64) -> Self {
         Self {
             memory,
@@ -26,12 +26,12 @@ impl WatchedBytes {
         }
     }
 
-    /// Where the region begins that has an address.
+    /// The first address of the region that contains an address.
     pub fn region(address: u64) -> u64 {
         address - address % WATCHED
     }
 
-    /// Adds the next stretch: for each byte of the region whether it is written there, as a number that is not 0. O(region).
+    /// Adds the next stretch. `written` has a byte for each byte of the region: not 0 if the stretch writes it. O(region).
     pub fn add(&mut self, written: &[u8]) {
         let mut parts = Vec::new();
         for (part, bytes) in (0..).zip(written.chunks(BITS as usize)) {
@@ -49,7 +49,7 @@ impl WatchedBytes {
         self.stretches.len()
     }
 
-    /// Whether the region has a byte.
+    /// Whether the region contains a byte.
     pub fn has(&self, memory: u32, address: u64) -> bool {
         self.memory == memory && self.first == Self::region(address)
     }

@@ -37,7 +37,7 @@ fn repeated_name(plan: &PathPlan) -> String {
     format!("path words of a re-execution {:016x}", plan.fingerprint())
 }
 
-/// How many chunks are compressed together, by all processors.
+/// When this many chunks are waiting, they are compressed, by all processors.
 const TOGETHER: usize = 128;
 
 /// Who is told of snapshots, as they are made.

@@ -143,7 +143,7 @@ impl FileSegments {
         }
     }
 
-    /// Whether more than half of the segments were needed that may be made.
+    /// Whether more than half of the allowed segments have been made.
     pub fn are_many(&self) -> bool {
         match &self.source {
             Source::Made(_, most, made) => made.load(Ordering::Relaxed) > most / 2,

@@ -21,7 +21,7 @@ use crate::paths::{At as Moment, Window};
 
 /// Of how many bytes the last writes are looked for one by one, and in how many stretches.
 const FEW: usize = 64;
-/// In how many regions the last writes are looked for by executing the run again: once for each.
+/// In how many regions last writes are searched for by executing the run again, once for each.
 const MOST_WATCHED: usize = 4;
 /// Most bytes that can be asked about at once.
 pub const LARGEST_RANGE: u64 = 1 << 16;
@@ -62,7 +62,7 @@ impl NearestAccess {
 
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            // One that was found in two passes is still one.
+            // Two passes may have found the same step.
             (Self::Step(a), Self::Step(b)) => Rc::ptr_eq(a, b) || a == b,
             _ => self == other,
         }
@@ -109,7 +109,7 @@ pub enum WriteIndex<'v, S: Segments> {
     Values(&'v WholeTrace<'v, S, FileEpochs>),
     /// Finds the stretch that wrote a byte; the path consists of these. The run has snapshots, each where a stretch begins, and no checkpoints.
     Stretches {
-        /// That one.
+        /// It finds writers.
         writers: &'v Writers,
         /// Opens the run's log anew.
         log: &'v dyn Fn() -> Result<LogReader, TraceError>,
@@ -129,7 +129,7 @@ impl<S: Segments> Copy for WriteIndex<'_, S> {}
 /// What some bytes, at most [`LARGEST_RANGE`], held at a time, who wrote them last, and what happens to each of them next.
 ///
 /// With checkpoints only those intervals are followed in which that happens, otherwise all of the run up to there. With values, those in which
-/// something was written last are mostly not followed either. With stretches it is followed as far as [`WriteIndex::Stretches`] says; who wrote few bytes last is found by executing it again, if it is further back.
+/// something was written last are mostly not followed either. With stretches it is followed as far as [`WriteIndex::Stretches`] says; earlier last writes of a few bytes are found by executing it again.
 ///
 /// # Errors
 /// If the bytes are not there at that time, or the run cannot be followed, or what is stored is damaged.
@@ -559,7 +559,7 @@ where
         Vec::from_iter(all.filter(|&at| self.bytes[at].written.is_never()))
     }
 
-    /// Watches the bytes that are missing in all stretches before a time. Whether that was done: there may be too many of them.
+    /// Watches, in all stretches before a time, the bytes whose writers are missing. Returns whether it did: not if these are too far apart.
     fn watch(&self, writers: &Writers, before: u64) -> bool {
         let all = self.run.path.segments().summaries();
         let before = all.partition_point(|stretch| stretch.before < before);
@@ -589,7 +589,7 @@ where
         addresses.map(WatchedBytes::region).collect()
     }
 
-    /// Says of bytes that nothing was seen to write before the moment that this was only looked for from a time on.
+    /// Marks the bytes whose writers were not found: the search went back only to this time.
     fn not_found(&mut self, from: u64) {
         if from > 0 {
             for at in self.missing() {
@@ -608,7 +608,7 @@ where
         writers.last_before(end, self.range.memory, self.range.address + at as u64)
     }
 
-    /// All stretches of some that may have written one of some bytes. `None` if there are more than [`FEW`].
+    /// Those of the given stretches that may have written one of the bytes. `None` if there are more than [`FEW`].
     fn all_stretches(
         &self,
         writers: &Writers,

@@ -57,7 +57,7 @@ enum Followed {
 
 /// Following the run from a snapshot takes as long as building so many stretches.
 const FOLLOWING: usize = 3;
-/// As many stretches are executed again in the time that building one takes.
+/// In the time that building one stretch takes, this many are executed again.
 const EXECUTED: usize = 1 << 10;
 
 /// Bytes whose last writers are looked for together: those of a vector.
