@@ -1,6 +1,6 @@
 //! Which addresses loads and stores accessed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::str::FromStr;
 
 use afterimage_ids::{FuncId, OpId};
@@ -19,7 +19,7 @@ use anyhow::{Context, Error, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::Session;
-use crate::named::NamedProgram;
+use crate::named::{NamedProgram, with_names};
 use crate::places::{counts_whole, reached, times};
 use crate::steps::follow;
 
@@ -35,8 +35,19 @@ pub struct AddressesQuery {
 }
 
 impl AddressesQuery {
+    /// The answer of stretches of the run, if these tell.
+    pub(crate) fn answer_early(&self, session: &Session) -> Result<Option<WithRows<AddressesHead>>> {
+        of_stretches(session, &self.at, self.instances.as_deref(), |found| {
+            self.rows(found)
+        })
+    }
+
     pub(crate) fn answer(&self, program: NamedProgram<'_>) -> Result<WithRows<AddressesHead>> {
-        let found = Accesses::find(program, &self.at, self.instances.as_deref())?;
+        self.rows(&Accesses::find(program, &self.at, self.instances.as_deref())?)
+    }
+
+    fn rows(&self, found: &Accesses<'_, '_>) -> Result<WithRows<AddressesHead>> {
+        let program = found.program;
         let mut rows = Listed::default();
         found.each(|next| {
             let scene = program.scene(Style::default());
@@ -66,6 +77,28 @@ pub(crate) fn summed(
     let mut rows = Listed::default();
     address_stats_rows(&mut rows, &program.scene(Style::default()), &stats)?;
     rows.all().into_iter().next().context("no head")
+}
+
+/// Asks stretches of the run about a few executions. `None` if there are more, or the stretches do not tell.
+///
+/// # Errors
+/// If there are no such executions, the recording is damaged, or `ask` fails.
+pub fn of_stretches<R>(
+    session: &Session,
+    at: &str,
+    instances: Option<&str>,
+    ask: impl FnOnce(&Accesses<'_, '_>) -> Result<R>,
+) -> Result<Option<R>> {
+    if instances.is_none() && !at.contains('#') {
+        return Ok(None);
+    }
+    let found = session.ask_stretches(|session| {
+        with_names(session, |program| {
+            let found = Accesses::find(program, at, instances)?;
+            found.are_few().then(|| ask(&found)).transpose()
+        })
+    });
+    Ok(found?.flatten())
 }
 
 /// Which executions of each load and store at a place.
@@ -108,9 +141,13 @@ enum Which {
     These(Vec<(u64, usize)>),
 }
 
+/// Fewer executions of each load and store than this are few.
+const FEW: u64 = 1 << 12;
+
 /// Loads and stores at a place, and which of their executions are asked for.
 pub struct Accesses<'t, 'a> {
-    program: NamedProgram<'a>,
+    /// The program.
+    pub program: NamedProgram<'a>,
     at: &'t str,
     /// The loads and stores.
     pub sites: Vec<AccessSite>,
@@ -142,6 +179,16 @@ impl<'t, 'a> Accesses<'t, 'a> {
         })
     }
 
+    /// Whether these are so few that all of them are found before any is given away.
+    fn are_few(&self) -> bool {
+        match &self.which {
+            Which::Of(Instances::Range(first, last)) => last - first < FEW,
+            Which::Of(Instances::Last) => true,
+            Which::These(these) => (these.len() as u64) < FEW,
+            Which::All | Which::Of(Instances::From(_)) => false,
+        }
+    }
+
     /// Gives `ask` what gives one execution after the other.
     ///
     /// # Errors
@@ -153,11 +200,17 @@ impl<'t, 'a> Accesses<'t, 'a> {
             let mut found = chosen.find(Addresses::new(run, log, &self.sites)?);
             // What is not there is said before anything is written.
             let first = found.next()?;
-            let mut first = Some(first.with_context(|| {
+            let first = first.with_context(|| {
                 format!("nothing at {} accesses an address below 2⁶⁴", self.at)
-            })?);
-            ask(&mut || match first.take() {
-                Some(first) => Ok(Some(first)),
+            })?;
+            let mut read = VecDeque::from([first]);
+            while self.are_few()
+                && let Some(next) = found.next()?
+            {
+                read.push_back(next);
+            }
+            ask(&mut || match read.pop_front() {
+                Some(next) => Ok(Some(next)),
                 None => found.next(),
             })
         })

@@ -104,13 +104,20 @@ impl Session {
         }
     }
 
-    /// What does an execution depend on, directly or not, or what depends on it? Builds the path and the values if they are not there yet, and follows the run.
+    /// What does an execution depend on, directly or not, or what depends on it? A slice of some depth is made of stretches of the run where these have it. Otherwise builds the path and the
+    /// values if they are not there yet, and follows the run.
     ///
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
     pub fn slice(&self, query: &SliceQuery) -> Result<SliceReport, QuestionError> {
         let wanted = Wanted::Answer(query.clone());
-        self.ensured(|| slice::find(self, &wanted, None, |found| found.report()))
+        let ask = |session: &Self| {
+            session.ensured(|| slice::find(session, &wanted, None, |found| found.report()))
+        };
+        match query.depth {
+            Some(_) => self.first(ask),
+            None => ask(self),
+        }
     }
 
     /// What was the state at a moment: the call stack, and what the variables held? If the moment is a time and the recording has no values, snapshots are taken by one re-execution if there
@@ -161,7 +168,8 @@ impl Session {
         self.about(|| query.answer(self, |found, names| Ok(paths_document(found, names))))
     }
 
-    /// Which addresses did loads and stores access? Builds the path if it is not there yet, and follows the run. All executions are in memory at once.
+    /// Which addresses did loads and stores access? A few executions that are named are found by stretches of the run. Otherwise builds the path if it is not there yet, and follows the run.
+    /// All executions are in memory at once.
     ///
     /// # Errors
     /// If there are none at the place, or the recording is damaged.
@@ -169,7 +177,10 @@ impl Session {
         &self,
         query: &AddressesQuery,
     ) -> Result<WithRows<AddressesHead>, QuestionError> {
-        self.followed(|program| query.answer(program))
+        match self.about(|| query.answer_early(self))? {
+            Some(found) => Ok(found),
+            None => self.followed(|program| query.answer(program)),
+        }
     }
 
     /// The same, summed up: of the loads and stores at a place, or of the whole program.

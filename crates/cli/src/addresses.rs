@@ -1,6 +1,7 @@
 //! `afterimage addresses`
 
-use afterimage::addresses::Accesses;
+use afterimage::Session;
+use afterimage::addresses::{Accesses, of_stretches};
 use afterimage::named::{NamedProgram, with_names};
 use afterimage::steps::follow;
 use afterimage_present::document::JsonLines;
@@ -13,13 +14,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
-use crate::lens::traced_whole;
+use crate::lens::{session, with_whole_path};
 use crate::output::write;
 
 /// Show which addresses loads and stores accessed, execution by execution or summed up
 ///
 /// Loads and stores are those of single values; what bulk operations and the host access is in `afterimage trace --level memory`. The run is
-/// followed from its beginning; for --instances and #K only where these are executed, from the last checkpoint before, which `build --lens full` makes.
+/// followed from its beginning; for --instances and #K only where these are executed, from the last checkpoint or snapshot before.
 /// Different addresses and strides are told apart up to 4,096 of them. An access that trapped is listed, and marked; sums and --each do not have it.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["at", "all"]))]
@@ -70,17 +71,34 @@ enum Format {
 const LINES: u64 = 100;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let session = traced_whole(&arguments.report.file)?;
+    let file = &arguments.report.file;
+    if arguments.format == Format::Bin && !arguments.each {
+        bail!("--format bin is for --all --each");
+    }
+    let session = session(file)?;
+    let early = arguments.answer_early(&session);
+    if early.with_context(|| file.display().to_string())? {
+        return Ok(Exit::Success);
+    }
+    let session = with_whole_path(session)?;
     let found = with_names(&session, |program| arguments.answer(program));
-    found.with_context(|| arguments.report.file.display().to_string())?;
+    found.with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
 
 impl Arguments {
+    /// Whether stretches of the run gave the answer.
+    fn answer_early(&self, session: &Session) -> Result<bool> {
+        let Some(at) = self.at.as_deref().filter(|_| !self.stats) else {
+            return Ok(false);
+        };
+        let found = of_stretches(session, at, self.instances.as_deref(), |found| {
+            self.listed(found)
+        });
+        Ok(found?.is_some())
+    }
+
     fn answer(&self, program: NamedProgram<'_>) -> Result<()> {
-        if self.format == Format::Bin && !self.each {
-            bail!("--format bin is for --all --each");
-        }
         if self.each {
             return self.each(program);
         }
@@ -89,7 +107,7 @@ impl Arguments {
         };
         let found = Accesses::find(program, at, self.instances.as_deref())?;
         if !self.stats {
-            return self.listed(program, &found);
+            return self.listed(&found);
         }
         if found.is_one {
             bail!("{at} names one execution, of which there is nothing to sum up")
@@ -147,8 +165,8 @@ impl Arguments {
         })
     }
 
-    fn listed(&self, program: NamedProgram<'_>, found: &Accesses<'_, '_>) -> Result<()> {
-        let (scene, limit) = (&program.scene(self.report.style()), self.limit());
+    fn listed(&self, found: &Accesses<'_, '_>) -> Result<()> {
+        let (scene, limit) = (&found.program.scene(self.report.style()), self.limit());
         found.each(|next| {
             write(self.report.output.as_deref(), false, |out| {
                 let sites = &found.sites;

@@ -155,6 +155,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.trap {
         early::killed(&session, "ask with --at")?;
     }
+    // A slice of some depth may lie in a few stretches of the run.
+    if arguments.depth.is_some() && arguments.save.is_none() && !arguments.chain {
+        let early = session.ask_stretches(|session| {
+            slice::find(session, &wanted, None, |found| arguments.shown(found))
+        });
+        if early.with_context(|| file.display().to_string())?.is_some() {
+            return Ok(Exit::Success);
+        }
+    }
     let session = match wanted {
         Wanted::Kept(_) => lens::with_whole_path(session)?,
         Wanted::Answer(_) => lens::with_values(session)?,

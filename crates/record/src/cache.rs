@@ -1,4 +1,4 @@
-//! Compiled modules, kept between runs.
+//! Compiled modules, kept between runs, and counts of earlier runs.
 //!
 //! Compiled code is loaded as it is, so it must come from nobody else: the cache is a folder of the
 //! user's own that no other user can write, and nothing is ever loaded from a recording. A
@@ -9,7 +9,7 @@
 //! before the engine sees any of it; what does not agree is removed and compiled again. The code is read into memory first,
 //! so that what was compared is what is loaded.
 //!
-//! The folder that the user named may hold anything. Our files are in a folder of ours inside it,
+//! The folder that the user named may hold anything. Our files are in folders of ours inside it,
 //! and only files with our kind of name and our label are ever removed.
 
 use std::fs;
@@ -20,26 +20,47 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use afterimage_ids::Counts;
+use afterimage_trace::{CountsLens, LABEL as TRACE_LABEL, TraceFile, TraceWriter};
 use sha2::{Digest, Sha256};
 use wasmtime::{Engine, Module};
 
 use crate::RecordError;
 
-/// Our own folder in the one that the user named.
-const FOLDER: &str = "code";
-/// What our files' names end with.
-const ENDING: &str = ".native";
-/// What our files begin with. A SHA-256 of name and code follows, then the code.
-const LABEL: &[u8; 16] = b"afterimage/code1";
-const HEADER: usize = LABEL.len() + 32;
-/// Beyond this many bytes the oldest files go.
-const LIMIT: u64 = 4 << 30;
+/// A kind of files that are kept. Their names begin with a digest.
+struct Kind {
+    /// Our own folder in the one that the user named.
+    folder: &'static str,
+    /// What the files' names end with.
+    ending: &'static str,
+    /// What the files begin with.
+    label: &'static [u8],
+    /// Beyond this many bytes the oldest files go.
+    limit: u64,
+}
+
+/// Compiled code. After the label comes a SHA-256 of name and code, then the code.
+const CODE: Kind = Kind {
+    folder: "code",
+    ending: ".native",
+    label: b"afterimage/code1",
+    limit: 4 << 30,
+};
+const HEADER: usize = CODE.label.len() + 32;
+/// Counts of a run, in trace files that hold nothing else.
+const COUNTS: Kind = Kind {
+    folder: "counts",
+    ending: ".counts",
+    label: &TRACE_LABEL,
+    limit: 64 << 20,
+};
 /// Compilations shorter than this many milliseconds are not kept.
 const WORTH_KEEPING_MS: u128 = 50;
 
-/// Where compiled modules are kept, if anywhere.
+/// Where compiled modules and counts are kept, if anywhere.
 #[derive(Clone, Debug)]
 pub struct Cache {
+    /// The user's folder.
     folder: Option<PathBuf>,
 }
 
@@ -49,13 +70,48 @@ impl Cache {
         Self { folder: None }
     }
 
-    /// A cache in a folder of its own in this one, which is made if need be; no cache if one of them is not private.
+    /// A cache in folders of its own in this one, which is made if need be; no cache if one of them is not private.
     pub fn in_folder(folder: &Path) -> Self {
-        let own = folder.join(FOLDER);
-        let usable = private_folder(folder) && private_folder(&own);
         Self {
-            folder: usable.then_some(own),
+            folder: private_folder(folder).then(|| folder.to_owned()),
         }
+    }
+
+    /// The folder of a kind of files.
+    fn own(&self, kind: &Kind) -> Option<PathBuf> {
+        let own = self.folder.as_ref()?.join(kind.folder);
+        private_folder(&own).then_some(own)
+    }
+
+    /// The counts of an earlier run of a module.
+    pub(crate) fn counts(&self, module: &[u8]) -> Option<Counts> {
+        let path = self.own(&COUNTS)?.join(counts_key(module));
+        let file = private(&path).then(|| TraceFile::open(&path))?;
+        let found = file.and_then(|file| file.counts());
+        let found = found.ok().flatten();
+        if found.is_none() && is_ours(&path, &COUNTS) {
+            // Damaged, or cut short: those of the next run are kept.
+            let _ = fs::remove_file(&path);
+        }
+        Some(found?.counts)
+    }
+
+    /// Keeps the counts of a run of a module, unless those of another one are kept: where counters are placed stays as it is, and what was compiled can be used again.
+    pub(crate) fn keep_counts(&self, module: &[u8], counts: &CountsLens) {
+        let keep = || {
+            let path = self.own(&COUNTS)?.join(counts_key(module));
+            if path.exists() {
+                return None;
+            }
+            let written = written(&path, |temporary| {
+                let out = TraceWriter::create(temporary, false);
+                let done = out.and_then(|out| out.counts(counts).and_then(|()| out.commit()));
+                done.map_err(std::io::Error::other)
+            });
+            written.ok().map(|()| trim(&path, &COUNTS))
+        };
+        // A cache that cannot be written costs time, and nothing else.
+        let _ = keep();
     }
 
     /// The user's cache: `$AFTERIMAGE_CACHE`, else `afterimage` in `$XDG_CACHE_HOME` or in
@@ -78,8 +134,7 @@ impl Cache {
     /// The module compiled, from the cache if it is there.
     pub(crate) fn compile(&self, engine: &Engine, bytes: &[u8]) -> Result<Module, RecordError> {
         let path = self
-            .folder
-            .as_ref()
+            .own(&CODE)
             .map(|folder| folder.join(key(engine, bytes)));
         if let Some(path) = path.as_deref().filter(|path| private(path)) {
             if let Some(module) = load(engine, path) {
@@ -113,14 +168,17 @@ fn key(engine: &Engine, bytes: &[u8]) -> String {
     let mut hasher = Into256(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
     hasher.0.update(bytes);
-    let mut name: String = hasher
-        .0
-        .finalize()
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
-    name.push_str(ENDING);
-    name
+    named(hasher.0, &CODE)
+}
+
+fn counts_key(module: &[u8]) -> String {
+    named(Sha256::new().chain_update(module), &COUNTS)
+}
+
+fn named(digest: Sha256, kind: &Kind) -> String {
+    let digest = digest.finalize();
+    let digits = digest.iter().map(|b| format!("{b:02x}"));
+    digits.chain([kind.ending.to_owned()]).collect()
 }
 
 /// Whether only the user can have written this.
@@ -157,10 +215,10 @@ fn digest(path: &Path, code: &[u8]) -> [u8; 32] {
 fn checked(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).ok()?;
-    file.take(LIMIT).read_to_end(&mut bytes).ok()?;
-    let (label, rest) = bytes.split_at_checked(LABEL.len())?;
+    file.take(CODE.limit).read_to_end(&mut bytes).ok()?;
+    let (label, rest) = bytes.split_at_checked(CODE.label.len())?;
     let (written, code) = rest.split_at_checked(32)?;
-    (label == LABEL && written == digest(path, code)).then_some(bytes)
+    (label == CODE.label && written == digest(path, code)).then_some(bytes)
 }
 
 fn load(engine: &Engine, path: &Path) -> Option<Module> {
@@ -175,27 +233,35 @@ fn load(engine: &Engine, path: &Path) -> Option<Module> {
 
 fn store(path: &Path, module: &Module) -> std::io::Result<()> {
     let code = module.serialize().map_err(std::io::Error::other)?;
-    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&temporary)?;
-    let written = file
-        .write_all(LABEL)
-        .and_then(|()| file.write_all(&digest(path, &code)))
-        .and_then(|()| file.write_all(&code))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written?;
-    path.parent().map_or(Ok(()), |folder| trim(folder, LIMIT))
+    written(path, |temporary| {
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(temporary)?;
+        file.write_all(CODE.label)?;
+        file.write_all(&digest(path, &code))?;
+        file.write_all(&code)?;
+        file.sync_all()
+    })?;
+    trim(path, &CODE)
 }
 
-/// Whether a file is one of ours, by name and label: compiled code, or what somebody left who was killed while writing it.
-fn is_ours(path: &Path) -> bool {
+/// Writes a file under another name, and gives it its own when all of it is there.
+fn written(
+    path: &Path,
+    write: impl FnOnce(&Path) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let done = write(&temporary).and_then(|()| fs::rename(&temporary, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    done
+}
+
+/// Whether a file is one of ours, by name and label, or what somebody left who was killed while writing it.
+fn is_ours(path: &Path, kind: &Kind) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let Some((key, ending)) = name.and_then(|name| name.split_at_checked(64)) else {
         return false;
@@ -205,28 +271,31 @@ fn is_ours(path: &Path) -> bool {
         process.bytes().all(|b| b.is_ascii_digit()).then_some(())
     };
     let is_key = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    if !key.bytes().all(is_key) || ending != ENDING && is_temporary().is_none() {
+    if !key.bytes().all(is_key) || ending != kind.ending && is_temporary().is_none() {
         return false;
     }
-    let mut label = [0; LABEL.len()];
+    let mut label = vec![0; kind.label.len()];
     let read = |mut file: fs::File| file.read_exact(&mut label);
-    private(path) && fs::File::open(path).and_then(read).is_ok() && label == *LABEL
+    private(path) && fs::File::open(path).and_then(read).is_ok() && label == kind.label
 }
 
-/// Removes the oldest of our files while they have more than `limit` bytes.
-fn trim(folder: &Path, limit: u64) -> std::io::Result<()> {
+/// Removes the oldest of our files beside this one while they have too many bytes.
+fn trim(path: &Path, kind: &Kind) -> std::io::Result<()> {
+    let Some(folder) = path.parent() else {
+        return Ok(());
+    };
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let data = entry.metadata()?;
-        if data.is_file() && is_ours(&entry.path()) {
+        if data.is_file() && is_ours(&entry.path(), kind) {
             files.push((data.modified()?, data.len(), entry.path()));
         }
     }
     files.sort();
     let mut total: u64 = files.iter().map(|f| f.1).sum();
     for (_, size, path) in files {
-        if total <= limit {
+        if total <= kind.limit {
             break;
         }
         fs::remove_file(path)?;

@@ -17,6 +17,7 @@ use crate::live::word;
 use crate::paths::PathHost;
 use crate::replay::{Observers, Progress, Replayed, Source, Stop, replay};
 use crate::snapshots::Capturing;
+use crate::weights::{self, weighted_plan};
 use crate::{Cache, RecordError};
 use wasmtime::Engine;
 
@@ -36,7 +37,7 @@ pub fn count(
     progress: &Progress,
 ) -> Result<CountsLens, RecordError> {
     let job = Job::open(file, bytes, program, cache, progress)?;
-    let the_plan = plan(program, options)?;
+    let the_plan = weighted_plan(program, bytes, options, cache)?;
     let (replayed, standing) = job.repeat(Some(&the_plan))?;
     let open = open_frames(program, &job.index, &replayed.outcome, &standing)?;
     let Repeated {
@@ -45,7 +46,7 @@ pub fn count(
         calls,
         ..
     } = replayed;
-    solve_counts(
+    let lens = solve_counts(
         program,
         &the_plan,
         &counters,
@@ -53,7 +54,9 @@ pub fn count(
         calls,
         open,
         not_entered(&standing),
-    )
+    )?;
+    weights::keep(cache, bytes, &lens);
+    Ok(lens)
 }
 
 /// Re-executes a recording without counting anything, and checks that it does the same.

@@ -26,6 +26,7 @@ mod trapped;
 mod values;
 mod wasi;
 mod watch;
+mod weights;
 
 pub use cache::Cache;
 pub use effects::addresses;

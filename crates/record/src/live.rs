@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use afterimage_ids::{FuncId, ImportId};
 use afterimage_paths::{Cuts, PathPlan};
-use afterimage_placement::{Plan, PlanOptions, plan};
+use afterimage_placement::{Plan, PlanOptions};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_rewrite::{
     CLOCK_AT, LIMIT_AT, MEMORY_EXPORT, Options, PathProbes, Probes, Rewritten, START_EXPORT,
@@ -38,6 +38,7 @@ use crate::replay::{ASK, Progress, compile_unless};
 use crate::room::{Room, was_not_asked};
 use crate::trapped::{Unsettled, trapped_at};
 use crate::values::{argument, parse_arguments, raw, zero};
+use crate::weights::{self, weighted_plan};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
 /// A time limit is one for the run, and another one as long for compiling the program, which is never shorter than this: small limits are for runs.
@@ -283,7 +284,7 @@ pub fn record(
     };
     let engine = engine(settings)?;
     let the_plan = match &options.counts {
-        Some(wanted) => Some(plan(program, wanted)?),
+        Some(wanted) => Some(weighted_plan(program, bytes, wanted, cache)?),
         None => None,
     };
     let rewriting = Options {
@@ -360,6 +361,7 @@ pub fn record(
         }
     };
     if let Some(counts) = &recorded.counts {
+        weights::keep(cache, bytes, counts);
         out.counts(counts)?;
     }
     if recorded.uncertain.as_ref().is_none_or(|u| u.in_block) {

@@ -178,7 +178,7 @@ fn words_that_are_written_one_by_one_are_not_told_apart_for_ever() {
         name: "words",
         store: WORD,
         step: 8,
-        pages: 1024,
+        pages: 512,
     }
     .bounded(COMMANDS);
 }
@@ -189,7 +189,7 @@ fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
         name: "bytes",
         store: BYTE,
         step: 1,
-        pages: 128,
+        pages: 64,
     }
     .bounded(COMMANDS);
 }

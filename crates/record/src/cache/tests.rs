@@ -16,7 +16,7 @@ fn filled() -> (TempDir, Engine, Vec<u8>, PathBuf) {
     let engine = Engine::default();
     let bytes = wat::parse_str(MODULE).unwrap();
     let cache = Cache::in_folder(folder.path());
-    let path = cache.folder.unwrap().join(key(&engine, &bytes));
+    let path = cache.own(&CODE).unwrap().join(key(&engine, &bytes));
     store(&path, &Module::new(&engine, &bytes).unwrap()).unwrap();
     (folder, engine, bytes, path)
 }
@@ -24,14 +24,14 @@ fn filled() -> (TempDir, Engine, Vec<u8>, PathBuf) {
 #[test]
 fn what_was_kept_is_loaded() {
     let (folder, engine, _, path) = filled();
-    assert!(path.starts_with(folder.path().join(FOLDER)));
+    assert!(path.starts_with(folder.path().join(CODE.folder)));
     assert!(load(&engine, &path).is_some());
 }
 
 /// Executing such code ends by a signal, or worse, gives another answer.
 #[test]
 fn code_of_which_any_bit_is_another_is_not_loaded() {
-    let (_folder, engine, bytes, path) = filled();
+    let (folder, engine, bytes, path) = filled();
     let whole = fs::read(&path).unwrap();
     assert!(checked(&path).is_some());
     for at in 0..whole.len() {
@@ -47,15 +47,14 @@ fn code_of_which_any_bit_is_another_is_not_loaded() {
     fs::write(&path, [&whole[..], b"\0"].concat()).unwrap();
     assert!(checked(&path).is_none());
     // It goes, and the module is compiled.
-    let cache = Cache {
-        folder: path.parent().map(Path::to_owned),
-    };
+    let cache = Cache::in_folder(folder.path());
     assert!(cache.compile(&engine, &bytes).is_ok());
     assert!(!path.exists(), "compiled too fast to be kept");
     // Sound code under another module's name is not that module's.
     fs::write(&path, &whole).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
-    let other = path.with_file_name(format!("{}{ENDING}", "0".repeat(name.len() - ENDING.len())));
+    let ending = CODE.ending;
+    let other = path.with_file_name(format!("{}{ending}", "0".repeat(name.len() - ending.len())));
     fs::rename(&path, &other).unwrap();
     assert!(checked(&other).is_none());
 }
@@ -93,11 +92,12 @@ fn files_that_are_not_ours_stay() {
         kept.push(path);
     }
     // Of four of ours the two oldest go, one of which is half-written.
-    trim(own, 2 * ours.len() as u64).unwrap();
+    let limited = |limit| Kind { limit, ..CODE };
+    trim(&path, &limited(2 * ours.len() as u64)).unwrap();
     let left = kept.iter().map(|path| path.exists());
     assert_eq!(Vec::from_iter(left), [false, false, true]);
     assert!(path.exists());
-    trim(own, 0).unwrap();
+    trim(&path, &limited(0)).unwrap();
     assert!(!path.exists());
     for path in foreign {
         assert!(path.exists(), "{}", path.display());
@@ -109,9 +109,9 @@ fn a_folder_that_others_can_write_is_no_cache() {
     let folder = tempfile::tempdir().unwrap();
     let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
     set(folder.path(), 0o777).unwrap();
-    assert!(Cache::in_folder(folder.path()).folder.is_none());
+    assert!(Cache::in_folder(folder.path()).own(&CODE).is_none());
     set(folder.path(), 0o700).unwrap();
-    let own = Cache::in_folder(folder.path()).folder.unwrap();
+    let own = Cache::in_folder(folder.path()).own(&CODE).unwrap();
     set(&own, 0o777).unwrap();
-    assert!(Cache::in_folder(folder.path()).folder.is_none());
+    assert!(Cache::in_folder(folder.path()).own(&CODE).is_none());
 }

@@ -168,3 +168,60 @@ fn hosts_that_write_the_last_word_of_a_half() {
     let mixed = agree(&wat(&text), &invoke("call", &["2600000"]), RING);
     assert!(mixed.paths >= 2_600_000);
 }
+
+/// The counts of a long run place the counters of the next one, which counts the same with fewer increments.
+#[test]
+fn counts_that_are_kept_weigh_the_next_placement() {
+    let mut saved = 0;
+    for rare in 0..2 {
+        // Either the one or the other arm of each is rare.
+        let choice = format!(
+            "(if (i32.eq (i32.const {rare}) (i32.eqz (i32.and (local.get $n) (i32.const 1023))))
+              (then (local.set $sum (i32.add (local.get $sum) (i32.const 3))))
+              (else (local.set $sum (i32.xor (local.get $sum) (i32.const 5)))))"
+        );
+        let text = format!(
+            r#"(module (func (export "run") (param $n i32) (result i32) (local $sum i32)
+              (loop $next
+                {choice} {choice} {choice}
+                (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+              (local.get $sum)))"#
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::in_folder(folder.path());
+        let recorded = |rounds| {
+            let command = invoke("run", &[rounds]);
+            let recording = try_record(&wat(&text), &command, &quiet(), &Interrupt::default());
+            recording.unwrap_or_else(|error| panic!("{error}"))
+        };
+        let counted = |recording: &Recording, mode, cache: &Cache| {
+            let Recording { program, file, .. } = recording;
+            let plan = PlanOptions::new(mode);
+            let found = count(file, &recording.bytes, program, &plan, cache, &progress());
+            found.unwrap_or_else(|error| panic!("{error}"))
+        };
+        let kept = || Vec::from_iter(std::fs::read_dir(folder.path().join("counts")));
+        counted(&recorded("1000"), Mode::Program, &cache);
+        let is_empty = kept().into_iter().flatten().next().is_none();
+        assert!(is_empty, "the counts of a short run");
+        let recording = recorded("9000000");
+        let first = counted(&recording, Mode::Program, &cache);
+        let second = counted(&recording, Mode::Program, &cache);
+        assert_eq!(first.counts, second.counts);
+        assert!(second.increments <= first.increments);
+        saved += first.increments - second.increments;
+        // Others than these are not weighted.
+        let quick = counted(&recording, Mode::Quick, &cache);
+        assert_eq!(quick, counted(&recording, Mode::Quick, &Cache::none()));
+        // Damage costs time, and nothing else.
+        let file = kept().into_iter().flatten().next().expect("counts");
+        let path = file.expect("counts").path();
+        let sound = std::fs::read(&path).expect("counts");
+        for length in [0, 10, sound.len() / 2] {
+            std::fs::write(&path, &sound[..length]).expect("a file");
+            let found = counted(&recording, Mode::Program, &cache);
+            assert_eq!(first.counts, found.counts, "{length}");
+        }
+    }
+    assert!(saved > 1 << 20, "{saved}");
+}

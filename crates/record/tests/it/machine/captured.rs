@@ -16,6 +16,10 @@ use crate::stored::Stored;
 
 /// So many snapshots of a run are compared at most.
 const MOST: usize = 200;
+/// About so many of a long run are taken: stacks may be deep.
+const SNAPSHOTS: u64 = 200;
+/// About so many stretches a long run is cut into.
+const STRETCHES: u64 = 1000;
 
 /// A snapshot that is complete.
 #[derive(Debug, PartialEq)]
@@ -31,9 +35,14 @@ const SMALL: usize = 1 << 15;
 
 /// The snapshots of a recording, as close together as they can be. Those that the engine's debugger shows of a small program are the same.
 pub fn all(recording: &Recording) -> (Vec<Made>, Option<TempDir>) {
-    let (made, folder) = taken(recording, Spacing::polls(1), false);
+    let polls = recording.recorded.end.clock.unwrap_or(0);
+    let spacing = || Spacing::Polls {
+        snapshots: 1 + polls / SNAPSHOTS,
+        cuts: 1 + polls / STRETCHES,
+    };
+    let (made, folder) = taken(recording, spacing(), false);
     if recording.bytes.len() <= SMALL {
-        let (shown, _) = taken(recording, Spacing::polls(1), true);
+        let (shown, _) = taken(recording, spacing(), true);
         if !shown.is_empty() {
             assert!(made == shown, "{}", recording.ending());
         }

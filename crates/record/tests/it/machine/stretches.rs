@@ -33,9 +33,6 @@ impl Segments for Made {
     }
 }
 
-/// Runs with more stretches are not compared: each is made by itself.
-const MOST_STRETCHES: usize = 1000;
-
 /// The file in a folder to which snapshots were added.
 pub fn added(folder: &TempDir) -> TraceFile {
     TraceFile::open(&folder.path().join("a.aft")).expect("a file")
@@ -61,10 +58,6 @@ pub fn directory(file: &TraceFile, program: &Program) -> StretchDirectory {
 pub fn agree(recording: &Recording, folder: &TempDir, stored: &Stored) -> usize {
     let file = added(folder);
     let directory = directory(&file, &recording.program).directory;
-    let count = directory.summaries.len();
-    if count > MOST_STRETCHES {
-        return count;
-    }
     let module = Module::parse(recording.bytes.clone()).expect("a module");
     let stretches = Stretches::open(&file, &Arc::new(module)).expect("words");
     let nodes = Arc::new(directory.nodes.clone());

@@ -20,8 +20,10 @@ use crate::stored::Stored;
 const MOST: u64 = 20_000;
 /// The same for the corpus, run for run.
 const MOST_OF_CORPUS: u64 = 1_000_000;
-/// How many criteria are tried, and of the corpus, run for run.
+/// How many criteria are tried: of a run of up to so many blocks, of a longer one, and of the corpus, run for run.
 const CRITERIA: u64 = 25;
+const SHORT: u64 = 1000;
+const CRITERIA_OF_LONG: u64 = 4;
 const CRITERIA_OF_CORPUS: u64 = 2;
 
 /// How many bytes are taken for what going over nodes came to, if not as many as usual.
@@ -37,8 +39,10 @@ const FOLLOWS: [Follows; 4] = [Follows::ALL, Follows::DATA, Follows::THIN, Follo
 
 /// Slices are what can be reached.
 pub fn agree(recording: &Recording, stored: &Stored) {
-    if stored.path.length() <= MOST {
-        agree_on(recording, stored, CRITERIA);
+    let length = stored.path.length();
+    if length <= MOST {
+        let criteria = CRITERIA * SHORT / length.max(SHORT);
+        agree_on(recording, stored, criteria.max(CRITERIA_OF_LONG));
     }
 }
 

@@ -1,5 +1,6 @@
 //! A graph of all dependences of a run, made forward, one execution after the other, and what can be reached in it.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use afterimage_graph::{ControlDependence, PostDominatorTree};
@@ -92,6 +93,7 @@ pub struct Naive<'a> {
     blocks: Vec<Box<[BlockId]>>,
     graph: Vec<Of>,
     pub executed: Vec<Executed>,
+    repeated: OnceCell<Vec<(Operator, Vec<Vertex>)>>,
     frames: Vec<Frame>,
     memory: HashMap<(u32, u64), Vertex>,
     globals: HashMap<u32, Vertex>,
@@ -149,6 +151,7 @@ impl<'a> Naive<'a> {
             blocks: nodes.values().map(|node| node.blocks.clone()).collect(),
             graph: vec![Of::default()],
             executed: Vec::new(),
+            repeated: OnceCell::new(),
             frames: Vec::new(),
             memory: HashMap::new(),
             globals: HashMap::new(),
@@ -256,24 +259,35 @@ impl<'a> Naive<'a> {
     /// How many executions of each operator there are among the vertices that are at most so far. An operator that has several
     /// instructions in a node, as an atomic one has, is executed once.
     pub fn count(&self, distances: &Distances, depth: usize) -> BTreeMap<Operator, u64> {
-        let mut found: BTreeMap<_, u64> = BTreeMap::new();
-        let mut near: Vec<_> = distances
-            .iter()
-            .map(|distance| distance.is_some_and(|d| d <= depth))
-            .collect();
-        for executed in &self.executed {
-            let mut seen = BTreeSet::new();
-            for &v in &executed.insts {
-                let operator = self.graph[v].operator.filter(|_| near[v]);
-                near[v] &= operator.is_none_or(|operator| seen.insert(operator));
-            }
-        }
-        for (of, _) in self.graph.iter().zip(near).filter(|(_, near)| *near) {
-            if let Some(operator) = of.operator {
+        let mut found: HashMap<_, u64> = HashMap::new();
+        let is_near = |v: Vertex| distances[v].is_some_and(|d| d <= depth);
+        for (v, of) in self.graph.iter().enumerate() {
+            if let Some(operator) = of.operator.filter(|_| is_near(v)) {
                 *found.entry(operator).or_default() += 1;
             }
         }
-        found
+        for (operator, insts) in self.repeated.get_or_init(|| self.repeated()) {
+            let more = insts.iter().filter(|&&v| is_near(v)).skip(1).count();
+            if more > 0 {
+                *found.get_mut(operator).expect("counted") -= more as u64;
+            }
+        }
+        BTreeMap::from_iter(found)
+    }
+
+    /// The executions of operators that have several instructions, and these.
+    fn repeated(&self) -> Vec<(Operator, Vec<Vertex>)> {
+        let mut all = Vec::new();
+        for executed in &self.executed {
+            let mut insts: BTreeMap<Operator, Vec<Vertex>> = BTreeMap::new();
+            for &v in &executed.insts {
+                if let Some(operator) = self.graph[v].operator {
+                    insts.entry(operator).or_default().push(v);
+                }
+            }
+            all.extend(insts.into_iter().filter(|(_, insts)| insts.len() > 1));
+        }
+        all
     }
 
     /// Which operators took values of which others: data, and what told addresses.

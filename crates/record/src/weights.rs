@@ -1,0 +1,43 @@
+//! Counts of an earlier run of the same module say where counters cost least.
+
+use afterimage_placement::{Mode, Plan, PlanError, PlanOptions, plan};
+use afterimage_program::Program;
+use afterimage_trace::CountsLens;
+
+use crate::Cache;
+
+/// Increments of a run whose counts are kept. Shorter runs would not pay for the module that is compiled with other counters.
+const MANY: u64 = 1 << 23;
+
+/// Places counters over the whole program by the counts that the cache has of it, unless these are asked for otherwise.
+///
+/// # Errors
+/// If the options or the counts that they name are not of this program.
+pub(crate) fn weighted_plan(
+    program: &Program,
+    bytes: &[u8],
+    options: &PlanOptions<'_>,
+    cache: &Cache,
+) -> Result<Plan, PlanError> {
+    if options.mode == Mode::Program
+        && options.feedback.is_none()
+        && let Some(counts) = cache.counts(bytes)
+    {
+        let weighted = PlanOptions {
+            feedback: Some(&counts),
+            ..*options
+        };
+        // Counts that do not fit are not of this program.
+        if let Ok(plan) = plan(program, &weighted) {
+            return Ok(plan);
+        }
+    }
+    plan(program, options)
+}
+
+/// Keeps the counts of a long run for those after it.
+pub(crate) fn keep(cache: &Cache, bytes: &[u8], counts: &CountsLens) {
+    if counts.increments >= MANY {
+        cache.keep_counts(bytes, counts);
+    }
+}
