@@ -36,14 +36,21 @@ pub struct AddressesQuery {
 
 impl AddressesQuery {
     /// The answer of stretches of the run, if these tell.
-    pub(crate) fn answer_early(&self, session: &Session) -> Result<Option<WithRows<AddressesHead>>> {
+    pub(crate) fn answer_early(
+        &self,
+        session: &Session,
+    ) -> Result<Option<WithRows<AddressesHead>>> {
         of_stretches(session, &self.at, self.instances.as_deref(), |found| {
             self.rows(found)
         })
     }
 
     pub(crate) fn answer(&self, program: NamedProgram<'_>) -> Result<WithRows<AddressesHead>> {
-        self.rows(&Accesses::find(program, &self.at, self.instances.as_deref())?)
+        self.rows(&Accesses::find(
+            program,
+            &self.at,
+            self.instances.as_deref(),
+        )?)
     }
 
     fn rows(&self, found: &Accesses<'_, '_>) -> Result<WithRows<AddressesHead>> {
@@ -200,9 +207,8 @@ impl<'t, 'a> Accesses<'t, 'a> {
             let mut found = chosen.find(Addresses::new(run, log, &self.sites)?);
             // What is not there is said before anything is written.
             let first = found.next()?;
-            let first = first.with_context(|| {
-                format!("nothing at {} accesses an address below 2⁶⁴", self.at)
-            })?;
+            let first = first
+                .with_context(|| format!("nothing at {} accesses an address below 2⁶⁴", self.at))?;
             let mut read = VecDeque::from([first]);
             while self.are_few()
                 && let Some(next) = found.next()?

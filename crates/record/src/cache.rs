@@ -248,10 +248,7 @@ fn store(path: &Path, module: &Module) -> std::io::Result<()> {
 }
 
 /// Writes a file under another name, and gives it its own when all of it is there.
-fn written(
-    path: &Path,
-    write: impl FnOnce(&Path) -> std::io::Result<()>,
-) -> std::io::Result<()> {
+fn written(path: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     let done = write(&temporary).and_then(|()| fs::rename(&temporary, path));
     if done.is_err() {

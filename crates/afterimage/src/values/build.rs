@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -77,8 +78,8 @@ pub(crate) fn ensure_values<'r>(
     }
 }
 
-/// How long a build has run when its remaining time is estimated.
-const TOLD: Duration = Duration::from_secs(5);
+/// How long a build has run at least when its remaining time is estimated.
+const TOLD: Duration = Duration::from_secs(1);
 /// Shorter remaining times are not worth a message.
 const LONG: Duration = Duration::from_secs(20);
 
@@ -90,6 +91,8 @@ struct Outlook<'a> {
     begun: Instant,
     /// The length of the file before the build.
     bytes: u64,
+    /// By how many bytes the file grew for the blocks of how many the values are in it.
+    grown: Mutex<Option<(u64, u64)>>,
     is_told: AtomicBool,
 }
 
@@ -102,23 +105,38 @@ impl<'a> Outlook<'a> {
             monitor,
             begun: Instant::now(),
             bytes: length_of(at),
+            grown: Mutex::new(None),
             is_told: AtomicBool::new(first > 1),
+        }
+    }
+
+    /// Called when the values of so many blocks are in the file.
+    fn written(&self, blocks: u64) {
+        if blocks > 0 && !self.is_told.load(Ordering::Relaxed) {
+            let grown = length_of(self.at).saturating_sub(self.bytes);
+            if let Ok(mut known) = self.grown.lock() {
+                *known = Some((grown, blocks));
+            }
         }
     }
 
     /// Called when `done` blocks are done.
     fn tell(&self, done: u64) {
         let passed = self.begun.elapsed();
-        if done == 0 || passed < TOLD || self.is_told.swap(true, Ordering::Relaxed) {
+        if done == 0 || passed < TOLD || self.is_told.load(Ordering::Relaxed) {
             return;
         }
-        let all = |so_far: f64| so_far * self.blocks as f64 / done as f64;
-        let left = all(passed.as_secs_f64()) - passed.as_secs_f64();
+        let grown = self.grown.lock().ok().and_then(|known| *known);
+        let Some((bytes, of)) = grown else { return };
+        if self.is_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let all = |so_far: f64, done: u64| so_far * self.blocks as f64 / done as f64;
+        let left = all(passed.as_secs_f64(), done) - passed.as_secs_f64();
         if left >= LONG.as_secs_f64() {
-            let bytes = all(length_of(self.at).saturating_sub(self.bytes) as f64);
             let note = Note::ValuesTake {
                 seconds: left as u64,
-                bytes: bytes as u64,
+                bytes: all(bytes as f64, of) as u64,
             };
             self.monitor.note(self.at, &note);
         }
@@ -179,7 +197,10 @@ pub(crate) fn add_values(
     let index = run
         .build_until(
             file.log()?,
-            |before, epoch| writer.put(before, &epoch),
+            |before, epoch| {
+                outlook.written(before);
+                writer.put(before, &epoch)
+            },
             (
                 INTERVAL,
                 (

@@ -5,8 +5,8 @@ use std::path::Path;
 use afterimage::present::{SEARCHED, WhyEntry};
 use afterimage::values::ValuesQuery;
 use afterimage::{
-    DepsQuery, MemoryBytes, MemoryQuery, QuestionError, Session, Snapshotting, StateQuery,
-    WhyAbout, WhyQuery,
+    AddressesQuery, DepsQuery, MemoryBytes, MemoryQuery, QuestionError, Session, SliceAbout,
+    SliceQuery, Snapshotting, StateQuery, WhyAbout, WhyQuery,
 };
 use afterimage_ids::NodeId;
 use afterimage_machine::{Code, Range};
@@ -190,7 +190,19 @@ fn same_answers(full: &Session, alone: &Session, visits: &[(u64, NodeId)]) -> us
             let values = values.map(|found| format!("{found:?}"));
             let state = session.state(&StateQuery::new(&at));
             let state = state.map(|found| format!("{:?}", found.report));
-            [why, deps, values, state, memory].map(shown)
+            let addresses = session.addresses(&AddressesQuery {
+                at: at.clone(),
+                instances: None,
+                limit: None,
+            });
+            let addresses = addresses.map(|found| serde_json::to_string(&found).unwrap());
+            let about = SliceAbout::Statement { at: at.clone() };
+            let slice = session.slice(&SliceQuery {
+                depth: Some(3),
+                ..SliceQuery::new(about)
+            });
+            let slice = slice.map(|found| serde_json::to_string(&found).unwrap());
+            [why, deps, values, state, memory, addresses, slice].map(shown)
         };
         let (known, found) = (json(full), json(alone));
         for (known, found) in known.into_iter().zip(found) {
