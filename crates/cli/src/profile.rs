@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
         help_heading = "Report"
     )]
     color: Color,
-    /// Where counters are placed, which changes no count [default: program, or feedback with --weights]
+    /// Where counters are placed, which changes no count [default: program, or feedback with --weights]; program uses the counts of an earlier long run of the program that the cache has
     #[arg(long, help_heading = "Counting")]
     mode: Option<ModeArgument>,
     /// An earlier recording of the same program, whose counts say where counters are cheap

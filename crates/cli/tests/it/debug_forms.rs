@@ -637,6 +637,7 @@ fn main() {
                 let Ok(found) = serde_json::from_str::<Value>(&found.stdout) else {
                     continue;
                 };
+                let mut asked = [0; 2];
                 for row in found["instances"].as_array().unwrap() {
                     let Some(shown) = row["value"].as_str() else {
                         continue;
@@ -648,7 +649,12 @@ fn main() {
                     let is_marked = row["written"].is_object();
                     assert!(is_right || is_marked, "{level} {at} {variable}: {row}");
                     assert!(level > 0 || !is_marked, "{at} {variable}: {row}");
-                    others += u64::from(is_marked_elsewhere(&sandbox, (&at, variable), row));
+                    // Of those that are marked, and of the others, two are enough.
+                    let asked = &mut asked[usize::from(is_marked)];
+                    *asked += 1;
+                    if *asked <= 2 {
+                        others += u64::from(is_marked_elsewhere(&sandbox, (&at, variable), row));
+                    }
                 }
             }
         }
