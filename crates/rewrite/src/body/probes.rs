@@ -146,11 +146,7 @@ impl Writer<'_, '_> {
     }
 
     /// Puts the accumulator into the ring and empties it.
-    fn full_word(
-        &mut self,
-        cursor: u32,
-        (get, set): (&Instruction<'_>, &Instruction<'_>),
-    ) {
+    fn full_word(&mut self, cursor: u32, (get, set): (&Instruction<'_>, &Instruction<'_>)) {
         let layout = self.context.layout;
         let word = self.slot(layout.buffer());
         for instruction in [

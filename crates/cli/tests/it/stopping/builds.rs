@@ -1,0 +1,153 @@
+//! Builds that are interrupted.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use afterimage_trace::TraceFile;
+use rustix::process::Signal;
+
+use super::ended;
+use super::killed::recorder_that_pauses;
+use crate::common::{Sandbox, signal};
+
+/// Whatever a build came to when it ended, the recording is as before, and can be built.
+#[test]
+fn builds_that_are_interrupted_leave_a_sound_recording() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    signal(&child, Signal::CONT);
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let before = sandbox.read("asking.aft");
+    for (lens, built) in [("paths", "paths"), ("full", "full")] {
+        for (name, wait) in [(Signal::INT, 5), (Signal::KILL, 40), (Signal::TERM, 90)] {
+            let mut child = sandbox
+                .command(["build", "--lens", lens, "asking.aft"])
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(wait));
+            signal(&child, name);
+            let status = child.wait().unwrap();
+            assert!(
+                sandbox.read("asking.aft").starts_with(&before),
+                "nothing that was there is changed"
+            );
+            // Who is killed between the commit and the end has added what it wanted.
+            let file = TraceFile::open(&sandbox.path("asking.aft")).unwrap();
+            let ignored = file.ignored_bytes() > 0;
+            assert!(!(ignored && status.success()), "{status:?}");
+            let info = sandbox.ok("info asking.aft");
+            assert!(info.stdout.contains("stopped by Ctrl-C"), "{info:?}");
+            let verify = sandbox.ok("verify --no-execute asking.aft");
+            let told = verify
+                .stdout
+                .contains("were being added when that was interrupted");
+            assert_eq!(told, ignored, "{verify:?}");
+            assert_eq!(info.stdout.contains("leftover"), ignored, "{info:?}");
+        }
+        sandbox.ok(&format!("build --lens {lens} asking.aft"));
+        let info = sandbox.ok("info asking.aft").stdout;
+        assert!(info.contains(built), "{info}");
+        sandbox.ok("verify --no-execute asking.aft");
+    }
+    sandbox.ok("verify asking.aft");
+}
+
+/// What is built again takes the place of what was there when it is complete, and not before.
+#[test]
+fn an_interrupted_build_again_keeps_what_was_there() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    signal(&child, Signal::CONT);
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    sandbox.ok("build --lens full asking.aft");
+    let before = sandbox.read("asking.aft");
+    let mut interrupted = 0;
+    for wait in [50, 100, 200, 400] {
+        for (name, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+            let child = sandbox
+                .command(["build", "--lens", "full", "--again", "asking.aft"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(wait));
+            signal(&child, name);
+            let ran = ended(child);
+            match ran.code {
+                Some(found) if found == code => {
+                    let said = ran.stderr.contains("keeps the values that it had")
+                        || ran.stderr.contains("nothing was added");
+                    assert!(said, "{ran:?}");
+                    assert!(sandbox.read("asking.aft") == before, "nothing is changed");
+                    interrupted += 1;
+                }
+                // It was complete by then.
+                Some(0) => {
+                    sandbox.write("asking.aft", &before);
+                }
+                // Before it had begun to add anything.
+                None => assert!(sandbox.read("asking.aft") == before),
+                _ => panic!("{ran:?}"),
+            };
+        }
+    }
+    eprintln!("{interrupted} of 8 were interrupted");
+    sandbox.ok("verify --no-execute asking.aft");
+}
+
+/// Counts for long, and mostly in memory.
+const COUNTS: &str = r#"(module
+  (memory (export "memory") 1)
+  (func (export "_start") (local $i i32)
+    (loop $again
+      (i32.store (i32.const 64) (i32.add (i32.load (i32.const 64)) (local.get $i)))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 6000000))))))"#;
+
+#[test]
+fn a_build_that_is_interrupted_goes_on_later() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", COUNTS);
+    sandbox.ok("record --lens paths -o whole.aft a.wasm");
+    fs::copy(sandbox.path("whole.aft"), sandbox.path("parts.aft")).unwrap();
+    let mut windows = 0;
+    for wait in [150, 300, 600, 1200] {
+        let mut command = sandbox.command(["build", "--lens", "full", "parts.aft"]);
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let child = child.unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        // It may have ended already. Sent twice, it is one request.
+        let _ =
+            rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT);
+        std::thread::sleep(Duration::from_millis(20));
+        let _ =
+            rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT);
+        let ran = ended(child);
+        match ran.code {
+            Some(0) => break,
+            Some(130) if ran.stderr.contains("it goes on from there") => windows += 1,
+            Some(130) => assert!(ran.stderr.contains("nothing was added"), "{ran:?}"),
+            // Before it looked for signals.
+            None => {}
+            _ => panic!("{ran:?}"),
+        }
+        sandbox.ok("verify parts.aft");
+    }
+    assert!(windows > 0, "no build was interrupted in the middle");
+    sandbox.ok("build --lens full parts.aft");
+    sandbox.ok("build --lens full whole.aft");
+    sandbox.ok("verify parts.aft");
+    for question in [
+        "values FILE --at _start --instances last",
+        "values FILE --at _start --instances 100..103",
+        "deps FILE --at @0x41#4000000",
+    ] {
+        let ask = |file: &str| sandbox.ok(&question.replace("FILE", file)).stdout;
+        assert_eq!(ask("parts.aft"), ask("whole.aft"));
+    }
+}
