@@ -15,6 +15,7 @@ mod map;
 mod marks;
 mod module;
 mod paths;
+mod sections;
 mod shared;
 mod types;
 
