@@ -371,7 +371,14 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
             made.write(&out)?;
             out.commit()?;
             let file = session.look_again()?;
-            let sections = [Kind::SNAPSHOTS, Kind::PATH_WORDS].map(|kind| file.last(kind));
+            let added = [
+                Kind::SNAPSHOTS,
+                Kind::PATH_WORDS,
+                Kind::STRETCHES,
+                Kind::OPEN,
+                Kind::WRITTEN,
+            ];
+            let sections = added.map(|kind| file.last(kind));
             let bytes = sections.iter().flatten().map(|of| of.stored()).sum();
             let note = Note::SnapshotsTaken { snapshots, bytes };
             session.monitor().note(session.at(), &note);

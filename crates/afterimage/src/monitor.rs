@@ -110,7 +110,7 @@ pub enum Note {
     SnapshotsTaken {
         /// How many.
         snapshots: usize,
-        /// How many bytes they take, with what was written of the path.
+        /// How many bytes they take, with what was written of the path and of its stretches.
         bytes: u64,
     },
     /// Counts could not be added to the file.
@@ -202,7 +202,7 @@ impl Note {
             ),
             Self::SnapshotsTaken { snapshots, bytes } => {
                 let snapshots = counted(*snapshots as u64, "snapshot");
-                format!("{snapshots} of the run, with its path, in {bytes} bytes")
+                format!("{snapshots} of the run, with its path, in {}", size(*bytes))
             }
             Self::CountsNotKept { why } => format!("the counts are not kept in {file}: {why}"),
             Self::ValuesTake { seconds, bytes } => format!(
