@@ -174,13 +174,17 @@ fn a_byte_of_each_line_is_not_told_apart_for_ever() {
 
 #[test]
 fn words_that_are_written_one_by_one_are_not_told_apart_for_ever() {
+    // What takes longest is asked about bytes, of which fewer are written.
+    let long = ["slice --forward", "slice --chop", "match"];
+    let is_short = |words: &&str| !long.iter().any(|long| words.starts_with(long));
+    let commands = COMMANDS.iter().copied().filter(is_short);
     OneByOne {
         name: "words",
         store: WORD,
         step: 8,
         pages: 512,
     }
-    .bounded(COMMANDS);
+    .bounded(&Vec::from_iter(commands));
 }
 
 #[test]
