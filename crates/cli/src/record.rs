@@ -241,7 +241,9 @@ fn cannot_create(path: &Path, error: TraceError) -> anyhow::Error {
         TraceError::Exists => anyhow!(
             "{path} exists already; overwrite it with --force, or choose another name with -o"
         ),
-        TraceError::NotAFile => anyhow!("{path} is a folder or a device; name a file with -o"),
+        TraceError::NotAFile => {
+            anyhow!("{path} is a folder, a pipe or a device; name a file with -o")
+        }
         TraceError::Io { source, .. } | TraceError::Write(source) => {
             anyhow!("cannot create {path}: {source}")
         }

@@ -1,6 +1,6 @@
 //! Names of functions in few columns.
 
-/// A function's name without the types of its parameters, which C++ has in it.
+/// A function's name without the types of its parameters, which C++ has in it. Those of functions around it stay: `outer(int)::Inner::twice`.
 pub(crate) fn without_parameters(name: &str) -> &str {
     let (mut open, mut at) = (0u32, 0);
     while let Some(rest) = name.get(at..).filter(|rest| !rest.is_empty()) {
@@ -10,6 +10,7 @@ pub(crate) fn without_parameters(name: &str) -> &str {
             "operator>",
             "(anonymous namespace)",
             "->",
+            "decltype(auto)",
         ];
         if let Some(whole) = taken.iter().find(|whole| rest.starts_with(**whole)) {
             at += whole.len();
@@ -18,12 +19,41 @@ pub(crate) fn without_parameters(name: &str) -> &str {
         match rest.as_bytes()[0] {
             b'<' => open += 1,
             b'>' => open = open.saturating_sub(1),
-            b'(' if open == 0 && at > 0 => return &name[..at],
+            b'(' if open == 0 && at > 0 => match closed(rest) {
+                Some(length) if name[..at].ends_with("decltype") || is_around(&rest[length..]) => {
+                    at += length;
+                    continue;
+                }
+                _ => return &name[..at],
+            },
             _ => {}
         }
         at += rest.chars().next().map_or(1, char::len_utf8);
     }
     name
+}
+
+/// How long what a parenthesis opens is, with the one that closes it.
+fn closed(text: &str) -> Option<usize> {
+    let mut open = 0u32;
+    for (at, sign) in text.bytes().enumerate() {
+        match sign {
+            b'(' => open += 1,
+            b')' => open -= 1,
+            _ => {}
+        }
+        if open == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+/// Whether what follows parameters says that the function is one around another.
+fn is_around(rest: &str) -> bool {
+    let rest = rest.trim_start_matches([' ', '&']);
+    let rest = rest.strip_prefix("const").unwrap_or(rest);
+    rest.trim_start_matches([' ', '&']).starts_with("::")
 }
 
 #[cfg(test)]
@@ -50,7 +80,18 @@ mod tests {
                 "<fn(u32) as a::B>::c::{closure#0}",
                 "<fn(u32) as a::B>::c::{closure#0}",
             ),
+            ("outer(int)::In::twice()", "outer(int)::In::twice"),
+            (
+                "main(int, char**)::$_0::operator()(int) const",
+                "main(int, char**)::$_0::operator()",
+            ),
+            (
+                "int n::O::m<int>(int (*)(int)) const::L::go(int)",
+                "int n::O::m<int>(int (*)(int)) const::L::go",
+            ),
+            ("decltype(fp.x()) dt<H>(H)", "decltype(fp.x()) dt<H>"),
             ("(odd", "(odd"),
+            ("f(odd", "f"),
         ] {
             assert_eq!(without_parameters(name), short);
         }

@@ -4,7 +4,9 @@
 //! square of their number if nothing stands between: for each it goes over all before it again, from the last one on that is live in two stretches of code
 //! (`blockparam_ins` in `apply_allocations_and_insert_moves`), and each is merged into the bundle of those before, which is sorted again (`merge_bundles`).
 //! Values that are no parameters come after all of them, and go over them like that, too. Compiled code of people's programs has such values all over; long rows of small branches have none. So every so
-//! many branches stands a *hinge*, with one of either kind, and the locals written since the last one go through memory, where their bundle ends:
+//! many branches on each way stands a *hinge*, with one of either kind, and the locals written since the last one go through memory, where their bundle ends.
+//! A hinge in one arm of an `if` alone would leave the other arm to lead the bundle around it. So branches are counted along the ways: where ways join, the largest number counts.
+//!
 //!
 //! ```wat
 //! (i64.store $local (i32.const 0) (local.get $x))  (local.set $x (i64.load $local (i32.const 0)))
@@ -33,11 +35,40 @@ pub(crate) struct Hinges {
     pub local: u32,
     /// Types of the original's locals, parameters first.
     pub types: Vec<ValType>,
-    /// Branches since the last hinge, and the locals that were written.
-    branches: u32,
+    /// All locals in the order in which they were written.
     written: Vec<u32>,
+    here: Way,
+    open: Vec<Open>,
     /// Nothing gets here: the engine leaves the code out.
     is_dead: bool,
+}
+
+/// What was passed since the last hinge.
+#[derive(Clone, Copy, Default)]
+struct Way {
+    branches: u32,
+    /// How many locals had been written at the hinge.
+    hinge: usize,
+}
+
+impl Way {
+    fn join(self, other: Option<Self>) -> Self {
+        other.map_or(self, |other| Self {
+            branches: self.branches.max(other.branches),
+            hinge: self.hinge.min(other.hinge),
+        })
+    }
+}
+
+/// A block, loop or condition that is open.
+struct Open {
+    begin: Way,
+    /// What leads to its end so far.
+    end: Option<Way>,
+    /// Branches lead to its beginning.
+    is_loop: bool,
+    /// Its beginning leads to its end, as far as is known: of an `if` without `else`.
+    is_open_if: bool,
 }
 
 impl Hinges {
@@ -46,22 +77,79 @@ impl Hinges {
             interval,
             local: 0,
             types: Vec::new(),
-            branches: 0,
             written: Vec::new(),
+            here: Way::default(),
+            open: Vec::new(),
             is_dead: false,
         }
     }
 
+    /// The locals to go through memory if there is to be a hinge before the next operator.
+    fn due(&mut self) -> Option<Vec<u32>> {
+        if self.here.branches < self.interval || self.is_dead {
+            return None;
+        }
+        let mut written = self.written[self.here.hinge..].to_vec();
+        written.sort_unstable();
+        written.dedup();
+        self.here = Way {
+            branches: 0,
+            hinge: self.written.len(),
+        };
+        Some(written)
+    }
+
+    /// `O(1)`, and of a `br_table` the number of its targets.
     fn see(&mut self, operator: &Operator<'_>) {
-        match *operator {
+        match operator {
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
-                self.written.push(local_index);
+                self.written.push(*local_index);
             }
-            Operator::If { .. } | Operator::Loop { .. } | Operator::BrIf { .. } => {
-                self.branches += 1;
+            Operator::Block { .. } | Operator::TryTable { .. } => self.begin(false, false),
+            Operator::Loop { .. } => {
+                self.here.branches += 1;
+                self.begin(true, false);
             }
-            Operator::Br { .. } | Operator::BrTable { .. } => {
-                self.branches += 1;
+            Operator::If { .. } => {
+                self.here.branches += 1;
+                self.begin(false, true);
+            }
+            Operator::Else => {
+                let here = (!self.is_dead).then_some(self.here);
+                if let Some(open) = self.open.last_mut() {
+                    open.is_open_if = false;
+                    open.end = here.map(|here| here.join(open.end)).or(open.end);
+                    self.here = open.begin;
+                }
+                self.is_dead = false;
+            }
+            Operator::End => {
+                if let Some(open) = self.open.pop() {
+                    let mut end = open.end;
+                    if !self.is_dead {
+                        end = Some(self.here.join(end));
+                    }
+                    if open.is_open_if {
+                        end = Some(open.begin.join(end));
+                    }
+                    self.here = end.unwrap_or(open.begin);
+                }
+                self.is_dead = false;
+            }
+            Operator::BrIf { relative_depth } => {
+                self.here.branches += 1;
+                self.branch(*relative_depth);
+            }
+            Operator::Br { relative_depth } => {
+                self.here.branches += 1;
+                self.branch(*relative_depth);
+                self.is_dead = true;
+            }
+            Operator::BrTable { targets } => {
+                self.here.branches += 1;
+                let all = targets.targets().filter_map(Result::ok);
+                all.chain([targets.default()])
+                    .for_each(|depth| self.branch(depth));
                 self.is_dead = true;
             }
             Operator::Return
@@ -70,8 +158,26 @@ impl Hinges {
             | Operator::ThrowRef
             | Operator::ReturnCall { .. }
             | Operator::ReturnCallIndirect { .. } => self.is_dead = true,
-            Operator::Else | Operator::End => self.is_dead = false,
             _ => {}
+        }
+    }
+
+    fn begin(&mut self, is_loop: bool, is_open_if: bool) {
+        self.open.push(Open {
+            begin: self.here,
+            end: None,
+            is_loop,
+            is_open_if,
+        });
+    }
+
+    fn branch(&mut self, depth: u32) {
+        let at = self.open.len().checked_sub(depth as usize + 1);
+        if let Some(open) = at.map(|at| &mut self.open[at])
+            && !open.is_loop
+            && !self.is_dead
+        {
+            open.end = Some(self.here.join(open.end));
         }
     }
 }
@@ -82,22 +188,14 @@ impl Writer<'_, '_> {
         let Some(hinges) = &mut self.hinges else {
             return;
         };
-        let is_due = hinges.branches >= hinges.interval && !hinges.is_dead;
-        let written = match is_due {
-            true => std::mem::take(&mut hinges.written),
-            false => Vec::new(),
-        };
-        hinges.branches = if is_due { 0 } else { hinges.branches };
-        let two = hinges.local;
+        let (written, two) = (hinges.due(), hinges.local);
         hinges.see(operator);
-        if is_due {
+        if let Some(written) = written {
             self.add_hinge(written, two);
         }
     }
 
-    fn add_hinge(&mut self, mut written: Vec<u32>, two: u32) {
-        written.sort_unstable();
-        written.dedup();
+    fn add_hinge(&mut self, written: Vec<u32>, two: u32) {
         for local in written {
             self.through_memory(local);
         }

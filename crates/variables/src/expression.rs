@@ -103,17 +103,21 @@ impl<'a> Context<'_, 'a> {
         let encoding = self.debug.unit(unit).encoding();
         let whole = expression.0;
         let mut rest = whole;
-        let mut next = || Operation::parse(&mut rest, encoding).ok();
-        let Some(Operation::WasmGlobal { index: u32::MAX }) = next() else {
+        let next = |rest: &mut Slice<'a>| Operation::parse(rest, encoding).ok();
+        let Some(Operation::WasmGlobal { index: u32::MAX }) = next(&mut rest) else {
             return expression;
         };
-        let (Some(Operation::Address { .. }), Some(Operation::Plus), true) =
-            (next(), next(), rest.is_empty())
+        let begin = whole.len() - rest.len();
+        // DWARF 5 has the address in a table.
+        let Some(Operation::Address { .. } | Operation::AddressIndex { .. }) = next(&mut rest)
         else {
             return expression;
         };
-        let address = 1 + usize::from(encoding.address_size);
-        Expression(whole.range(whole.len() - 1 - address..whole.len() - 1))
+        let end = whole.len() - rest.len();
+        match next(&mut rest) {
+            Some(Operation::Plus) if rest.is_empty() => Expression(whole.range(begin..end)),
+            _ => expression,
+        }
     }
 
     /// The arguments that hold a parameter of so many bytes, if it is going to be in the function's frame and is not there yet.

@@ -137,6 +137,8 @@ pub enum Encoding {
     Boolean,
     /// An IEEE 754 number.
     Float,
+    /// Two of them: the real and the imaginary part.
+    Complex,
     /// Something else; shown as bytes.
     Other,
 }

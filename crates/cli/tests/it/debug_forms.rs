@@ -360,32 +360,34 @@ int fill(int h, int w) {
 }
 int run(void) { return fill(2, 3) + fill(1, 2); }
 ";
-    let Some(sandbox) = recorded(&["-g", "-O0"], SOURCE) else {
-        return;
-    };
-    let at = line(SOURCE, "// here");
-    let all = ["{ { 0, 1, 2 }, { 10, 11, 12 } }", "{ { 0, 1 } }"];
-    assert_eq!(shown(&sandbox, &at, "cells"), all);
-    assert_eq!(shown(&sandbox, &at, "cells[0][1]"), ["1", "1"]);
-    assert_eq!(shown(&sandbox, &at, "depth"), ["7", "11"]);
-    let outside = json(
-        &sandbox,
-        &format!("values app.aft --at {at} --var cells[1][0] --format json"),
-    );
-    assert_eq!(outside["instances"][0]["value"], "10");
-    let why = outside["instances"][1]["unavailable"].as_str().unwrap();
-    assert!(why.contains("which has 1 elements"), "{why}");
-    let memory = json(
-        &sandbox,
-        &format!("memory app.aft --at {at} --var cells --format json"),
-    );
-    let variable = &memory["variable"];
-    assert_eq!(variable["type"], "int[2][3]");
-    assert_eq!(variable["value"], all[0]);
-    let depth = json(&sandbox, "memory app.aft --var depth --format json");
-    assert_eq!(depth["variable"]["value"], "11");
-    let state = sandbox.ok(&format!("state app.aft --at {at}")).stdout;
-    assert!(state.contains("(int[2][3])"), "{state}");
+    for version in ["-gdwarf-2", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5"] {
+        let Some(sandbox) = recorded(&["-g", version, "-O0"], SOURCE) else {
+            return;
+        };
+        let at = line(SOURCE, "// here");
+        let all = ["{ { 0, 1, 2 }, { 10, 11, 12 } }", "{ { 0, 1 } }"];
+        assert_eq!(shown(&sandbox, &at, "cells"), all);
+        assert_eq!(shown(&sandbox, &at, "cells[0][1]"), ["1", "1"]);
+        assert_eq!(shown(&sandbox, &at, "depth"), ["7", "11"]);
+        let outside = json(
+            &sandbox,
+            &format!("values app.aft --at {at} --var cells[1][0] --format json"),
+        );
+        assert_eq!(outside["instances"][0]["value"], "10");
+        let why = outside["instances"][1]["unavailable"].as_str().unwrap();
+        assert!(why.contains("which has 1 elements"), "{why}");
+        let memory = json(
+            &sandbox,
+            &format!("memory app.aft --at {at} --var cells --format json"),
+        );
+        let variable = &memory["variable"];
+        assert_eq!(variable["type"], "int[2][3]");
+        assert_eq!(variable["value"], all[0]);
+        let depth = json(&sandbox, "memory app.aft --var depth --format json");
+        assert_eq!(depth["variable"]["value"], "11");
+        let state = sandbox.ok(&format!("state app.aft --at {at}")).stdout;
+        assert!(state.contains("(int[2][3])"), "{state}");
+    }
 }
 
 /// LLVM describes them in a function without a name when theirs is inlined everywhere.

@@ -20,7 +20,7 @@ fn condition(i: usize) -> String {
 }
 
 /// The text of a part, of so many kinds, and what it does if its condition holds.
-const KINDS: usize = 12;
+const KINDS: usize = 13;
 fn part(kind: usize, i: usize, holds: bool, s: &mut State) -> String {
     let cond = condition(i);
     let (a, b, c) = ("(local.get 0)", "(local.get 1)", "(local.get 2)");
@@ -97,6 +97,23 @@ fn part(kind: usize, i: usize, holds: bool, s: &mut State) -> String {
             };
             format!(
                 "(block (if {cond} (then (if (i32.and {b} (i32.const 1)) (then (br 2))) (local.set 0 (i32.add {a} (i32.const 5))))))"
+            )
+        }
+        11 => {
+            let (inner, more) = (s.a & 1 != 0, s.b.wrapping_add(3));
+            (s.a, s.b) = match (holds, inner) {
+                (true, true) => (s.a.wrapping_sub(5), more),
+                (true, false) => (s.a ^ 9, more),
+                (false, _) => (s.a, s.b.wrapping_sub(4)),
+            };
+            format!(
+                "(if {cond}
+                  (then
+                    (if (i32.and {a} (i32.const 1))
+                      (then (local.set 0 (i32.sub {a} (i32.const 5))))
+                      (else (local.set 0 (i32.xor {a} (i32.const 9)))))
+                    (local.set 1 (i32.add {b} (i32.const 3))))
+                  (else (local.set 1 (i32.sub {b} (i32.const 4)))))"
             )
         }
         _ => {

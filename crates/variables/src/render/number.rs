@@ -88,6 +88,17 @@ fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> Strin
             }
         }
         (Encoding::Float, 128) if let Some(value) = of_quadruple(bits) => format!("{value:?}"),
+        (Encoding::Complex, 64 | 128) => {
+            let half = width / 2;
+            let part = |bits| base(Encoding::Float, None, bits, half);
+            let imaginary = part(bits >> half);
+            let (sign, imaginary) = match imaginary.strip_prefix('-') {
+                Some(positive) => ('-', positive),
+                None => ('+', imaginary.as_str()),
+            };
+            let real = part(bits & ((1 << half) - 1));
+            format!("{real} {sign} {imaginary}i")
+        }
         _ => format!("0x{bits:0digits$x}", digits = width as usize / 4),
     }
 }
@@ -143,6 +154,10 @@ mod tests {
             "-0.0"
         );
         assert_eq!(show(Encoding::Float, 0x7fc0_0001, 32), "nan(0x7fc00001)");
+        let complex = u128::from((-1.0f32).to_bits()) << 32 | u128::from(3.0f32.to_bits());
+        assert_eq!(show(Encoding::Complex, complex, 64), "3.0 - 1.0i");
+        let complex = u128::from(2.5f64.to_bits()) << 64 | u128::from((-0.5f64).to_bits());
+        assert_eq!(show(Encoding::Complex, complex, 128), "-0.5 + 2.5i");
         assert_eq!(show(Encoding::Float, 1, 128), format!("0x{:032x}", 1));
         let quadruple = |bits| show(Encoding::Float, bits, 128);
         assert_eq!(quadruple(0x3fff_4000 << 96), "1.25");

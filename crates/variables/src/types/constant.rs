@@ -18,6 +18,7 @@ pub(super) fn encoding(entry: &Entry<'_>) -> Encoding {
         gimli::DW_ATE_UTF => Encoding::Unicode,
         gimli::DW_ATE_boolean => Encoding::Boolean,
         gimli::DW_ATE_float => Encoding::Float,
+        gimli::DW_ATE_complex_float => Encoding::Complex,
         _ => Encoding::Other,
     }
 }
