@@ -157,15 +157,17 @@ impl<'t> Segment<'t> {
 
     /// Whether a user who wrote `wanted` may mean this.
     fn fits(&self, wanted: &Segment<'_>) -> bool {
-        let same = |own: &str, wanted: &str| wanted.is_empty() || same_types(own, wanted);
+        let same =
+            |own: &str, wanted: &str, more| wanted.is_empty() || same_types(own, wanted, more);
         self.base == wanted.base
-            && same(self.arguments, wanted.arguments)
-            && same(self.parameters, wanted.parameters)
+            && same(self.arguments, wanted.arguments, More::Defaults)
+            && same(self.parameters, wanted.parameters, More::Nothing)
     }
 
-    /// Whether users do not know of it: the versions of a library, and what has no name.
+    /// Whether users do not know of it: the versions of a library (`__1`, `__cxx11`, `v2`), and what has no name.
     fn is_inline(&self) -> bool {
         let version = self.base.strip_prefix("__");
+        let version = version.or_else(|| self.base.strip_prefix('v'));
         let is_version = |text: &str| {
             text == "cxx11" || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
         };
@@ -381,12 +383,24 @@ fn ends_in(path: &[Segment<'_>], end: &[Segment<'_>], whole: bool) -> bool {
     !end.is_empty() && (!whole || path.all(Segment::is_inline))
 }
 
+/// What a list of types or arguments may have that the wanted one lacks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum More {
+    Nothing,
+    /// Arguments at its end, which have defaults.
+    Defaults,
+}
+
 /// Whether two lists of types or arguments are the same, though `wanted` may lack leading namespaces.
-fn same_types(own: &str, wanted: &str) -> bool {
+fn same_types(own: &str, wanted: &str, more: More) -> bool {
     if own == wanted {
         return true;
     }
-    let (own, wanted) = (tokens(own), tokens(wanted));
+    let (mut own, wanted) = (tokens(own), tokens(wanted));
+    let last = wanted.len().saturating_sub(1);
+    if more == More::Defaults && own.get(last).is_some_and(|token| token == ",") {
+        own.drain(last..own.len() - 1);
+    }
     own.len() == wanted.len()
         && own.iter().zip(&wanted).all(|(own, wanted)| {
             let head = own.strip_suffix(wanted.as_str());
@@ -589,6 +603,14 @@ mod tests {
             ("Stack<std::vector<int>>::push<char>(char)", "Stack::push"),
             ("decltype(auto) f<int>(int)", "f"),
             ("ns::g(int)", "::ns::g"),
+            (
+                "std::__2::vector<int, std::__2::allocator<int>>::size() const",
+                "std::vector<int>::size",
+            ),
+            (
+                "ns::v1::Box<double, 3>::sum(int)",
+                "ns::Box<double>::sum(int)",
+            ),
         ] {
             assert!(fits(name, wanted), "{name}: {wanted}");
         }
@@ -604,6 +626,10 @@ mod tests {
             ("<app::W<f32> as app::Tr>::get", "W<f64>::get"),
             ("app::run::{closure#0}", "run"),
             ("bool operator< <int>(B<int>)", "operator<<"),
+            ("Box<double, 3>::sum(int)", "Box<int>::sum"),
+            ("Box<double, 3>::sum(int)", "Box<double, 4>::sum"),
+            ("f(int, int)", "f(int)"),
+            ("view::Box::sum(int)", "::Box::sum"),
         ] {
             assert!(!fits(name, wanted), "{name}: {wanted}");
         }
