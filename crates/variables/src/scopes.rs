@@ -95,14 +95,18 @@ impl FunctionScopes {
         })
     }
 
-    /// The scopes that an offset is in, innermost first. O(scopes · log + ranges).
+    /// The scopes that an offset is in, innermost first. A block whose own code has it counts whatever is said of the blocks around it: some tools leave these with
+    /// an end that is no offset. O(scopes · depth + ranges).
     pub(crate) fn around(&self, at: OrigOffset) -> Vec<&Scope> {
         let mut inside = vec![false; self.scopes.len()];
         let mut found = Vec::new();
         for (i, scope) in self.scopes.iter().enumerate() {
-            let parent = i == 0 || inside[scope.parent as usize];
+            let mut around = scope.parent as usize;
+            while scope.own_code && !scope.whole && around > 0 && !self.scopes[around].whole {
+                around = self.scopes[around].parent as usize;
+            }
             let here = || scope.code.iter().any(|range| range.contains(&at));
-            inside[i] = parent && (!scope.own_code || here());
+            inside[i] = (i == 0 || inside[around]) && (!scope.own_code || here());
             if inside[i] {
                 found.push(scope);
             }

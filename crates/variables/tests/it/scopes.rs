@@ -78,6 +78,25 @@ fn inner_variables_shadow_outer_ones() {
     );
 }
 
+/// As `wasm-opt` leaves a block around one whose code it moved.
+#[test]
+fn a_block_is_where_its_own_code_is_whatever_is_around() {
+    let mut guest = Guest::new(4);
+    let int = guest.int();
+    let f = guest.function();
+    let outer = guest.add(f, gimli::DW_TAG_lexical_block, "");
+    guest.code(outer, 20..60);
+    let end = AttributeValue::Udata(1 << 32);
+    guest.set(outer, gimli::DW_AT_high_pc, end);
+    guest.located(outer, "lost", int, |e| e.op_fbreg(4));
+    let inner = guest.add(outer, gimli::DW_TAG_lexical_block, "");
+    guest.ranges(inner, &[30..40]);
+    guest.located(inner, "x", int, |e| e.op_fbreg(12));
+    let opened = Opened::new(guest);
+    assert_eq!(names(&opened, 35), [name("x", 0, false)]);
+    assert_eq!(names(&opened, 45), []);
+}
+
 #[test]
 fn out_of_scope_is_not_unknown() {
     let opened = blocks();
