@@ -90,7 +90,7 @@ fn a_block_is_where_its_own_code_is_whatever_is_around() {
     guest.set(outer, gimli::DW_AT_high_pc, end);
     guest.located(outer, "lost", int, |e| e.op_fbreg(4));
     let inner = guest.add(outer, gimli::DW_TAG_lexical_block, "");
-    guest.ranges(inner, &[30..40]);
+    guest.code(inner, 30..40);
     guest.located(inner, "x", int, |e| e.op_fbreg(12));
     let opened = Opened::new(guest);
     assert_eq!(names(&opened, 35), [name("x", 0, false)]);
