@@ -150,6 +150,9 @@ pub(super) fn recorder_that_pauses(sandbox: &Sandbox) -> Child {
     // Each half of the ring has eight, and one of the log comes with it.
     eventually(|| chunks(Kind::PATH_WORDS) >= 2 * 8 && chunks(Kind::LOG) >= 2);
     signal(&child, Signal::STOP);
+    // What it was writing when the signal came is written.
+    let pid = Some(rustix::process::Pid::from_child(&child));
+    rustix::process::waitpid(pid, rustix::process::WaitOptions::UNTRACED).unwrap();
     child
 }
 
