@@ -35,7 +35,7 @@ pub struct AddressesQuery {
 }
 
 impl AddressesQuery {
-    /// The answer of stretches of the run, if these tell.
+    /// The answer from a few stretches of the run, if these suffice.
     pub(crate) fn answer_early(
         &self,
         session: &Session,
@@ -86,7 +86,7 @@ pub(crate) fn summed(
     rows.all().into_iter().next().context("no head")
 }
 
-/// Asks stretches of the run about a few executions. `None` if there are more, or the stretches do not tell.
+/// Asks about a few executions, of which only the stretches of the run that have them are built. `None` if there are more executions, or these need too many stretches.
 ///
 /// # Errors
 /// If there are no such executions, the recording is damaged, or `ask` fails.
@@ -96,13 +96,17 @@ pub fn of_stretches<R>(
     instances: Option<&str>,
     ask: impl FnOnce(&Accesses<'_, '_>) -> Result<R>,
 ) -> Result<Option<R>> {
-    if instances.is_none() && !at.contains('#') {
+    let may_be_few = match instances {
+        Some(text) => Which::Of(text.parse()?).are_few(),
+        None => at.contains('#'),
+    };
+    if !may_be_few {
         return Ok(None);
     }
     let found = session.ask_stretches(|session| {
         with_names(session, |program| {
             let found = Accesses::find(program, at, instances)?;
-            found.are_few().then(|| ask(&found)).transpose()
+            found.which.are_few().then(|| ask(&found)).transpose()
         })
     });
     Ok(found?.flatten())
@@ -151,6 +155,18 @@ enum Which {
 /// Fewer executions of each load and store than this are few.
 const FEW: u64 = 1 << 12;
 
+impl Which {
+    /// Whether these are so few that all are found before the first one is shown.
+    fn are_few(&self) -> bool {
+        match self {
+            Self::Of(Instances::Range(first, last)) => last - first < FEW,
+            Self::Of(Instances::Last) => true,
+            Self::These(these) => (these.len() as u64) < FEW,
+            Self::All | Self::Of(Instances::From(_)) => false,
+        }
+    }
+}
+
 /// Loads and stores at a place, and which of their executions are asked for.
 pub struct Accesses<'t, 'a> {
     /// The program.
@@ -186,16 +202,6 @@ impl<'t, 'a> Accesses<'t, 'a> {
         })
     }
 
-    /// Whether these are so few that all of them are found before any is given away.
-    fn are_few(&self) -> bool {
-        match &self.which {
-            Which::Of(Instances::Range(first, last)) => last - first < FEW,
-            Which::Of(Instances::Last) => true,
-            Which::These(these) => (these.len() as u64) < FEW,
-            Which::All | Which::Of(Instances::From(_)) => false,
-        }
-    }
-
     /// Gives `ask` what gives one execution after the other.
     ///
     /// # Errors
@@ -210,7 +216,7 @@ impl<'t, 'a> Accesses<'t, 'a> {
             let first = first
                 .with_context(|| format!("nothing at {} accesses an address below 2⁶⁴", self.at))?;
             let mut read = VecDeque::from([first]);
-            while self.are_few()
+            while self.which.are_few()
                 && let Some(next) = found.next()?
             {
                 read.push_back(next);

@@ -104,8 +104,8 @@ impl Session {
         }
     }
 
-    /// What does an execution depend on, directly or not, or what depends on it? A slice of some depth is made of stretches of the run where these have it. Otherwise builds the path and the
-    /// values if they are not there yet, and follows the run.
+    /// What does an execution depend on, directly or not, or what depends on it? With a depth, builds only the stretches of the run that the
+    /// slice needs, if these are few. Otherwise builds the path and the values if they are not there yet, and follows the run.
     ///
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
@@ -168,7 +168,7 @@ impl Session {
         self.about(|| query.answer(self, |found, names| Ok(paths_document(found, names))))
     }
 
-    /// Which addresses did loads and stores access? A few executions that are named are found by stretches of the run. Otherwise builds the path if it is not there yet, and follows the run.
+    /// Which addresses did loads and stores access? For a few named executions, builds only the stretches of the run that they are in. Otherwise builds the path if it is not there yet, and follows the run.
     /// All executions are in memory at once.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ pub(crate) fn without_parameters(name: &str) -> &str {
     name
 }
 
-/// How long what a parenthesis opens is, with the one that closes it.
+/// The length of the text from a parenthesis to the one that closes it, both included.
 fn closed(text: &str) -> Option<usize> {
     let mut open = 0u32;
     for (at, sign) in text.bytes().enumerate() {
@@ -49,7 +49,7 @@ fn closed(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether what follows parameters says that the function is one around another.
+/// Whether the text after a function's parameters names something inside that function.
 fn is_around(rest: &str) -> bool {
     let rest = rest.trim_start_matches([' ', '&']);
     let rest = rest.strip_prefix("const").unwrap_or(rest);

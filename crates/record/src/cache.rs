@@ -31,11 +31,11 @@ use crate::RecordError;
 struct Kind {
     /// Our own folder in the one that the user named.
     folder: &'static str,
-    /// What the files' names end with.
+    /// The extension of the files' names.
     ending: &'static str,
-    /// What the files begin with.
+    /// The first bytes of each file.
     label: &'static [u8],
-    /// Beyond this many bytes the oldest files go.
+    /// The most bytes that all files may have; beyond that, the oldest are removed.
     limit: u64,
 }
 
@@ -96,7 +96,7 @@ impl Cache {
         Some(found?.counts)
     }
 
-    /// Keeps the counts of a run of a module, unless those of another one are kept: where counters are placed stays as it is, and what was compiled can be used again.
+    /// Keeps the counts of a run of a module, unless counts of an earlier run are kept. So the placement of counters never changes again, and compiled code can be reused.
     pub(crate) fn keep_counts(&self, module: &[u8], counts: &CountsLens) {
         let keep = || {
             let path = self.own(&COUNTS)?.join(counts_key(module));
@@ -250,7 +250,9 @@ fn store(path: &Path, module: &Module) -> std::io::Result<()> {
 /// Writes a file under another name, and gives it its own when all of it is there.
 fn written(path: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let done = write(&temporary).and_then(|()| fs::rename(&temporary, path));
+    let done = write(&temporary)
+        .and_then(|()| fs::set_permissions(&temporary, fs::Permissions::from_mode(0o600)))
+        .and_then(|()| fs::rename(&temporary, path));
     if done.is_err() {
         let _ = fs::remove_file(&temporary);
     }

@@ -37,6 +37,8 @@ pub(crate) struct Hinges {
     pub types: Vec<ValType>,
     /// All locals in the order in which they were written.
     written: Vec<u32>,
+    /// For each local, the last place in `written` that has it.
+    last: Vec<usize>,
     here: Way,
     open: Vec<Open>,
     /// Nothing gets here: the engine leaves the code out.
@@ -78,20 +80,21 @@ impl Hinges {
             local: 0,
             types: Vec::new(),
             written: Vec::new(),
+            last: Vec::new(),
             here: Way::default(),
             open: Vec::new(),
             is_dead: false,
         }
     }
 
-    /// The locals to go through memory if there is to be a hinge before the next operator.
+    /// If a hinge belongs before the next operator, the locals that go through memory there.
     fn due(&mut self) -> Option<Vec<u32>> {
         if self.here.branches < self.interval || self.is_dead {
             return None;
         }
-        let mut written = self.written[self.here.hinge..].to_vec();
-        written.sort_unstable();
-        written.dedup();
+        let since = self.written.iter().enumerate().skip(self.here.hinge);
+        let once = since.filter(|&(at, &local)| self.last.get(local as usize) == Some(&at));
+        let written = once.map(|(_, &local)| local).collect();
         self.here = Way {
             branches: 0,
             hinge: self.written.len(),
@@ -99,10 +102,15 @@ impl Hinges {
         Some(written)
     }
 
-    /// `O(1)`, and of a `br_table` the number of its targets.
+    /// Follows the ways past an operator. O(1), or O(targets) for a `br_table`.
     fn see(&mut self, operator: &Operator<'_>) {
         match operator {
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
+                let local = *local_index as usize;
+                if self.last.len() <= local {
+                    self.last.resize(local + 1, 0);
+                }
+                self.last[local] = self.written.len();
                 self.written.push(*local_index);
             }
             Operator::Block { .. } | Operator::TryTable { .. } => self.begin(false, false),

@@ -96,15 +96,19 @@ impl FunctionScopes {
     }
 
     /// The scopes that an offset is in, innermost first. A block whose own code has it counts whatever is said of the blocks around it: some tools leave these with
-    /// an end that is no offset. O(scopes · depth + ranges).
+    /// an end that is no offset. O(scopes · log + ranges).
     pub(crate) fn around(&self, at: OrigOffset) -> Vec<&Scope> {
         let mut inside = vec![false; self.scopes.len()];
+        // The function or inlined call that each scope is in.
+        let mut calls = vec![0; self.scopes.len()];
         let mut found = Vec::new();
         for (i, scope) in self.scopes.iter().enumerate() {
-            let mut around = scope.parent as usize;
-            while scope.own_code && !scope.whole && around > 0 && !self.scopes[around].whole {
-                around = self.scopes[around].parent as usize;
-            }
+            let parent = scope.parent as usize;
+            calls[i] = if scope.whole { i } else { calls[parent] };
+            let around = match scope.own_code && !scope.whole {
+                true => calls[i],
+                false => parent,
+            };
             let here = || scope.code.iter().any(|range| range.contains(&at));
             inside[i] = (i == 0 || inside[around]) && (!scope.own_code || here());
             if inside[i] {

@@ -78,7 +78,7 @@ pub(crate) fn ensure_values<'r>(
     }
 }
 
-/// How long a build has run at least when its remaining time is estimated.
+/// The remaining time of a build is estimated after this time at the earliest.
 const TOLD: Duration = Duration::from_secs(1);
 /// Shorter remaining times are not worth a message.
 const LONG: Duration = Duration::from_secs(20);
@@ -91,7 +91,7 @@ struct Outlook<'a> {
     begun: Instant,
     /// The length of the file before the build.
     bytes: u64,
-    /// By how many bytes the file grew for the blocks of how many the values are in it.
+    /// The bytes by which the file grew, and the number of blocks whose values these are.
     grown: Mutex<Option<(u64, u64)>>,
     is_told: AtomicBool,
 }
@@ -110,7 +110,7 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    /// Called when the values of so many blocks are in the file.
+    /// Called when the file has the values of the first `blocks` blocks.
     fn written(&self, blocks: u64) {
         if blocks > 0 && !self.is_told.load(Ordering::Relaxed) {
             let grown = length_of(self.at).saturating_sub(self.bytes);

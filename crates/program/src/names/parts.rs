@@ -383,7 +383,7 @@ fn ends_in(path: &[Segment<'_>], end: &[Segment<'_>], whole: bool) -> bool {
     !end.is_empty() && (!whole || path.all(Segment::is_inline))
 }
 
-/// What a list of types or arguments may have that the wanted one lacks.
+/// Whether a name may have arguments that the user left out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum More {
     Nothing,

@@ -54,7 +54,7 @@ fn builds_that_are_interrupted_leave_a_sound_recording() {
     sandbox.ok("verify asking.aft");
 }
 
-/// What is built again takes the place of what was there when it is complete, and not before.
+/// A new build replaces the old one only when it is complete.
 #[test]
 fn an_interrupted_build_again_keeps_what_was_there() {
     let sandbox = Sandbox::new();

@@ -1,5 +1,6 @@
 //! Runs that fill the ring between guest and consumer several times.
 
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
@@ -217,6 +218,9 @@ fn counts_that_are_kept_weigh_the_next_placement() {
         let file = kept().into_iter().flatten().next().expect("counts");
         let path = file.expect("counts").path();
         let sound = std::fs::read(&path).expect("counts");
+        // Whatever the user's umask is: a file that others could write would not be read.
+        let mode = std::fs::metadata(&path).expect("counts").permissions();
+        assert_eq!(mode.mode() & 0o077, 0);
         for length in [0, 10, sound.len() / 2] {
             std::fs::write(&path, &sound[..length]).expect("a file");
             let found = counted(&recording, Mode::Program, &cache);

@@ -16,9 +16,9 @@ use crate::stored::Stored;
 
 /// So many snapshots of a run are compared at most.
 const MOST: usize = 200;
-/// About so many of a long run are taken: stacks may be deep.
+/// The approximate number of snapshots of a long run. Deep stacks make each one expensive.
 const SNAPSHOTS: u64 = 200;
-/// About so many stretches a long run is cut into.
+/// The approximate number of stretches of a long run.
 const STRETCHES: u64 = 1000;
 
 /// A snapshot that is complete.
