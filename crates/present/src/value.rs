@@ -6,7 +6,7 @@ use wasmparser::ValType;
 const LARGE: u64 = 4096;
 
 /// A value of WebAssembly as text: whole numbers signed, with their hexadecimal digits if they are large; floats as they are written in
-/// Rust, NaNs with their bits; vectors as hexadecimal digits.
+/// Rust, NaNs with their bits; vectors as hexadecimal digits; references to functions by their indices, others by the numbers that they have in the run.
 pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
     match ty {
         ValType::I32 => whole(i64::from(low as u32 as i32), u64::from(low as u32)),
@@ -28,8 +28,9 @@ pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
             }
         }
         ValType::V128 => format!("0x{high:016x}{low:016x}"),
-        ValType::Ref(_) => match low.checked_sub(1) {
+        ValType::Ref(of) => match low.checked_sub(1) {
             None => "null".to_owned(),
+            Some(function) if of.is_func_ref() => format!("func {function}"),
             Some(reference) => format!("reference {reference}"),
         },
     }

@@ -158,11 +158,11 @@ impl Variables<'_> {
                 }
                 let names = globals.iter().map(|global| global.name.as_str());
                 let nearest = nearest(own, names);
-                let is_misspelt = !nearest.is_empty();
-                let undescribed = || self.undescribed().filter(|_| !is_misspelt);
+                let lacks = || self.lacks().or_else(|| self.undescribed());
                 Err(PathError::NoVariable {
                     name: query.into(),
-                    lacks: self.lacks().or_else(undescribed),
+                    // A name much like one that there is needs no other reason.
+                    lacks: nearest.is_empty().then(lacks).flatten(),
                     nearest,
                 })
             }

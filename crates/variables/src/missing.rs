@@ -22,6 +22,13 @@ fn shown(name: &str) -> String {
     shown.collect()
 }
 
+/// Whether a unit is of LLVM's runtime library, which distributions build with lines alone.
+fn is_runtime(unit: &str) -> bool {
+    ["compiler-rt/lib/builtins/", "compiler_builtins"]
+        .iter()
+        .any(|library| unit.contains(library))
+}
+
 impl Variables<'_> {
     /// Why a part of the program has no variables: its debug information is elsewhere, or was made without them.
     pub fn lacks(&self) -> Option<DebugError> {
@@ -32,8 +39,9 @@ impl Variables<'_> {
         let units = || 0..self.debug.units();
         let split = units().find_map(|unit| self.debug.separate(unit));
         let split = split.map(|file| DebugError::Split { file });
+        // Nobody asks for a variable of the compiler's own runtime library.
         let mut only_lines = units().filter_map(|unit| match self.missing(unit) {
-            Some(DebugError::OnlyLines { unit }) => Some(unit),
+            Some(DebugError::OnlyLines { unit }) if !is_runtime(&unit) => Some(unit),
             _ => None,
         });
         let some = || {

@@ -175,7 +175,7 @@ impl MemoryQuery {
             });
         }
         let variable = found.map(|found| {
-            let value = found.value(&answer.bytes);
+            let value = found.value(&answer, &names);
             VariableThere {
                 value: value.as_ref().ok().cloned(),
                 unavailable: value.err(),

@@ -9,7 +9,7 @@ use afterimage_replay::state::{
     Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape,
     Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, Written, follow_to,
 };
-use afterimage_replay::steps::{At, LARGEST_RANGE, Range};
+use afterimage_replay::steps::{At, LARGEST_RANGE, MemoryAnswer, Range};
 use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, anyhow, bail};
 
@@ -28,11 +28,12 @@ pub(super) struct VariableInMemory<'a> {
 }
 
 impl VariableInMemory<'_> {
-    /// What the variable holds if its bytes are these.
-    pub(super) fn value(&self, bytes: &[u8]) -> Result<String, String> {
+    /// What the variable held.
+    pub(super) fn value(&self, answer: &MemoryAnswer, names: &Names) -> Result<String, String> {
         let held = Held {
             address: self.range.address,
-            bytes,
+            answer,
+            names,
         };
         // What it points to is not among the bytes.
         let limits = Limits {
@@ -47,10 +48,11 @@ impl VariableInMemory<'_> {
     }
 }
 
-/// Bytes of memory, of which alone something is known.
+/// Bytes of memory from an address on, and the table that pointers to functions point into. Nothing else is known.
 struct Held<'b> {
     address: u64,
-    bytes: &'b [u8],
+    answer: &'b MemoryAnswer,
+    names: &'b Names,
 }
 
 impl Machine for Held<'_> {
@@ -69,8 +71,14 @@ impl Machine for Held<'_> {
     fn memory(&self, address: u64, into: &mut [u8]) -> bool {
         let first = address.checked_sub(self.address);
         let first = first.and_then(|first| usize::try_from(first).ok());
-        let held = first.and_then(|first| self.bytes.get(first..)?.get(..into.len()));
+        let held = first.and_then(|first| self.answer.bytes.get(first..)?.get(..into.len()));
         held.map(|held| into.copy_from_slice(held)).is_some()
+    }
+
+    fn function(&self, index: u64) -> Option<String> {
+        let reference = self.answer.table.get(usize::try_from(index).ok()?)?;
+        let function = u32::try_from(reference.checked_sub(1)?).ok()?;
+        Some(self.names.function(FuncId::from_u32(function)).to_owned())
     }
 }
 

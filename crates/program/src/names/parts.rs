@@ -221,8 +221,16 @@ pub(super) struct Parts<'t> {
     path: Vec<Segment<'t>>,
     /// What follows the parameters, such as `const`.
     qualifiers: &'t str,
+    omitted: Omitted,
+}
+
+/// Which namespaces a name lacks, besides those that users do not know of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Omitted {
     /// The path begins at the outermost namespace: the user wrote `::` before it.
-    is_whole: bool,
+    Nothing,
+    Leading,
+    Any,
 }
 
 impl<'t> Parts<'t> {
@@ -232,7 +240,10 @@ impl<'t> Parts<'t> {
             start: at,
             path: Vec::new(),
             qualifiers: "",
-            is_whole: at > 0,
+            omitted: match at {
+                0 => Omitted::Leading,
+                _ => Omitted::Nothing,
+            },
         };
         loop {
             let (segment, length) = Segment::read(&text[at..]);
@@ -305,12 +316,12 @@ impl<'t> Parts<'t> {
         if !wanted.qualifiers.is_empty() && wanted.qualifiers != self.qualifiers {
             return false;
         }
-        let whole = wanted.is_whole;
+        let omitted = wanted.omitted;
         match (self.ways(), wanted.ways()) {
-            (Ways::Plain(own), Ways::Plain(wanted)) => ends_in(&own, &wanted, whole),
+            (Ways::Plain(own), Ways::Plain(wanted)) => ends_in(&own, &wanted, omitted),
             (Ways::Of { of_type, of_trait }, Ways::Plain(wanted)) => {
-                ends_in(&of_type, &wanted, whole)
-                    || of_trait.is_some_and(|own| ends_in(&own, &wanted, whole))
+                ends_in(&of_type, &wanted, omitted)
+                    || of_trait.is_some_and(|own| ends_in(&own, &wanted, omitted))
             }
             // Mangled as it was before 2021, a function of a type itself has the path of the type.
             (
@@ -319,7 +330,7 @@ impl<'t> Parts<'t> {
                     of_type,
                     of_trait: None,
                 },
-            ) => ends_in(&own, &of_type, whole),
+            ) => ends_in(&own, &of_type, omitted),
             (Ways::Plain(_), Ways::Of { .. }) => false,
             (
                 Ways::Of { of_type, of_trait },
@@ -328,15 +339,16 @@ impl<'t> Parts<'t> {
                     of_trait: wanted_trait,
                 },
             ) => {
-                ends_in(&of_type, &wanted, whole)
+                ends_in(&of_type, &wanted, omitted)
                     && wanted_trait.is_none_or(|wanted| {
-                        of_trait.is_some_and(|own| ends_in(&own, &wanted, whole))
+                        of_trait.is_some_and(|own| ends_in(&own, &wanted, omitted))
                     })
             }
         }
     }
 
-    /// The same name without what is in brackets.
+    /// The same name without what is in brackets, for a user who may also have left out namespaces in the middle: `std::collections::HashMap` for
+    /// `std::collections::hash::map::HashMap`. That is no more than a guess.
     pub(super) fn bare(&self) -> Parts<'t> {
         let bare = |segment: &Segment<'t>| Segment {
             base: segment.base,
@@ -345,8 +357,9 @@ impl<'t> Parts<'t> {
         };
         Parts {
             path: self.path.iter().map(bare).collect(),
+            start: self.start,
             qualifiers: "",
-            ..*self
+            omitted: Omitted::Any,
         }
     }
 }
@@ -367,20 +380,22 @@ fn is_qualifier(rest: &str) -> bool {
     words.iter().any(|word| rest.starts_with(word))
 }
 
-/// Whether a path ends in another one, but for namespaces that users do not know of; with `whole`, nothing is before it.
-fn ends_in(path: &[Segment<'_>], end: &[Segment<'_>], whole: bool) -> bool {
+/// Whether a path ends in another one, but for what that may lack and for namespaces that users do not know of.
+fn ends_in(path: &[Segment<'_>], end: &[Segment<'_>], omitted: Omitted) -> bool {
     let mut path = path.iter().rev().peekable();
     for (i, wanted) in end.iter().rev().enumerate() {
         while i > 0
             && path
-                .next_if(|own| own.base != wanted.base && own.is_inline())
+                .next_if(|own| {
+                    own.base != wanted.base && (own.is_inline() || omitted == Omitted::Any)
+                })
                 .is_some()
         {}
         if !path.next().is_some_and(|own| own.fits(wanted)) {
             return false;
         }
     }
-    !end.is_empty() && (!whole || path.all(Segment::is_inline))
+    !end.is_empty() && (omitted != Omitted::Nothing || path.all(Segment::is_inline))
 }
 
 /// Whether a name may have arguments that the user left out.
@@ -396,7 +411,8 @@ fn same_types(own: &str, wanted: &str, more: More) -> bool {
     if own == wanted {
         return true;
     }
-    let (mut own, wanted) = (tokens(own), tokens(wanted));
+    let named = |text: &str| tokens(&text.replace("(anonymous namespace)::", ""));
+    let (mut own, wanted) = (named(own), named(wanted));
     let last = wanted.len().saturating_sub(1);
     if more == More::Defaults && own.get(last).is_some_and(|token| token == ",") {
         own.drain(last..own.len() - 1);
@@ -611,6 +627,11 @@ mod tests {
                 "ns::v1::Box<double, 3>::sum(int)",
                 "ns::Box<double>::sum(int)",
             ),
+            ("ns::f((anonymous namespace)::T, int)", "f(T, int)"),
+            (
+                "ns::Box<ns::(anonymous namespace)::T>::sum()",
+                "Box<T>::sum",
+            ),
         ] {
             assert!(fits(name, wanted), "{name}: {wanted}");
         }
@@ -630,9 +651,27 @@ mod tests {
             ("Box<double, 3>::sum(int)", "Box<double, 4>::sum"),
             ("f(int, int)", "f(int)"),
             ("view::Box::sum(int)", "::Box::sum"),
+            (
+                "std::collections::hash::map::HashMap::insert",
+                "std::collections::HashMap::insert",
+            ),
         ] {
             assert!(!fits(name, wanted), "{name}: {wanted}");
         }
+    }
+
+    #[test]
+    fn namespaces_in_the_middle_are_guessed() {
+        let guess = |name: &str, wanted: &str| {
+            let (name, wanted) = (squeezed(name), squeezed(wanted));
+            Parts::read(&name).fits(&Parts::read(&wanted).bare())
+        };
+        let insert = "std::collections::hash::map::HashMap<K,V,S>::insert";
+        assert!(guess(insert, "std::collections::HashMap::insert"));
+        assert!(guess(insert, "collections::HashMap<u8, u8>::insert"));
+        assert!(guess("lib::current::f(int)", "lib::f"));
+        assert!(!guess(insert, "std::BTreeMap::insert"));
+        assert!(!guess("lib::current::f(int)", "f::lib"));
     }
 
     #[test]

@@ -70,7 +70,36 @@ fn full_path<'a>(
         &mut path,
         &unit.attr_string(file.path_name())?.to_string_lossy(),
     );
-    Ok(path)
+    Ok(simplified(&path))
+}
+
+/// A path without `.` and without `..` after the name of a folder, so that one file has one path. A folder that is a symbolic link is taken for
+/// what its name says, as `lld` and `llvm-cov` do.
+pub(super) fn simplified(path: &str) -> String {
+    let (scheme, rest) = match path.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains('/') => path.split_at(path.len() - rest.len()),
+        _ => ("", path),
+    };
+    let separator = if rest.contains('/') { '/' } else { '\\' };
+    let is_dotted = |part: &str| part.is_empty() || part == "." || part == "..";
+    if !rest.split(separator).skip(1).any(is_dotted) && !rest.starts_with("./") {
+        return path.to_owned();
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    for (at, part) in rest.split(separator).enumerate() {
+        match part {
+            // The first is the root.
+            "" if at > 0 => {}
+            "." => {}
+            ".." => match kept.last() {
+                Some(&"") => {}
+                Some(&last) if last != ".." => _ = kept.pop(),
+                _ => kept.push(part),
+            },
+            _ => kept.push(part),
+        }
+    }
+    format!("{scheme}{}", kept.join(&separator.to_string()))
 }
 
 /// Appends a path, which replaces all if it is absolute. Windows paths and addresses (`scheme://…`) occur too.
@@ -90,7 +119,27 @@ fn join(path: &mut String, part: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::join;
+    use super::{join, simplified};
+
+    #[test]
+    fn one_file_has_one_path() {
+        for (path, simple) in [
+            ("/p/src/../inc/a.h", "/p/inc/a.h"),
+            ("/p/./src//a.c", "/p/src/a.c"),
+            ("/../a.c", "/a.c"),
+            ("../../a.c", "../../a.c"),
+            ("x/../../a.c", "../a.c"),
+            ("./a.c", "a.c"),
+            ("a.c", "a.c"),
+            ("", ""),
+            ("C:\\x\\..\\a.c", "C:\\a.c"),
+            ("C:/x/../a.c", "C:/a.c"),
+            ("sdk://v1/x/../a.c", "sdk://v1/a.c"),
+            ("/p/..a/b..c", "/p/..a/b..c"),
+        ] {
+            assert_eq!(simplified(path), simple, "{path}");
+        }
+    }
 
     #[test]
     fn absolute_parts_replace_what_came_before() {

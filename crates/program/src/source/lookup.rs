@@ -5,6 +5,7 @@ use std::ops::Range;
 use afterimage_ids::OrigOffset;
 use thiserror::Error;
 
+use super::files::simplified;
 use super::{FileId, Location, SourceMap};
 use crate::NoDebug;
 use crate::nearest::nearest;
@@ -156,6 +157,11 @@ impl SourceMap<'_> {
         let by_line = self.by_line();
         let mut files: Vec<FileId> = by_line.iter().map(|(location, _)| location.file).collect();
         files.dedup();
+        let simple = simplified(query);
+        let mut query = simple.as_str();
+        while let Some(rest) = query.strip_prefix("../") {
+            query = rest;
+        }
         let matches = |file: &FileId| {
             let head = self.path(*file).strip_suffix(query);
             head.is_some_and(|head| head.is_empty() || head.ends_with(SEPARATORS))

@@ -89,6 +89,8 @@ pub struct MemoryAnswer {
     pub bytes: Vec<u8>,
     /// How many bytes the memory had.
     pub size: u64,
+    /// What table 0 held, which is what pointers to functions are indices of: each reference as [`Table`](afterimage_machine::Table) has it.
+    pub table: Vec<u64>,
     /// All of the bytes, in parts.
     pub parts: Vec<MemoryPart>,
 }
@@ -159,7 +161,7 @@ where
     search.steps.follower.skip_to(moment.time)?;
     let first = search.steps.follower.machine.time();
     search.follow()?;
-    let (held, size) = match search.held.take() {
+    let held = match search.held.take() {
         Some(held) => held,
         None => search.contents()?,
     };
@@ -184,9 +186,8 @@ where
         search.last_writes(checkpoints, first)?;
     }
     Ok(MemoryAnswer {
-        bytes: held,
-        size,
         parts: parts(&search.bytes, range),
+        ..held
     })
 }
 
@@ -227,8 +228,8 @@ struct Search<'a, S: Segments> {
     /// When.
     moment: Moment,
     bytes: Vec<Byte>,
-    /// What the bytes held, and how many the memory had.
-    held: Option<(Vec<u8>, u64)>,
+    /// What memory held. It has no parts yet.
+    held: Option<MemoryAnswer>,
     /// What comes after this time is not followed.
     end: u64,
 }
@@ -649,7 +650,7 @@ where
         self.steps.follower.need(memory, address, length)
     }
 
-    fn contents(&mut self) -> Result<(Vec<u8>, u64), StepsError<S::Error>> {
+    fn contents(&mut self) -> Result<MemoryAnswer, StepsError<S::Error>> {
         self.need()?;
         contents(&self.steps.follower.machine.state, self.range)
     }
@@ -704,7 +705,7 @@ fn touched(bytes: &mut [Byte], range: Range, by: Range) -> &mut [Byte] {
 fn contents<E: std::error::Error + 'static>(
     state: &State,
     range: Range,
-) -> Result<(Vec<u8>, u64), StepsError<E>> {
+) -> Result<MemoryAnswer, StepsError<E>> {
     let count = state.memories.len();
     let missing = StepsError::NoMemory {
         memory: range.memory,
@@ -719,7 +720,13 @@ fn contents<E: std::error::Error + 'static>(
             address: range.address.max(size),
         });
     };
-    Ok((memory.bytes[place].to_vec(), size))
+    let table = state.tables.first();
+    Ok(MemoryAnswer {
+        bytes: memory.bytes[place].to_vec(),
+        size,
+        table: table.map_or_else(Vec::new, |table| table.elements.clone()),
+        parts: Vec::new(),
+    })
 }
 
 /// Bytes next to each other of which the same is known, as parts.
