@@ -565,6 +565,7 @@ int run(int n) {
   total = own[0] * 3;
   return total;
 }
+int (*how)(int) = run;
 ";
     let sandbox = Sandbox::new();
     let Some(clang) = tools::clang() else {
@@ -576,7 +577,7 @@ int run(int n) {
     sandbox.ok("record --invoke run -o app.aft at.wasm 5");
     let mut differ = 0;
     for line in [5, 6, 7, 9, 10, 11] {
-        for name in ["total", "own"] {
+        for name in ["total", "own", "how"] {
             let at = format!("at.c:{line}");
             let held = values(&sandbox, &at, name);
             for (number, held) in (1..).zip(held) {
@@ -591,6 +592,8 @@ int run(int n) {
         }
     }
     assert!(differ > 10, "most lines begin within a block");
+    let how = json(&sandbox, "memory app.aft --var how --format json");
+    assert_eq!(how["variable"]["value"], "0x1 <run>");
     let memory = json(&sandbox, "memory app.aft --var total --format json");
     let address = memory["address"].as_u64().unwrap();
     let statements = |what: &str| {
