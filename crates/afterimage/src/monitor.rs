@@ -200,6 +200,10 @@ impl Note {
             Self::WordsStay { why } => format!(
                 "{file}: what the run wrote of its path stays in the recording, which is larger for that: {why}"
             ),
+            Self::SnapshotsTaken {
+                snapshots: 0,
+                bytes,
+            } => format!("the path of the run, in {}", size(*bytes)),
             Self::SnapshotsTaken { snapshots, bytes } => {
                 let snapshots = counted(*snapshots as u64, "snapshot");
                 format!("{snapshots} of the run, with its path, in {}", size(*bytes))

@@ -121,7 +121,7 @@ impl Checker<'_> {
             report.findings.extend(self.left_out());
             report.findings.extend(along_no_path(file));
         }
-        match verify_words(file, &module.program) {
+        match verify_words(file, &module.program, &module.bytes) {
             Ok(Some(CheckedWords {
                 moments,
                 bits,

@@ -17,9 +17,9 @@ use crate::exit::Exit;
 use crate::lens::{session, with_whole_path};
 use crate::output::write;
 
-/// Show which addresses loads and stores accessed, execution by execution or summed up
+/// Show which addresses loads and stores accessed
 ///
-/// Loads and stores are those of single values; what bulk operations and the host access is in `afterimage trace --level memory`. The run is
+/// Execution by execution, or summed up. Execution by execution, or summed up. Loads and stores are those of single values; what bulk operations and the host access is in `afterimage trace --level memory`. The run is
 /// followed from its beginning; for --instances and #K only where these are executed, from the last checkpoint or snapshot before.
 /// Different addresses and strides are told apart up to 4,096 of them. An access that trapped is listed, and marked; sums and --each do not have it.
 #[derive(Debug, clap::Args)]

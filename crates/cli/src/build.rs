@@ -14,9 +14,9 @@ use crate::input::{self, Loaded};
 use crate::lens::{self, session, stoppable};
 use crate::output::{pasted, say};
 
-/// Add a lens to a recording, by re-executing it, so that later questions are answered at once
+/// Make now what later questions need
 ///
-/// Commands that need a lens build it by themselves; this builds it beforehand.
+/// Counts, the path, or all values, by re-executing the run. Counts, the path, or all values, by re-executing the run. Commands that need a lens build it by themselves; this builds it beforehand.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::lens::traced;
 use crate::output::{SourceFiles, write};
 
-/// Show who called whom, exactly, and single calls
+/// Show who called whom, and single calls
 ///
 /// Blocks are counted as in a profile: "self" are those that a function executes itself, "inclusive" those that are executed while it
 /// is active, which counts each block once, however the function recurses.

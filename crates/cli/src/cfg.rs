@@ -16,7 +16,7 @@ use crate::input::{self, Kind};
 use crate::lens::finished;
 use crate::output::{Color, pasted, write};
 
-/// Show the control-flow graph of a function, or what one call did in it and when
+/// Show a function's control-flow graph, or one call in it
 ///
 /// With --dynamic, the graph is that of one call of a recorded run: its nodes are what the call executed, chains of blocks (dynamic
 /// basic blocks) unless --nodes blocks; each has the steps of the call at which it was executed, as l, l:h or l:h:s (every s-th from

@@ -13,9 +13,9 @@ use crate::input;
 use crate::lens::{traced_whole, values};
 use crate::output::write;
 
-/// Show whether what a debugger shows of a variable in an optimised program is what the programmer expects there
+/// Show whether variables of an optimised run are current
 ///
-/// Both versions ran on the same input. Each stop of the optimised run at the line is found again in the unoptimised one, and the variable is read in both: it is *current* if it
+/// A variable is current at a line if a debugger shows what the programmer expects there. Both versions ran on the same input. Each stop of the optimised run at the line is found again in the unoptimised one, and the variable is read in both: it is *current* if it
 /// holds the same; *not current* if it holds something else, because an assignment was moved or removed: which one is said; or *not available*. With #K one stop is looked at, otherwise all, so
 /// the answer holds for this execution, not for all that there could be. What cannot be told is said by name; docs/CURRENCY.md has the rules.
 #[derive(Debug, clap::Args)]

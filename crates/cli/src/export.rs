@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use afterimage::Session;
 use afterimage_present::context_dot;
-use afterimage_present::export::{TimelineHead, collapsed, firefox, perfetto};
+use afterimage_present::export::{TimelineHead, callgrind_calls, collapsed, firefox, perfetto};
 use afterimage_replay::paths::{
     CallLengths, ContextLimits, ContextTree, Timeline, TimelineLimits, Window,
 };
@@ -15,9 +15,9 @@ use crate::exit::Exit;
 use crate::lens::traced;
 use crate::output::{say, write};
 
-/// Write the calls of a run for other tools: over time, or as a tree with counts
+/// Write the calls of a run for other tools
 ///
-/// The unit of time is the executed basic block, which other tools show as a microsecond or a sample. Calls that are too short or too
+/// Over time, or as a tree with counts. The unit of time is the executed basic block, which other tools show as a microsecond or a sample. Calls that are too short or too
 /// deep are not left out but merged, and say how many they are.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -25,6 +25,8 @@ Formats:
   perfetto   calls over time, for ui.perfetto.dev and chrome://tracing (JSON)
   firefox    calls over time, call tree and flame graph, for profiler.firefox.com
   collapsed  blocks by stack, for flamegraph.pl, inferno and speedscope
+  callgrind  blocks by function and calls with what they cost in all, for KCachegrind
+             and callgrind_annotate
   dot        the tree of calling contexts, for Graphviz
 
 Examples:
@@ -44,8 +46,8 @@ pub(crate) struct Arguments {
     /// Merge calls that are more than N deep
     #[arg(long, value_name = "N", default_value_t = DEPTH)]
     depth: usize,
-    /// Merge calls (perfetto, firefox) or contexts (collapsed, dot) with fewer blocks, or with a smaller share of all
-    /// [default: so that at most 150,000 calls are left; 0.001% for collapsed, 0.5% for dot]
+    /// Merge calls (perfetto, firefox) or contexts (collapsed, callgrind, dot) with fewer blocks, or with a smaller share of all
+    /// [default: so that at most 150,000 calls are left; 0.001% for collapsed and callgrind, 0.5% for dot]
     #[arg(long, value_name = "BLOCKS|SHARE%", value_parser = least)]
     min: Option<Least>,
     /// The recording
@@ -58,6 +60,7 @@ enum Format {
     Perfetto,
     Firefox,
     Collapsed,
+    Callgrind,
     Dot,
 }
 
@@ -128,7 +131,7 @@ fn export(arguments: &Arguments, traced: &Session) -> Result<()> {
                 _ => Ok(perfetto(out, &head, &mut timeline)?),
             })
         }
-        Format::Collapsed | Format::Dot => {
+        Format::Collapsed | Format::Callgrind | Format::Dot => {
             let default = match arguments.format {
                 Format::Dot => 0.5,
                 _ => 0.001,
@@ -141,6 +144,10 @@ fn export(arguments: &Arguments, traced: &Session) -> Result<()> {
             let tree = ContextTree::new(traced.path()?, window, limits)?;
             write(out, false, |out| match arguments.format {
                 Format::Dot => Ok(context_dot(out, &tree, &names)?),
+                Format::Callgrind => {
+                    let program = traced.program();
+                    Ok(callgrind_calls(out, &tree, program, &names, &source)?)
+                }
                 _ => Ok(collapsed(out, &tree, &names)?),
             })
         }

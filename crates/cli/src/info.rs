@@ -12,7 +12,7 @@ use crate::input;
 use crate::output::write;
 use crate::progress::Terminal;
 
-/// Show what a recording holds: what was run, how it ended, what has been made of it
+/// Show what a recording holds, and how the run ended
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Also show which bytes tell what: by kind of stream, before and after coding, against the papers' original form; and by section of the file

@@ -12,7 +12,7 @@ use crate::input;
 use crate::output::{say, write, write_module};
 use crate::record::same_file;
 
-/// Write the instrumented module, to run in other engines and in browsers
+/// Write the instrumented module, for other engines and browsers
 ///
 /// The module exports its counters as a memory of its own, "afterimage.counters", so that the engine must allow more than
 /// one memory (Node does from version 22 on). After the run, save the bytes of that memory: in JavaScript,

@@ -14,6 +14,7 @@ mod early;
 mod exit;
 mod export;
 mod filters;
+mod help;
 mod info;
 mod input;
 mod instrument;
@@ -24,6 +25,7 @@ mod memory;
 mod output;
 mod pages;
 mod paths;
+mod places;
 mod profile;
 mod progress;
 mod record;
@@ -43,7 +45,7 @@ mod why_not;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit::Exit;
 
@@ -83,6 +85,7 @@ enum Command {
     Strip(strip::Arguments),
     Cfg(cfg::Arguments),
     Instrument(instrument::Arguments),
+    Places(places::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }
@@ -108,7 +111,9 @@ Exit codes:
 
 fn main() -> std::process::ExitCode {
     signals::survive_file_size_limit();
-    let cli = match Cli::try_parse() {
+    let command = help::grouped(Cli::command());
+    let parsed = command.try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
@@ -150,6 +155,7 @@ fn main() -> std::process::ExitCode {
         Command::Strip(arguments) => strip::run(&arguments),
         Command::Cfg(arguments) => cfg::run(arguments),
         Command::Instrument(arguments) => instrument::run(arguments),
+        Command::Places(arguments) => places::run(&arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man::run(arguments),
     };

@@ -7,7 +7,7 @@ use clap::CommandFactory;
 
 use crate::exit::Exit;
 
-/// Write manual pages into a folder: one for afterimage and one for each command
+/// Write manual pages into a folder: one for each command
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::lens;
 use crate::output::write;
 
-/// Show what memory held at a moment, who wrote it last, and who reads and writes it next
+/// Show what memory held, who wrote it, and who uses it next
 ///
 /// What the host read and wrote is there, too. The run is followed near the moment, and where an index says that the bytes were written. In a long run what is far
 /// away may not be found; then the answer says how far was looked. Once values are in the recording (afterimage build --lens full), everything is found.

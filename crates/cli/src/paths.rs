@@ -12,9 +12,9 @@ use crate::exit::Exit;
 use crate::lens::finished;
 use crate::output::write;
 
-/// Show which paths the run took: each function's unique path traces, hot paths, where a path occurs
+/// Show which paths a run took, and how often
 ///
-/// A path trace is the sequence of blocks that one call of a function executes itself. Blocks have the numbers
+/// Each function's unique path traces, hot paths, and where a path occurs. A path trace is the sequence of blocks that one call of a function executes itself. Blocks have the numbers
 /// that `afterimage cfg` shows. Times count executed blocks from 1, over the whole run.
 ///
 /// The path of the run is built when it is first needed, by re-executing the recording.

@@ -22,9 +22,9 @@ use crate::record::{Live, execute, has_clock};
 use crate::signals::{Watch, leave_scratch};
 use afterimage::without_lines;
 
-/// Count exactly how often everything ran: functions, source lines, blocks, edges, instructions
+/// Count how often functions, lines, blocks and edges ran
 ///
-/// Given a recording, the counts are made by re-executing it, once, and kept in the file. Given a program, it is
+/// Counts are exact, down to single instructions. Given a recording, the counts are made by re-executing it, once, and kept in the file. Given a program, it is
 /// recorded to a temporary file first; its standard output then goes to standard error.
 ///
 /// Exits with 0 when the report is there, however the guest ended.

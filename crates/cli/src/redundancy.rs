@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::lens;
 use crate::output::write;
 
-/// Show which loads read again what was available already, or which expressions were computed again
+/// Show redundant loads and expressions
 ///
 /// An execution of a load is redundant if an earlier load or store covered all bytes that it reads, and since then none of them was
 /// written, by the program or the host. It is so within the same call if that access came after the call began, in the call's function or in what that called:

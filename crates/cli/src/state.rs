@@ -12,7 +12,7 @@ use crate::input;
 use crate::lens;
 use crate::output::write;
 
-/// Show the call stack at a moment, and what the variables of each function hold
+/// Show the call stack and its variables at a moment
 ///
 /// Shown is the state right before the place is executed: of a line before its first instruction, of a function behind its prologue, as in other
 /// debuggers, of a time before its block; of functions that wait for a call, the state before the call. Variables are those of the source, if the
@@ -37,7 +37,12 @@ Examples:
   afterimage state app.aft --at parse#last --globals --format json")]
 pub(crate) struct Arguments {
     /// The moment
-    #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "MOMENT",
+        allow_hyphen_values = true,
+        default_value = "end"
+    )]
     at: String,
     /// How many functions of the call stack, from the innermost one
     #[arg(long, value_name = "N", default_value_t = StateQuery::DEPTH, value_parser = depth)]

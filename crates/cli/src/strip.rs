@@ -11,9 +11,9 @@ use crate::input;
 use crate::output::tell;
 use crate::progress::Terminal;
 
-/// Drop from a recording what can be made again: counts, path, values, snapshots, simulations
+/// Drop from a recording what can be made again
 ///
-/// The program, its input and the way it ended stay. The next question makes again what it needs, of the whole
+/// Counts, path, values, snapshots and simulations. The program, its input and the way it ended stay. The next question makes again what it needs, of the whole
 /// run, even if `build --window` or `--exclude` had made only a part.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

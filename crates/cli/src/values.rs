@@ -13,9 +13,9 @@ use crate::exit::Exit;
 use crate::lens;
 use crate::output::write;
 
-/// Show the values that statements produced, or a variable of the source had, execution by execution
+/// Show what a statement gave, or a variable held, over the run
 ///
-/// A statement is an instruction that yields a value or has an effect. Shown are its result; of a store and of a write to a global what was
+/// Execution by execution, or summed up. A statement is an instruction that yields a value or has an effect. Shown are its result; of a store and of a write to a global what was
 /// written; of a branch what decided it; of a call its arguments and what it returned; of what accesses memory where, and how
 /// many bytes. The one with which a run that trapped ended is marked. The recording's values are built first, if it has none.
 ///

@@ -13,7 +13,7 @@ use crate::input;
 use crate::output::{say, write};
 use crate::progress::Terminal;
 
-/// Check a recording: every byte, every invariant, and that it repeats
+/// Check a recording: every byte, and that it repeats
 ///
 /// Exits with 1 if something does not hold.
 #[derive(Debug, clap::Args)]

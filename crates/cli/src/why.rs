@@ -13,9 +13,9 @@ use crate::exit::Exit;
 use crate::lens;
 use crate::output::write;
 
-/// Explain a value: where it came from, step by step, down to the constant, the host call or the input byte that it started from
+/// Explain where a value came from, step by step
 ///
-/// The way back is a chain, not a slice. What only moved the value (locals, memory, copies, arguments and results) is told in one line. Where it was computed, the
+/// Down to the constant, the host call or the input byte that it started from. The way back is a chain, not a slice. What only moved the value (locals, memory, copies, arguments and results) is told in one line. Where it was computed, the
 /// operands are shown with their values, and one of them is followed: none that is a constant; the one on the shortest way to something that the program was given, if there is
 /// one near; otherwise one that was computed itself, the earliest. How to ask about the others stands below. What repeats is folded.
 ///
@@ -25,7 +25,7 @@ use crate::output::write;
 #[command(group = ArgGroup::new("about").required(true))]
 #[command(override_usage = "\
 afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
-       afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|line:N> <FILE.aft>
+       afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|line:N|TEXT> <FILE.aft>
        afterimage why [OPTIONS] --trap <FILE.aft>")]
 #[command(after_help = "\
 Examples:
@@ -34,7 +34,8 @@ Examples:
   afterimage why app.aft --at @0x1f3#last
   afterimage why app.aft --at @0x1f3#1000 --operand left
   afterimage why app.aft --stdout 1000
-  afterimage why app.aft --stdout line:3
+  afterimage why app.aft --stdout 'total: 41'
+  afterimage why app.aft --stdout line:3:7
   afterimage why app.aft --stderr 12
   afterimage why app.aft --trap
   afterimage why app.aft --at parse+0x2a --format json
@@ -48,11 +49,11 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     at: Option<String>,
-    /// Explain a byte that the program printed, counted from 0, or with line:N, from 1, the first one of a line
-    #[arg(long, value_name = "BYTE|line:N", group = "about")]
+    /// Explain a byte that the program printed: by its number from 0; by line:N, line:N:COLUMN or line:last, from 1; or the first byte of a text, where that was printed first (text:12 for one that is a number)
+    #[arg(long, value_name = "BYTE|line:N|TEXT", group = "about")]
     stdout: Option<Byte>,
     /// Explain a byte that the program printed as an error, counted in the same way
-    #[arg(long, value_name = "BYTE|line:N", group = "about")]
+    #[arg(long, value_name = "BYTE|line:N|TEXT", group = "about")]
     stderr: Option<Byte>,
     /// Explain what killed the program: the operand that trapped, the exit code, or the branch that led to where it ended
     #[arg(long, group = "about")]
@@ -95,8 +96,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         early::killed(&session, "ask with --at or --stdout")?;
     }
     let put = [
-        (Stream::Output, arguments.stdout),
-        (Stream::Error, arguments.stderr),
+        (Stream::Output, &arguments.stdout),
+        (Stream::Error, &arguments.stderr),
     ];
     for (stream, byte) in put {
         if let Some(byte) = byte
@@ -148,7 +149,7 @@ impl Arguments {
                 at: at.clone(),
                 operand: self.operand.clone(),
             },
-            (None, _) => match (self.stdout, self.stderr) {
+            (None, _) => match (self.stdout.clone(), self.stderr.clone()) {
                 (Some(byte), _) => WhyAbout::Output(byte),
                 (None, Some(byte)) => WhyAbout::Error(byte),
                 (None, None) => WhyAbout::Trap,

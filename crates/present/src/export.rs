@@ -10,7 +10,7 @@ mod pprof;
 mod protobuf;
 mod timeline;
 
-pub use callgrind::callgrind;
+pub use callgrind::{callgrind, callgrind_calls};
 pub use collapsed::collapsed;
 pub use firefox::firefox;
 pub use lcov::lcov;

@@ -95,13 +95,12 @@ impl FunctionScopes {
         })
     }
 
-    /// The scopes that an offset is in, innermost first. A block whose own code has it counts whatever is said of the blocks around it: some tools leave these with
-    /// an end that is no offset. O(scopes · log + ranges).
+    /// The scopes that an offset is in, innermost first. A block whose own code has it counts whatever is said of the blocks around it, and so do these: some tools
+    /// leave them with an end that is no offset. O(scopes · log + ranges).
     pub(crate) fn around(&self, at: OrigOffset) -> Vec<&Scope> {
         let mut inside = vec![false; self.scopes.len()];
         // The function or inlined call that each scope is in.
         let mut calls = vec![0; self.scopes.len()];
-        let mut found = Vec::new();
         for (i, scope) in self.scopes.iter().enumerate() {
             let parent = scope.parent as usize;
             calls[i] = if scope.whole { i } else { calls[parent] };
@@ -111,10 +110,13 @@ impl FunctionScopes {
             };
             let here = || scope.code.iter().any(|range| range.contains(&at));
             inside[i] = (i == 0 || inside[around]) && (!scope.own_code || here());
-            if inside[i] {
-                found.push(scope);
-            }
         }
+        // A scope comes before those in it.
+        for (i, scope) in self.scopes.iter().enumerate().rev() {
+            inside[scope.parent as usize] |= inside[i];
+        }
+        let all = self.scopes.iter().zip(inside);
+        let mut found = Vec::from_iter(all.filter_map(|(scope, inside)| inside.then_some(scope)));
         found.sort_by_key(|scope| std::cmp::Reverse(scope.depth));
         found
     }

@@ -94,8 +94,8 @@ impl WhyQuery {
             WhyAbout::Variable { at, name } => {
                 variable::find(scene, at, name).map_err(|error| and_why_not(error, file, at))
             }
-            WhyAbout::Output(byte) => printed::find(scene, &Stream::Output, *byte),
-            WhyAbout::Error(byte) => printed::find(scene, &Stream::Error, *byte),
+            WhyAbout::Output(byte) => printed::find(scene, &Stream::Output, byte),
+            WhyAbout::Error(byte) => printed::find(scene, &Stream::Error, byte),
             WhyAbout::Trap => trap::find(scene),
         }
     }

@@ -1,5 +1,8 @@
 //! What the program printed.
 
+use std::fmt;
+use std::str::FromStr;
+
 use afterimage_analyses::why::{Printed, Put, Stream};
 use afterimage_present::grouped;
 use afterimage_profile::location::number;
@@ -13,24 +16,61 @@ use super::start::{Held, Start};
 use crate::explain::Scene;
 
 /// Which byte of what was put out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Byte {
     /// This one, from 0.
     Number(u64),
     /// The first one of a line, from 1.
     Line(u64),
+    /// One of a line: the line, and which of its bytes, both from 1.
+    Column(u64, u64),
+    /// One of the last line, from 1.
+    LastLine(u64),
+    /// The first one of the first place where this stands.
+    Text(String),
 }
 
-impl std::str::FromStr for Byte {
+impl FromStr for Byte {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let line = text.strip_prefix("line:");
-        match (line, number(line.unwrap_or(text))) {
-            (None, Some(byte)) => Ok(Self::Number(byte)),
-            (Some(_), Some(line)) if line > 0 => Ok(Self::Line(line)),
-            _ => Err("give the number of a byte, from 0, or line:N, from 1"),
+        if let Some(byte) = number(text) {
+            return Ok(Self::Number(byte));
+        }
+        let Some(line) = text.strip_prefix("line:") else {
+            let text = text.strip_prefix("text:").unwrap_or(text);
+            return match text {
+                "" => Err("a text of no bytes is everywhere"),
+                text => Ok(Self::Text(text.to_owned())),
+            };
+        };
+        let from_1 = |text| number(text).filter(|number| *number > 0);
+        let (line, column) = match line.split_once(':') {
+            None => (line, None),
+            Some((line, column)) => (line, Some(from_1(column))),
+        };
+        match (line, from_1(line), column) {
+            ("last", _, None) => Ok(Self::LastLine(1)),
+            ("last", _, Some(Some(column))) => Ok(Self::LastLine(column)),
+            (_, Some(line), None) => Ok(Self::Line(line)),
+            (_, Some(line), Some(Some(column))) => Ok(Self::Column(line, column)),
+            _ => Err(
+                "give line:N, line:N:COLUMN or line:last, from 1, or text:… for a text that begins like that",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Byte {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(byte) => write!(f, "{byte}"),
+            Self::Line(line) => write!(f, "line:{line}"),
+            Self::Column(line, column) => write!(f, "line:{line}:{column}"),
+            Self::LastLine(1) => f.write_str("line:last"),
+            Self::LastLine(column) => write!(f, "line:last:{column}"),
+            Self::Text(text) => f.write_str(&quoted(text.as_bytes())),
         }
     }
 }
@@ -39,8 +79,8 @@ impl std::str::FromStr for Byte {
 const SHOWN: u64 = 40;
 
 /// Refuses a byte that was not printed, if that can be said before anything is built.
-pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: Byte) -> Result<()> {
-    let Byte::Number(byte) = wanted else {
+pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: &Byte) -> Result<()> {
+    let &Byte::Number(byte) = wanted else {
         return Ok(());
     };
     let mut printed = Printed::new(file, &program.imports)?;
@@ -74,43 +114,90 @@ fn counted(stream: &Stream, all: u64) -> String {
 }
 
 /// A byte of standard output, or of standard error.
-pub fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: Byte) -> Result<Start> {
+pub fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<Start> {
+    let byte = number_of(scene, stream, wanted)?;
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
-    let (mut all, mut line) = (0, 1);
-    let mut begins = matches!(wanted, Byte::Line(1));
+    let mut all = 0;
     while let Some(put) = printed.next(stream)? {
         all = put.before.saturating_add(put.bytes);
-        match wanted {
-            Byte::Number(byte) if byte < all => return told(scene, stream, &put, byte),
-            Byte::Number(_) => continue,
-            Byte::Line(_) if begins => return told(scene, stream, &put, put.before),
-            Byte::Line(number) => {
-                let held = put.open(&scene.host)?;
-                let held = put.bytes(&held, &scene.host, put.before, put.bytes)?;
-                for (at, byte) in (put.before..).zip(held) {
-                    if begins {
-                        return told(scene, stream, &put, at);
-                    }
-                    line += u64::from(byte == b'\n');
-                    begins = byte == b'\n' && line == number;
+        if byte < all {
+            return told(scene, stream, &put, byte);
+        }
+    }
+    Err(beyond(stream, byte, all))
+}
+
+/// How many bytes were printed before the one that is wanted. O(those), unless it has a number.
+fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u64> {
+    let (line, column, text) = match wanted {
+        &Byte::Number(byte) => return Ok(byte),
+        &Byte::Line(line) => (Some(line), 1, None),
+        &Byte::Column(line, column) => (Some(line), column, None),
+        &Byte::LastLine(column) => (None, column, None),
+        Byte::Text(text) => (None, 1, Some(text.as_bytes())),
+    };
+    let imports = &scene.traced.program().imports;
+    let mut printed = Printed::new(scene.traced.file(), imports)?;
+    let option = option(stream);
+    let short = |bytes: u64| {
+        let bytes = match bytes {
+            1 => "1 byte".to_owned(),
+            bytes => format!("{} bytes", grouped(bytes)),
+        };
+        anyhow!("{option} {wanted}: the line has {bytes}, its end included")
+    };
+    let (mut number, mut all) = (1, 0);
+    // Where the current line begins, and the last one that has bytes.
+    let (mut begins, mut last) = (0, 0..0);
+    // What a text may begin in.
+    let mut tail: Vec<u8> = Vec::new();
+    while let Some(put) = printed.next(stream)? {
+        let held = put.open(&scene.host)?;
+        let held = put.bytes(&held, &scene.host, put.before, put.bytes)?;
+        all = put.before.saturating_add(put.bytes);
+        if let Some(text) = text {
+            tail.extend(held);
+            if let Some(at) = tail.windows(text.len()).position(|part| part == text) {
+                return Ok(all - (tail.len() - at) as u64);
+            }
+            tail.drain(..tail.len().saturating_sub(text.len() - 1));
+            continue;
+        }
+        for (at, byte) in (put.before..).zip(held) {
+            last = begins..at + 1;
+            if line == Some(number) && at - begins + 1 == column {
+                return Ok(at);
+            }
+            if byte == b'\n' {
+                if line == Some(number) {
+                    return Err(short(at + 1 - begins));
                 }
+                number += 1;
+                begins = at + 1;
             }
         }
     }
-    match wanted {
-        Byte::Number(byte) => Err(beyond(stream, byte, all)),
-        Byte::Line(number) => {
-            let (option, printed) = (option(stream), counted(stream, all));
-            let open = all > 0 && !ends_line(scene, stream, all)?;
-            let lines = match line - 1 + u64::from(open) {
-                0 => String::new(),
-                1 => ", in 1 line".to_owned(),
-                lines => format!(", in {} lines", grouped(lines)),
-            };
-            bail!("{option} line:{number}: {printed}{lines}")
-        }
+    let bytes = last.end - last.start;
+    if line.is_none() && text.is_none() && bytes > 0 {
+        return match column <= bytes {
+            true => Ok(last.start + column - 1),
+            false => Err(short(bytes)),
+        };
     }
+    if line == Some(number) && begins < all {
+        return Err(short(all - begins));
+    }
+    let printed = counted(stream, all);
+    if text.is_some() {
+        bail!("{option} {wanted}: {printed}, and that is not among them");
+    }
+    let lines = match number - 1 + u64::from(begins < all) {
+        0 => String::new(),
+        1 => ", in 1 line".to_owned(),
+        lines => format!(", in {} lines", grouped(lines)),
+    };
+    bail!("{option} {wanted}: {printed}{lines}")
 }
 
 fn name(stream: &Stream) -> &'static str {
@@ -125,19 +212,6 @@ fn option(stream: &Stream) -> &'static str {
         Stream::Error => "--stderr",
         _ => "--stdout",
     }
-}
-
-/// Whether what was printed ends with the end of a line.
-fn ends_line(scene: &Scene<'_, '_>, stream: &Stream, all: u64) -> Result<bool> {
-    let imports = &scene.traced.program().imports;
-    let mut printed = Printed::new(scene.traced.file(), imports)?;
-    while let Some(put) = printed.next(stream)? {
-        if put.before.saturating_add(put.bytes) == all {
-            let held = put.open(&scene.host)?;
-            return Ok(put.bytes(&held, &scene.host, all - 1, 1)? == b"\n");
-        }
-    }
-    Ok(false)
 }
 
 fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<Start> {

@@ -7,9 +7,8 @@ fn commands(sandbox: &Sandbox) -> Vec<String> {
     let help = sandbox.ok("-h").stdout;
     let listed = help
         .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
+        .skip_while(|line| *line != "Record:")
+        .take_while(|line| *line != "Options:")
         .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
         .filter(|name| !name.is_empty() && *name != "help");
     let commands: Vec<String> = std::iter::once("")

@@ -140,7 +140,10 @@ const QUESTIONS: &[(&str, &[&str])] = &[
     ("match FILE FILE", &["text", "json", "csv"]),
     ("diff FILE FILE", &["text", "json"]),
     ("diff --pass FILE --fail OTHER", &["text", "json", "csv"]),
-    ("export FILE", &["perfetto", "firefox", "collapsed", "dot"]),
+    (
+        "export FILE",
+        &["perfetto", "firefox", "collapsed", "callgrind", "dot"],
+    ),
     ("cfg FILE --function NAME", &["text", "json", "dot"]),
     ("cfg WASM --function NAME", &["text", "json", "dot"]),
 ];

@@ -1,6 +1,8 @@
 //! Whatever a program does and however it ends, the path that is built of it holds: `verify` finds nothing, and exports have
 //! every block.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::common::Sandbox;
@@ -28,6 +30,62 @@ fn paths_of_generated_programs_hold() {
     );
 }
 
+/// By caller and callee, the host being `[host]`: how many calls, and how many blocks are executed in them.
+type Calls = BTreeMap<(String, String), (u64, u64)>;
+
+/// What a file in Callgrind's format says: the sum of all own costs, and the calls.
+fn callgrind(text: &str) -> (u64, Calls) {
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    let (mut own, mut calls) = (0, Calls::new());
+    let (mut caller, mut callee) = (String::new(), String::new());
+    let mut count = None;
+    for line in text.lines() {
+        if let Some((key @ ("fn" | "cfn"), name)) = line.split_once('=') {
+            let (id, text) = name.split_once(' ').unwrap_or((name, ""));
+            let name = names.entry(id.to_owned()).or_insert(text.to_owned());
+            assert!(!name.is_empty(), "{line}");
+            *(if key == "fn" {
+                &mut caller
+            } else {
+                &mut callee
+            }) = name.clone();
+        } else if let Some(calls) = line.strip_prefix("calls=") {
+            count = Some(calls.split(' ').next().unwrap().parse::<u64>().unwrap());
+        } else if line.starts_with(|c: char| c.is_ascii_digit()) {
+            let cost: u64 = line.split(' ').nth(1).unwrap().parse().unwrap();
+            match count.take() {
+                None => own += cost,
+                Some(count) => {
+                    let known = calls.insert((caller.clone(), callee.clone()), (count, cost));
+                    assert_eq!(known, None, "{line}");
+                }
+            }
+        }
+    }
+    (own, calls)
+}
+
+/// The same, call by call.
+fn calls_of_the_trace(sandbox: &Sandbox) -> Calls {
+    let words = "trace run.aft --level call --depth 1000000 --limit all --format json";
+    let told = sandbox.ok(words).stdout;
+    let mut open = vec!["[host]".to_owned()];
+    let mut calls = Calls::new();
+    for line in told.lines().skip(1) {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let (Some(depth), Some(blocks)) = (row["depth"].as_u64(), row["blocks"].as_u64()) else {
+            continue;
+        };
+        open.truncate(depth as usize + 1);
+        let name = row["function"]["name"].as_str().unwrap().to_owned();
+        let pair = (open.last().unwrap().clone(), name.clone());
+        let (count, all) = calls.entry(pair).or_default();
+        (*count, *all) = (*count + 1, *all + blocks);
+        open.push(name);
+    }
+    calls
+}
+
 /// Every export of the recording stands for so many blocks.
 fn assert_exports_have(sandbox: &Sandbox, blocks: u64) {
     for limits in ["", " --min 20 --depth 3", " --min 0 --depth 1000000"] {
@@ -39,6 +97,12 @@ fn assert_exports_have(sandbox: &Sandbox, blocks: u64) {
         let lines = export("collapsed");
         let weight = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
         assert_eq!(lines.lines().map(weight).sum::<u64>(), blocks);
+
+        let (own, calls) = callgrind(&export("callgrind"));
+        assert_eq!(own, blocks);
+        if limits.ends_with("1000000") {
+            assert_eq!(calls, calls_of_the_trace(sandbox));
+        }
 
         let firefox: Value = serde_json::from_str(&export("firefox")).unwrap();
         let samples = &firefox["threads"][0]["samples"];

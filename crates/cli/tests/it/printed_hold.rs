@@ -136,6 +136,53 @@ fn answers_are_the_same_without_what_was_kept() {
     }
 }
 
+#[test]
+fn a_byte_is_named_by_its_line_and_column_or_by_a_text() {
+    let sandbox = recorded();
+    let output = sandbox.read("output");
+    let starts = output
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'\n');
+    let starts = Vec::from_iter(std::iter::once(0).chain(starts.map(|(at, _)| at + 1)));
+    let last = starts.iter().rfind(|start| **start < output.len()).unwrap();
+    let mut named = vec![
+        ("line:last".to_owned(), *last),
+        ("line:last:4".to_owned(), last + 3),
+    ];
+    for line in [1, 2, 7, 20] {
+        for column in [1, 3, 8] {
+            named.push((
+                format!("line:{line}:{column}"),
+                starts[line - 1] + column - 1,
+            ));
+        }
+    }
+    for text in [0..5, 5..7, 20..27, 100..113, 150..158] {
+        let text = &output[text];
+        let first = output.windows(text.len()).position(|part| part == text);
+        let text = std::str::from_utf8(text).unwrap();
+        named.push((format!("text:{text}"), first.unwrap()));
+    }
+    for (name, byte) in named {
+        let ask = |byte: &str| {
+            let words = ["why", "run.aft", "--stdout", byte, "--format", "json"];
+            let ran = crate::common::ran(&mut sandbox.command(words));
+            assert_eq!(ran.code, Some(0), "{byte}: {ran:?}");
+            ran.stdout
+        };
+        assert_eq!(ask(&name), ask(&byte.to_string()), "{name}");
+    }
+    for (name, why) in [
+        ("line:1:9", "the line has 8 bytes"),
+        ("nowhere", "\"nowhere\""),
+        ("line:2:0", "from 1"),
+        ("text:", "no bytes"),
+    ] {
+        sandbox.refused(&format!("why run.aft --stdout {name}"), 125, &[why]);
+    }
+}
+
 /// The checksums of the chunks are right, so that it is the reader and `verify` who have to see it.
 #[test]
 fn every_flipped_bit_is_found() {

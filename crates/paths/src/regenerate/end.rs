@@ -43,7 +43,9 @@ impl Regenerator<'_> {
             match finish {
                 Finish::Open(frames) => {
                     if frames.is_empty() && self.calls_in_vain() || self.ends_here(frames, sink)? {
-                        return Ok(());
+                        // The last call may have found no room on the stack.
+                        let is_last = self.host_calls.len() <= 1;
+                        return is_last.then_some(()).ok_or(RegenerateError::Late);
                     }
                 }
                 Finish::Done => {

@@ -1,14 +1,15 @@
 //! Costs in the format of Callgrind, for `callgrind_annotate` and KCachegrind.
 //!
-//! The only event is `Instr`, executed WebAssembly instructions. The format also
-//! has calls with the cost of what they call, included: counts of edges do not
-//! determine that cost (Ponder and Fateman 1988 on gprof's guess), so calls are left out.
+//! Of a profile the only event is `Instr`, executed WebAssembly instructions, without calls: counts of edges do not determine what a call costs
+//! in all (Ponder and Fateman 1988 on gprof's guess). Of a path it is `Blocks`, executed basic blocks, with the calls and their inclusive cost.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
+use afterimage_ids::FuncId;
 use afterimage_profile::{Profile, ProfileError, Scope};
-use afterimage_program::FileId;
+use afterimage_program::{FileId, Names, Program, SourceMap};
+use afterimage_replay::paths::ContextTree;
 
 use crate::PresentError;
 use crate::plain::escaped;
@@ -27,7 +28,7 @@ pub fn callgrind(
     writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;
     writeln!(
         out,
-        "# Calls are left out: counts of edges do not determine what a call costs in all."
+        "# Calls are left out: counts do not determine what they cost in all; afterimage export --format callgrind has them."
     )?;
     writeln!(
         out,
@@ -71,6 +72,112 @@ pub fn callgrind(
                 current = file;
             }
             writeln!(out, "{line} {cost}")?;
+        }
+    }
+    writeln!(out, "\ntotals: {sum}")?;
+    Ok(())
+}
+
+/// Who executes blocks, or calls. The order is that in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Party {
+    Host,
+    Function(FuncId),
+    /// Calls that are summed up because they are short, or deep.
+    Shorter,
+    Deeper,
+    LeftOut,
+}
+
+/// What somebody executes, and makes others execute.
+#[derive(Clone, Debug, Default)]
+struct Cost {
+    own: u64,
+    /// By who is called: how many calls, and how many blocks are executed in them.
+    calls: BTreeMap<Party, (u64, u64)>,
+}
+
+/// Writes the executed blocks of a stretch of a run by function, and for each pair of functions how often one called the other and how many blocks were executed
+/// meanwhile. A call within a call of the same function counts for both, as in Callgrind's own files. What the tree sums up, or the path lacks, has names in brackets.
+/// Costs are at the lines where functions are declared. O(contexts · log).
+///
+/// # Errors
+/// If `out` fails.
+pub fn callgrind_calls(
+    out: &mut dyn Write,
+    tree: &ContextTree,
+    program: &Program,
+    names: &Names,
+    source: &SourceMap<'_>,
+) -> Result<(), PresentError> {
+    let mut costs: BTreeMap<Party, Cost> = BTreeMap::new();
+    let party = |at: usize| {
+        tree.contexts[at]
+            .function
+            .map_or(Party::Host, Party::Function)
+    };
+    for (at, context) in tree.contexts.iter().enumerate() {
+        let me = party(at);
+        costs.entry(me).or_default().own += context.own;
+        if let Some(parent) = context.parent {
+            let caller = costs.entry(party(parent)).or_default();
+            let (calls, blocks) = caller.calls.entry(me).or_default();
+            *calls += context.calls;
+            *blocks += context.total;
+        }
+        let (shorter, deeper) = (context.shorter, context.deeper);
+        let left_out = context.left_out + shorter.left_out + deeper.left_out;
+        for (callee, calls, blocks) in [
+            (
+                Party::Shorter,
+                shorter.calls,
+                shorter.blocks - shorter.left_out,
+            ),
+            (Party::Deeper, deeper.calls, deeper.blocks - deeper.left_out),
+            (Party::LeftOut, 0, left_out),
+        ] {
+            if blocks > 0 {
+                costs.entry(callee).or_default().own += blocks;
+                let caller = costs.entry(me).or_default();
+                let known = caller.calls.entry(callee).or_default();
+                *known = (known.0 + calls, known.1 + blocks);
+            }
+        }
+    }
+    let limits = tree.limits;
+    let name = |party: Party| match party {
+        Party::Host => "[host]".to_owned(),
+        Party::Function(function) => names.function(function).to_owned(),
+        Party::Shorter => format!("[calls below {} blocks]", limits.min),
+        Party::Deeper => format!("[calls deeper than {}]", limits.depth),
+        Party::LeftOut => "[left out]".to_owned(),
+    };
+    let place = |party: Party| {
+        let Party::Function(function) = party else {
+            return ("???", 0);
+        };
+        let function = program.function(function);
+        let at = function.and_then(|function| source.declared(function.body.start));
+        at.map_or(("???", 0), |at| (source.path(at.file), at.line))
+    };
+    let sum: u64 = costs.values().map(|cost| cost.own).sum();
+    writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;
+    writeln!(
+        out,
+        "positions: line\nevent: Blocks : executed basic blocks"
+    )?;
+    writeln!(out, "events: Blocks\nsummary: {sum}")?;
+    let (mut files, mut functions) = (Ids::default(), Ids::default());
+    for (caller, cost) in &costs {
+        let (file, line) = place(*caller);
+        writeln!(out, "\nfl={}", files.of(file))?;
+        writeln!(out, "fn={}", functions.of(&name(*caller)))?;
+        writeln!(out, "{line} {}", cost.own)?;
+        for (callee, (calls, blocks)) in &cost.calls {
+            let (file, declared) = place(*callee);
+            writeln!(out, "cfi={}", files.of(file))?;
+            writeln!(out, "cfn={}", functions.of(&name(*callee)))?;
+            writeln!(out, "calls={calls} {declared}\n{line} {blocks}")?;
         }
     }
     writeln!(out, "\ntotals: {sum}")?;

@@ -173,13 +173,14 @@ pub struct CheckedWords {
     pub repeated: bool,
 }
 
-/// Verifies that the run is at every moment where the words in the file say that it is. `None` if it has none.
+/// Verifies that the run is at every moment where the words in the file say that it is, and comes to its end. `None` if it has none.
 ///
 /// # Errors
 /// If the words are damaged, or one of the moments is wrong.
 pub fn verify_words(
     file: &TraceFile,
     program: &Program,
+    bytes: &[u8],
 ) -> Result<Option<CheckedWords>, RecordError> {
     let Some((plan, mut words)) = live_words(file, program)? else {
         return Ok(None);
@@ -215,8 +216,12 @@ pub fn verify_words(
     }
     let (said, found) = (words.first(), run.time());
     // A run that was cut off has no chunk at the end.
-    if file.end()?.is_some() && said != found {
-        return Err(RecordError::Moment { said, found });
+    if let Some(end) = file.end()? {
+        if said != found {
+            return Err(RecordError::Moment { said, found });
+        }
+        let index = OperatorIndex::new(program, bytes);
+        run.finish(&recorded_finish(program, &index, &end)?, &mut NullSink)?;
     }
     let repeated = words.repeated;
     Ok(Some(CheckedWords {

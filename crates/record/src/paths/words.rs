@@ -503,7 +503,8 @@ fn number(input: &mut &[u8]) -> Result<u64, ()> {
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = input.split_first().ok_or(())?;
         *input = rest;
-        if shift == 63 && byte > 1 {
+        // One number has one form.
+        if shift == 63 && byte > 1 || shift > 0 && byte == 0 {
             break;
         }
         value |= u64::from(byte & 0x7f) << shift;

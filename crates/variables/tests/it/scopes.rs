@@ -93,8 +93,14 @@ fn a_block_is_where_its_own_code_is_whatever_is_around() {
     guest.code(inner, 30..40);
     guest.located(inner, "x", int, |e| e.op_fbreg(12));
     let opened = Opened::new(guest);
-    assert_eq!(names(&opened, 35), [name("x", 0, false)]);
+    assert_eq!(
+        names(&opened, 35),
+        [name("x", 0, false), name("lost", 0, false)]
+    );
+    // All that is known of the block around is where the one in it is.
     assert_eq!(names(&opened, 45), []);
+    let error = opened.resolve("lost", 45, &Moment::new()).unwrap_err();
+    assert!(error.to_string().contains("lost"), "{error}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -
     }
 
     let recording = record(&live).unwrap_or_else(|error| panic!("{error}"));
-    let moments = verify_words(&recording.file, program).expect("sound words");
+    let moments = verify_words(&recording.file, program, &recording.bytes).expect("sound words");
     assert!(
         moments.is_some_and(|found| found.moments > 2 * least_words / RING),
         "{moments:?}"

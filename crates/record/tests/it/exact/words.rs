@@ -128,7 +128,7 @@ pub fn check(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
         run.waypoint(&mut rest).expect("a moment");
         assert!(rest.events == told.events[*events..], "from word {from} on");
     }
-    verify_words(file, program).expect("sound words");
+    verify_words(file, program, &recording.bytes).expect("sound words");
     stretches(recording, blocks);
 }
 
@@ -213,7 +213,7 @@ fn words_that_lie_are_found() {
     let command = invoke("wander", &["2000"]);
     let recording = try_record(&wat(WANDERER), &command, &live, &Interrupt::default());
     let recording = recording.unwrap_or_else(|error| panic!("{error}"));
-    let verified = |file: &TraceFile| verify_words(file, &recording.program);
+    let verified = |file: &TraceFile| verify_words(file, &recording.program, &recording.bytes);
     assert!(matches!(
         verified(&changed(&recording, |_, _| {})),
         Ok(Some(CheckedWords { moments: 1.., .. }))
@@ -237,4 +237,13 @@ fn words_that_lie_are_found() {
     ));
     let short = changed(&recording, |_, bytes| bytes.clear());
     assert!(matches!(verified(&short), Err(RecordError::Words)));
+    // A moment's numbers, all small, come first, then the calls by the host: one more than there was.
+    let called = changed(&recording, |_, bytes| {
+        let calls = 1 + usize::from(bytes[0]);
+        assert!(bytes[..calls].iter().all(|&byte| byte < 0x80));
+        assert_eq!(bytes[calls], 1, "the export is called");
+        bytes[calls] += 1;
+        bytes.insert(calls + 2, bytes[calls + 1]);
+    });
+    assert!(matches!(verified(&called), Err(RecordError::Regenerate(_))));
 }

@@ -1,0 +1,78 @@
+//! The list of commands in the help, by what they are for.
+
+use std::fmt::Write;
+
+/// Each heading with its commands, the ones that are needed first before the others.
+const GROUPS: [(&str, &[&str]); 7] = [
+    (
+        "Record",
+        &["record", "build", "info", "verify", "strip", "instrument"],
+    ),
+    ("Count", &["profile", "paths", "redundancy", "simulate"]),
+    (
+        "Follow",
+        &[
+            "trace",
+            "calls",
+            "state",
+            "values",
+            "memory",
+            "addresses",
+            "cfg",
+        ],
+    ),
+    ("Explain", &["why", "why-not", "deps", "slice", "dataflow"]),
+    ("Compare", &["diff", "match", "currency"]),
+    ("Export", &["export"]),
+    ("Help", &["help", "places", "completions", "man"]),
+];
+
+/// The same command, whose help lists its subcommands by group.
+pub(crate) fn grouped(command: clap::Command) -> clap::Command {
+    let styles = command.get_styles();
+    let (heading, literal) = (styles.get_header(), styles.get_literal());
+    let about = |name: &str| match name {
+        "help" => "Print the help of a command".to_owned(),
+        _ => {
+            let found = command.find_subcommand(name);
+            let about = found.and_then(clap::Command::get_about);
+            about.map(ToString::to_string).unwrap_or_default()
+        }
+    };
+    let mut list = String::new();
+    for (group, names) in GROUPS {
+        let _ = writeln!(list, "{heading}{group}:{heading:#}");
+        for name in names {
+            let _ = writeln!(list, "  {literal}{name:<11}{literal:#}  {}", about(name));
+        }
+        list.push('\n');
+    }
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{heading}Options:{heading:#}\n{{options}}{{after-help}}"
+    );
+    command.help_template(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::GROUPS;
+    use crate::Cli;
+
+    #[test]
+    fn every_command_is_in_one_group_in_one_line() {
+        let command = Cli::command();
+        let mut all = Vec::from_iter(command.get_subcommands().map(clap::Command::get_name));
+        all.push("help");
+        let mut listed = Vec::from_iter(GROUPS.iter().flat_map(|(_, names)| names.iter().copied()));
+        all.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, all);
+        for command in command.get_subcommands() {
+            let about = command.get_about().map(ToString::to_string);
+            let about = about.unwrap_or_default();
+            assert!((10..=65).contains(&about.chars().count()), "{about}");
+        }
+    }
+}
