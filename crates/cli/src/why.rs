@@ -25,7 +25,7 @@ use crate::output::write;
 #[command(group = ArgGroup::new("about").required(true))]
 #[command(override_usage = "\
 afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
-       afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|line:N|TEXT> <FILE.aft>
+       afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|TEXT> <FILE.aft>
        afterimage why [OPTIONS] --trap <FILE.aft>")]
 #[command(after_help = "\
 Examples:
@@ -50,10 +50,10 @@ pub(crate) struct Arguments {
     )]
     at: Option<String>,
     /// Explain a byte that the program printed: by its number from 0; by line:N, line:N:COLUMN or line:last, from 1; or the first byte of a text, where that was printed first (text:12 for one that is a number)
-    #[arg(long, value_name = "BYTE|line:N|TEXT", group = "about")]
+    #[arg(long, value_name = "BYTE|TEXT", group = "about")]
     stdout: Option<Byte>,
     /// Explain a byte that the program printed as an error, counted in the same way
-    #[arg(long, value_name = "BYTE|line:N|TEXT", group = "about")]
+    #[arg(long, value_name = "BYTE|TEXT", group = "about")]
     stderr: Option<Byte>,
     /// Explain what killed the program: the operand that trapped, the exit code, or the branch that led to where it ended
     #[arg(long, group = "about")]

@@ -223,7 +223,7 @@
 ;; | # callgrind format
 ;; | version: 1
 ;; | creator: afterimage
-;; | # Calls are left out: counts of edges do not determine what a call costs in all.
+;; | # Calls are left out: counts do not determine what they cost in all; afterimage export --format callgrind has them.
 ;; | positions: line
 ;; | event: Instr : executed WebAssembly instructions
 ;; | events: Instr

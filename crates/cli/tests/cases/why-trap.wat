@@ -43,19 +43,19 @@
 ;; |   ended at @0xa0#1 in plain
 ;; $ afterimage why plain.aft
 ;; ! error: the following required arguments were not provided:
-;; !   <--at <PLACE#K>|--stdout <BYTE|line:N|TEXT>|--stderr <BYTE|line:N|TEXT>|--trap>
+;; !   <--at <PLACE#K>|--stdout <BYTE|TEXT>|--stderr <BYTE|TEXT>|--trap>
 ;; !
 ;; ! Usage: afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
-;; !        afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|line:N|TEXT> <FILE.aft>
+;; !        afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|TEXT> <FILE.aft>
 ;; !        afterimage why [OPTIONS] --trap <FILE.aft>
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage why plain.aft --trap --stdout 3
-;; ! error: the argument '--trap' cannot be used with '--stdout <BYTE|line:N|TEXT>'
+;; ! error: the argument '--trap' cannot be used with '--stdout <BYTE|TEXT>'
 ;; !
 ;; ! Usage: afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
-;; !        afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|line:N|TEXT> <FILE.aft>
+;; !        afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|TEXT> <FILE.aft>
 ;; !        afterimage why [OPTIONS] --trap <FILE.aft>
 ;; !
 ;; ! For more information, try '--help'.
