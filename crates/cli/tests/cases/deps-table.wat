@@ -30,8 +30,8 @@
 ;; = 134
 ;; $ afterimage deps run.aft --at _start --data
 ;; | #1 t=1  @0x5b table.set $t  in _start
-;; |   index  1            ← constant
-;; |   value  reference 1  ← constant
+;; |   index  1       ← constant
+;; |   value  func 1  ← constant
 ;; |
 ;; | #1 t=1  @0x63 table.init $late  in _start
 ;; |   to      2  ← constant
@@ -49,9 +49,9 @@
 ;; |   element (2 elements)     ← t=1  @0x63 table.init $late  in _start
 ;; |
 ;; | #1 t=1  @0x78 table.grow $t  in _start = 4
-;; |   value  reference 0  ← constant
-;; |   count  2            ← constant
-;; |   size      N          ← the module: nothing wrote it before
+;; |   value  func 0  ← constant
+;; |   count  2       ← constant
+;; |   size      N     ← the module: nothing wrote it before
 ;; |
 ;; | #1 t=1  @0x80 call_indirect (type $u)  in _start = 6
 ;; |   argument  7  ← constant
@@ -68,14 +68,14 @@
 ;; |   index     5  ← constant
 ;; |   element      ← t=1  @0x78 table.grow $t  in _start
 ;; |
-;; | #1 t=7  @0x98 table.get $t  in _start = reference 1
+;; | #1 t=7  @0x98 table.get $t  in _start = func 1
 ;; |   index    1  ← constant
 ;; |   element     ← t=1  @0x70 table.copy  in _start
 ;; |
 ;; | #1 t=7  @0x9c table.fill $t  in _start
-;; |   to     4            ← constant
-;; |   value  reference 1  ← t=7  @0x98 table.get $t  in _start
-;; |   count  2            ← constant
+;; |   to     4       ← constant
+;; |   value  func 1  ← t=7  @0x98 table.get $t  in _start
+;; |   count  2       ← constant
 ;; |
 ;; | #1 t=7  @0x9f table.size $t  in _start = 6
 ;; |   size    ← t=1  @0x78 table.grow $t  in _start
@@ -115,7 +115,7 @@
 ;; |
 ;; | #1 t=1  @0x70 table.copy  in _start
 ;; |   element  → t=1  @0x80 call_indirect (type $u)  in _start = 6
-;; |   element  → t=7  @0x98 table.get $t  in _start = reference 1
+;; |   element  → t=7  @0x98 table.get $t  in _start = func 1
 ;; |
 ;; | #1 t=1  @0x78 table.grow $t  in _start = 4
 ;; |   element  → t=5  @0x90 call_indirect (type $u)  in _start = 8
@@ -130,7 +130,7 @@
 ;; | #1 t=5  @0x90 call_indirect (type $u)  in _start = 8
 ;; |   nothing uses what it made
 ;; |
-;; | #1 t=7  @0x98 table.get $t  in _start = reference 1
+;; | #1 t=7  @0x98 table.get $t  in _start = func 1
 ;; |   value  → t=7  @0x9c table.fill $t  in _start
 ;; |
 ;; | #1 t=7  @0x9c table.fill $t  in _start

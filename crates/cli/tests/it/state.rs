@@ -553,7 +553,7 @@ fn memory_tells_of_the_same_writers_when_there_are_snapshots() {
 /// What memory holds at a moment is what variables hold then, and a slice of it at the end begins behind everything.
 #[test]
 fn memory_at_a_place_is_as_it_is_right_before_it() {
-    const SOURCE: &str = "int total;
+    const SOURCE: &str = "int total; int run(int n); int (*how)(int) = run;
 int run(int n) {
   int own[2] = {n, 0};
   for (int i = 0; i < n; i++) {
@@ -561,11 +561,10 @@ int run(int n) {
     own[1] = total * 2; total ^= own[1];
     own[0] -= total;
   }
-  own[0] += 7;
+  own[0] += how ? 7 : 0;
   total = own[0] * 3;
   return total;
 }
-int (*how)(int) = run;
 ";
     let sandbox = Sandbox::new();
     let Some(clang) = tools::clang() else {
