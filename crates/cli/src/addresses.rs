@@ -19,7 +19,7 @@ use crate::output::write;
 
 /// Show which addresses loads and stores accessed
 ///
-/// Execution by execution, or summed up. Execution by execution, or summed up. Loads and stores are those of single values; what bulk operations and the host access is in `afterimage trace --level memory`. The run is
+/// It lists each execution, or sums them up. Loads and stores are those of single values; what bulk operations and the host access is in `afterimage trace --level memory`. The run is
 /// followed from its beginning; for --instances and #K only where these are executed, from the last checkpoint or snapshot before.
 /// Different addresses and strides are told apart up to 4,096 of them. An access that trapped is listed, and marked; sums and --each do not have it.
 #[derive(Debug, clap::Args)]

@@ -14,9 +14,9 @@ use crate::input::{self, Loaded};
 use crate::lens::{self, session, stoppable};
 use crate::output::{pasted, say};
 
-/// Make now what later questions need
+/// Prepare a recording, so that later questions are fast
 ///
-/// Counts, the path, or all values, by re-executing the run. Counts, the path, or all values, by re-executing the run. Commands that need a lens build it by themselves; this builds it beforehand.
+/// It makes counts, the path or all values, by re-executing the run. Commands that need a lens build it by themselves; this builds it beforehand.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -13,7 +13,7 @@ use crate::output::write;
 
 /// Answer a GEN-KILL question at each execution of a place
 ///
-/// Always, never, or how often, and what decided. The path that was taken is looked at and no other: nothing is said of paths that the run did not take, and nothing is assumed of those that it took. A fact is about the
+/// The answer is always, never, or how often, and what decided it. The path that was taken is looked at and no other: nothing is said of paths that the run did not take, and nothing is assumed of those that it took. A fact is about the
 /// call in which the place is executed, with all that it calls. Of single executions it is told which one decided what: they are numbered from 1, in the order of time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -13,7 +13,7 @@ use crate::output::write;
 
 /// Show what one execution of a statement depends on
 ///
-/// Who made its operands, who wrote what it reads, and what let it run. An operand's maker is found through all copies: locals, the operand stack, arguments and results. What a load or a memory.copy reads may come
+/// It shows who made the operands, who wrote what was read, and what let the statement run. An operand's maker is found through all copies: locals, the operand stack, arguments and results. What a load or a memory.copy reads may come
 /// from several writers, byte by byte. Where branches chose which of several values an operand is, as those of an `if` with a result do, the ones that did are told as what moved it.
 ///
 /// With --forward it is the other way round: who used what the execution made, in the order of time, and what it let run, if it decides or calls. These are

@@ -20,7 +20,7 @@ use crate::slice;
 
 /// Show where two executions first differ
 ///
-/// In control, a value, an address, what the host does, or what is put out. Two recordings of the same program are followed side by side, so that the first difference is exact: everything before it is the same in
+/// The difference may be in control, a value, an address, what the host does, or the output. Two recordings of the same program are followed side by side, so that the first difference is exact: everything before it is the same in
 /// both. Where they ended otherwise, that is said before. Then: where control parts, the first byte of output that differs, the lines that were executed differently often, and what to ask next.
 ///
 /// Programs that are alike but for at most 64 operators or for bytes of data are followed side by side, too: each such operator is named, and in which executions it

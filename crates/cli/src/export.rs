@@ -17,7 +17,7 @@ use crate::output::{say, write};
 
 /// Write the calls of a run for other tools
 ///
-/// Over time, or as a tree with counts. The unit of time is the executed basic block, which other tools show as a microsecond or a sample. Calls that are too short or too
+/// The calls are written over time, or as a tree with counts. The unit of time is the executed basic block, which other tools show as a microsecond or a sample. Calls that are too short or too
 /// deep are not left out but merged, and say how many they are.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Each heading with its commands, the ones that are needed first before the others.
+/// Each heading with its commands, in the order in which people come to need them.
 const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Record",
@@ -27,7 +27,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Help", &["help", "places", "completions", "man"]),
 ];
 
-/// The same command, whose help lists its subcommands by group.
+/// Makes a command list its subcommands by group in its help.
 pub(crate) fn grouped(command: clap::Command) -> clap::Command {
     let styles = command.get_styles();
     let (heading, literal) = (styles.get_header(), styles.get_literal());

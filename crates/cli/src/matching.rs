@@ -13,7 +13,7 @@ use crate::output::{Color, say, write};
 
 /// Match the statements of two versions of a program
 ///
-/// Shows which statements correspond, and where those that do stop doing the same. The first run is followed five times, the second four times. Statements are compared by the values that they gave and the addresses that they accessed, and then by who makes
+/// It shows which statements correspond, and where those that do stop doing the same. The first run is followed five times, the second four times. Statements are compared by the values that they gave and the addresses that they accessed, and then by who makes
 /// their operands, who uses what they give, what stands around them, and what else was executed at the same time, until nothing changes. The second version may be the first one compiled
 /// otherwise, optimised, or changed; it should have run on the same input. Nothing of the line tables is used, and names of functions only as a hint.
 ///

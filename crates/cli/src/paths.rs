@@ -14,7 +14,7 @@ use crate::output::write;
 
 /// Show which paths a run took, and how often
 ///
-/// Each function's unique path traces, hot paths, and where a path occurs. A path trace is the sequence of blocks that one call of a function executes itself. Blocks have the numbers
+/// It shows each function's unique path traces, hot paths, and where a path occurs. A path trace is the sequence of blocks that one call of a function executes itself. Blocks have the numbers
 /// that `afterimage cfg` shows. Times count executed blocks from 1, over the whole run.
 ///
 /// The path of the run is built when it is first needed, by re-executing the recording.

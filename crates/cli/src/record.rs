@@ -25,7 +25,7 @@ use crate::signals::{Watch, leave_last_words};
 
 /// Run a program and record what crosses its boundary
 ///
-/// All that it did can be asked later. The guest's standard output and error pass through untouched, and its exit code is ours.
+/// Everything that the program did can be asked about later. The guest's standard output and error pass through untouched, and its exit code is ours.
 /// A guest gets no folder, variable or network that was not granted.
 /// Ctrl-C or --timeout end the guest, not the recording: it holds the run up to that moment, exactly. A second
 /// Ctrl-C, no sooner than a third of a second later, ends everything at once.

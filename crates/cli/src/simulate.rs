@@ -19,7 +19,7 @@ use crate::output::{say, write};
 
 /// Simulate branch predictors and caches on a run
 ///
-/// Shows which branches were mispredicted, and which loads and stores missed. The run is followed, exactly, and each of its branches and accesses of linear memory is given to the models. Which executions were mispredicted, or missed, is kept
+/// It shows which branches were mispredicted, and which loads and stores missed. The run is followed, exactly, and each of its branches and accesses of linear memory is given to the models. Which executions were mispredicted, or missed, is kept
 /// in the recording, one bit each, so that later questions are answered at once; without options, all that is kept is shown. Branches are those of br_if and
 /// if (direction), and of br_table and calls through tables (target). What wasm keeps in locals, globals and on its operand stack is taken to be in registers.
 #[derive(Debug, clap::Args)]

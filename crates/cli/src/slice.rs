@@ -20,9 +20,9 @@ use crate::exit::Exit;
 use crate::lens;
 use crate::output::{SourceFiles, pasted, say, write};
 
-/// Show all that led to an execution, or that it led to
+/// Show everything an execution depends on, or that depends on it
 ///
-/// That is a dynamic slice: what it depends on, directly or not, or what depends on it. In the slice is every execution of a statement that a value went through on its way, that made an address on it, or that decided whether it was executed; through
+/// This is a dynamic slice. In the slice is every execution of a statement that a value went through on its way, that made an address on it, or that decided whether it was executed; through
 /// memory, calls and the host, over the whole run. What is not in it had no influence on what was executed; it may still be that it would have let something else be executed (docs/SLICES.md).
 ///
 /// The slice is of one execution of a place: of a line, of what one arrival at it executed. With --var it is of what a variable held right before the place was

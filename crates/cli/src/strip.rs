@@ -13,7 +13,7 @@ use crate::progress::Terminal;
 
 /// Drop from a recording what can be made again
 ///
-/// Counts, path, values, snapshots and simulations. The program, its input and the way it ended stay. The next question makes again what it needs, of the whole
+/// It drops counts, path, values, snapshots and simulations. The program, its input and the way it ended stay. The next question makes again what it needs, of the whole
 /// run, even if `build --window` or `--exclude` had made only a part.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -12,7 +12,7 @@ use crate::output::{SourceFiles, write};
 
 /// Show what a run executed, in order
 ///
-/// Block by block, path by path, call by call, statement by statement, or access by access. Time t counts executed blocks from 1. For --level statement and memory the run is followed from the last checkpoint before --from, which `build --lens full` makes, or from its beginning; with --reverse piece by piece, so that without checkpoints a long stretch takes long. Text on standard output ends after 100 lines, and says how to go on, unless --limit, --last,
+/// It shows the run block by block, path by path, call by call, statement by statement, or access by access. Time t counts executed blocks from 1. For --level statement and memory the run is followed from the last checkpoint before --from, which `build --lens full` makes, or from its beginning; with --reverse piece by piece, so that without checkpoints a long stretch takes long. Text on standard output ends after 100 lines, and says how to go on, unless --limit, --last,
 /// or both --from and --to say how much is wanted; nothing else is ever cut.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

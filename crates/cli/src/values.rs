@@ -15,7 +15,7 @@ use crate::output::write;
 
 /// Show what a statement gave, or a variable held, over the run
 ///
-/// Execution by execution, or summed up. A statement is an instruction that yields a value or has an effect. Shown are its result; of a store and of a write to a global what was
+/// It lists each execution, or sums them up. A statement is an instruction that yields a value or has an effect. Shown are its result; of a store and of a write to a global what was
 /// written; of a branch what decided it; of a call its arguments and what it returned; of what accesses memory where, and how
 /// many bytes. The one with which a run that trapped ended is marked. The recording's values are built first, if it has none.
 ///

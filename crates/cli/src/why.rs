@@ -15,7 +15,7 @@ use crate::output::write;
 
 /// Explain where a value came from, step by step
 ///
-/// Down to the constant, the host call or the input byte that it started from. The way back is a chain, not a slice. What only moved the value (locals, memory, copies, arguments and results) is told in one line. Where it was computed, the
+/// The explanation goes back to the constant, the host call or the input byte that the value started from. It is a chain, not a slice. What only moved the value (locals, memory, copies, arguments and results) is told in one line. Where it was computed, the
 /// operands are shown with their values, and one of them is followed: none that is a constant; the one on the shortest way to something that the program was given, if there is
 /// one near; otherwise one that was computed itself, the earliest. How to ask about the others stands below. What repeats is folded.
 ///

@@ -13,7 +13,7 @@ use crate::output::{pasted, write};
 
 /// Explain why a line did not run
 ///
-/// Shows the branch that turned away, what decided it, and where that came from. A line depends on the branches that decide whether it is reached, and if none in its function does, on the function's calls. If such a branch or call was itself not reached, it is
+/// It shows the branch that turned away, what decided it, and where that came from. A line depends on the branches that decide whether it is reached, and if none in its function does, on the function's calls. If such a branch or call was itself not reached, it is
 /// asked in turn what it depends on, until something is found that was executed. Shown is its last execution, or with --after the first one after that time: which way it turned, what decided it, and
 /// where that value came from, as `afterimage why` tells it.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use wasmparser::ValType;
 const LARGE: u64 = 4096;
 
 /// A value of WebAssembly as text: whole numbers signed, with their hexadecimal digits if they are large; floats as they are written in
-/// Rust, NaNs with their bits; vectors as hexadecimal digits; references to functions by their indices, others by the numbers that they have in the run.
+/// Rust, NaNs with their bits; vectors as hexadecimal digits; references to functions as their indices, others as their numbers in the run.
 pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
     match ty {
         ValType::I32 => whole(i64::from(low as u32 as i32), u64::from(low as u32)),

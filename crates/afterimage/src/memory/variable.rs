@@ -28,7 +28,7 @@ pub(super) struct VariableInMemory<'a> {
 }
 
 impl VariableInMemory<'_> {
-    /// What the variable held.
+    /// The variable's value, as text.
     pub(super) fn value(&self, answer: &MemoryAnswer, names: &Names) -> Result<String, String> {
         let held = Held {
             address: self.range.address,
@@ -48,7 +48,7 @@ impl VariableInMemory<'_> {
     }
 }
 
-/// Bytes of memory from an address on, and the table that pointers to functions point into. Nothing else is known.
+/// Bytes of memory from an address on, and the table that function pointers are indices of. Nothing else is known.
 struct Held<'b> {
     address: u64,
     answer: &'b MemoryAnswer,

@@ -23,11 +23,11 @@ pub enum Byte {
     Number(u64),
     /// The first one of a line, from 1.
     Line(u64),
-    /// One of a line: the line, and which of its bytes, both from 1.
+    /// A byte of a line: the line and the column, both from 1.
     Column(u64, u64),
-    /// One of the last line, from 1.
+    /// A byte of the last line: the column, from 1.
     LastLine(u64),
-    /// The first one of the first place where this stands.
+    /// The first byte of this text, where it was printed first.
     Text(String),
 }
 
@@ -41,7 +41,7 @@ impl FromStr for Byte {
         let Some(line) = text.strip_prefix("line:") else {
             let text = text.strip_prefix("text:").unwrap_or(text);
             return match text {
-                "" => Err("a text of no bytes is everywhere"),
+                "" => Err("the text is empty"),
                 text => Ok(Self::Text(text.to_owned())),
             };
         };
@@ -56,7 +56,7 @@ impl FromStr for Byte {
             (_, Some(line), None) => Ok(Self::Line(line)),
             (_, Some(line), Some(Some(column))) => Ok(Self::Column(line, column)),
             _ => Err(
-                "give line:N, line:N:COLUMN or line:last, from 1, or text:… for a text that begins like that",
+                "give line:N, line:N:COLUMN or line:last, from 1, or text:… for a text that begins with line:",
             ),
         }
     }
@@ -128,7 +128,7 @@ pub fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<Sta
     Err(beyond(stream, byte, all))
 }
 
-/// How many bytes were printed before the one that is wanted. O(those), unless it has a number.
+/// The number of a byte, from 0. O(bytes printed before it), unless that is how it was named.
 fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u64> {
     let (line, column, text) = match wanted {
         &Byte::Number(byte) => return Ok(byte),
@@ -150,11 +150,18 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
     let (mut number, mut all) = (1, 0);
     // Where the current line begins, and the last one that has bytes.
     let (mut begins, mut last) = (0, 0..0);
-    // What a text may begin in.
+    // The last bytes, in which the text may begin.
     let mut tail: Vec<u8> = Vec::new();
     while let Some(put) = printed.next(stream)? {
         let held = put.open(&scene.host)?;
         let held = put.bytes(&held, &scene.host, put.before, put.bytes)?;
+        if held.len() as u64 != put.bytes {
+            let missing = put.before.saturating_add(held.len() as u64);
+            bail!(
+                "{option} {wanted}: the recording does not tell what was put out from byte {} on",
+                grouped(missing)
+            );
+        }
         all = put.before.saturating_add(put.bytes);
         if let Some(text) = text {
             tail.extend(held);
@@ -190,7 +197,7 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
     }
     let printed = counted(stream, all);
     if text.is_some() {
-        bail!("{option} {wanted}: {printed}, and that is not among them");
+        bail!("{option} {wanted}: {printed}, but not this text");
     }
     let lines = match number - 1 + u64::from(begins < all) {
         0 => String::new(),

@@ -30,10 +30,10 @@ fn paths_of_generated_programs_hold() {
     );
 }
 
-/// By caller and callee, the host being `[host]`: how many calls, and how many blocks are executed in them.
+/// For each caller (or `[host]`) and callee, the number of calls and the blocks that are executed in them.
 type Calls = BTreeMap<(String, String), (u64, u64)>;
 
-/// What a file in Callgrind's format says: the sum of all own costs, and the calls.
+/// Reads a file in Callgrind's format: the sum of all self costs, and the calls.
 fn callgrind(text: &str) -> (u64, Calls) {
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     let (mut own, mut calls) = (0, Calls::new());
@@ -65,7 +65,7 @@ fn callgrind(text: &str) -> (u64, Calls) {
     (own, calls)
 }
 
-/// The same, call by call.
+/// Adds up the same calls, one by one.
 fn calls_of_the_trace(sandbox: &Sandbox) -> Calls {
     let words = "trace run.aft --level call --depth 1000000 --limit all --format json";
     let told = sandbox.ok(words).stdout;

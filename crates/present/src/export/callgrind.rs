@@ -1,7 +1,7 @@
 //! Costs in the format of Callgrind, for `callgrind_annotate` and KCachegrind.
 //!
-//! Of a profile the only event is `Instr`, executed WebAssembly instructions, without calls: counts of edges do not determine what a call costs
-//! in all (Ponder and Fateman 1988 on gprof's guess). Of a path it is `Blocks`, executed basic blocks, with the calls and their inclusive cost.
+//! A profile has one event, `Instr` (executed WebAssembly instructions), and no calls: edge counts do not determine what a call costs
+//! in total (Ponder and Fateman 1988 on gprof's guess). A path has the event `Blocks` (executed basic blocks), and calls with their inclusive cost.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -78,28 +78,28 @@ pub fn callgrind(
     Ok(())
 }
 
-/// Who executes blocks, or calls. The order is that in the file.
+/// A caller or callee. They are written in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Party {
     Host,
     Function(FuncId),
-    /// Calls that are summed up because they are short, or deep.
+    /// Calls that the tree merges because they are short or deep.
     Shorter,
     Deeper,
     LeftOut,
 }
 
-/// What somebody executes, and makes others execute.
+/// The blocks that a caller executes itself, and its calls.
 #[derive(Clone, Debug, Default)]
 struct Cost {
     own: u64,
-    /// By who is called: how many calls, and how many blocks are executed in them.
+    /// For each callee, the number of calls and the blocks that are executed in them.
     calls: BTreeMap<Party, (u64, u64)>,
 }
 
-/// Writes the executed blocks of a stretch of a run by function, and for each pair of functions how often one called the other and how many blocks were executed
-/// meanwhile. A call within a call of the same function counts for both, as in Callgrind's own files. What the tree sums up, or the path lacks, has names in brackets.
-/// Costs are at the lines where functions are declared. O(contexts · log).
+/// Writes the blocks that each function executes itself, and for each caller and callee the number of calls and their inclusive cost.
+/// A recursive call counts again for each call around it, as in Callgrind's own files. What the tree merges, or the path lacks, has a name in brackets.
+/// All costs are at the line where the function is declared. O(contexts · log).
 ///
 /// # Errors
 /// If `out` fails.

@@ -224,7 +224,7 @@ pub(super) struct Parts<'t> {
     omitted: Omitted,
 }
 
-/// Which namespaces a name lacks, besides those that users do not know of.
+/// Which namespaces a user may have left out of a name, apart from inline ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Omitted {
     /// The path begins at the outermost namespace: the user wrote `::` before it.
@@ -347,8 +347,8 @@ impl<'t> Parts<'t> {
         }
     }
 
-    /// The same name without what is in brackets, for a user who may also have left out namespaces in the middle: `std::collections::HashMap` for
-    /// `std::collections::hash::map::HashMap`. That is no more than a guess.
+    /// The same name without what is in brackets, from which namespaces in the middle may be missing, too: `std::collections::HashMap` for
+    /// `std::collections::hash::map::HashMap`. What fits it is a suggestion, not an answer.
     pub(super) fn bare(&self) -> Parts<'t> {
         let bare = |segment: &Segment<'t>| Segment {
             base: segment.base,
@@ -380,7 +380,7 @@ fn is_qualifier(rest: &str) -> bool {
     words.iter().any(|word| rest.starts_with(word))
 }
 
-/// Whether a path ends in another one, but for what that may lack and for namespaces that users do not know of.
+/// Whether a path ends in another one, apart from inline namespaces and those that may be left out.
 fn ends_in(path: &[Segment<'_>], end: &[Segment<'_>], omitted: Omitted) -> bool {
     let mut path = path.iter().rev().peekable();
     for (i, wanted) in end.iter().rev().enumerate() {

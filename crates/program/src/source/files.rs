@@ -73,8 +73,7 @@ fn full_path<'a>(
     Ok(simplified(&path))
 }
 
-/// A path without `.` and without `..` after the name of a folder, so that one file has one path. A folder that is a symbolic link is taken for
-/// what its name says, as `lld` and `llvm-cov` do.
+/// Removes `.` and `folder/..` from a path, so that one file has one path. Symbolic links are not resolved.
 pub(super) fn simplified(path: &str) -> String {
     let (scheme, rest) = match path.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => path.split_at(path.len() - rest.len()),

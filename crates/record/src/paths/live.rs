@@ -173,7 +173,7 @@ pub struct CheckedWords {
     pub repeated: bool,
 }
 
-/// Verifies that the run is at every moment where the words in the file say that it is, and comes to its end. `None` if it has none.
+/// Verifies that the run is where the words in the file say at every moment, and that it reaches its end. `None` if it has none.
 ///
 /// # Errors
 /// If the words are damaged, or one of the moments is wrong.

@@ -89,7 +89,7 @@ pub struct MemoryAnswer {
     pub bytes: Vec<u8>,
     /// How many bytes the memory had.
     pub size: u64,
-    /// What table 0 held, which is what pointers to functions are indices of: each reference as [`Table`](afterimage_machine::Table) has it.
+    /// The contents of table 0, as in [`Table`](afterimage_machine::Table). Function pointers are indices of it.
     pub table: Vec<u64>,
     /// All of the bytes, in parts.
     pub parts: Vec<MemoryPart>,
@@ -228,7 +228,7 @@ struct Search<'a, S: Segments> {
     /// When.
     moment: Moment,
     bytes: Vec<Byte>,
-    /// What memory held. It has no parts yet.
+    /// The answer without its parts, once the moment is reached.
     held: Option<MemoryAnswer>,
     /// What comes after this time is not followed.
     end: u64,

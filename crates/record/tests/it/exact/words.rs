@@ -181,7 +181,7 @@ fn changed(recording: &Recording, change: impl Fn(&mut u64, &mut Vec<u8>)) -> Tr
     changed_where(recording, |chunk, _| chunk == 1, change)
 }
 
-/// The same with the chunk that is it, by its number, from 1, and how many there are.
+/// Changes the chunk that `is_it` picks, given its number from 1 and how many there are.
 fn changed_where(
     recording: &Recording,
     is_it: impl Fn(usize, usize) -> bool,
