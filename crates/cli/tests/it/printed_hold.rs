@@ -179,7 +179,7 @@ fn a_byte_is_named_by_its_line_and_column_or_by_a_text() {
     ] {
         sandbox.refused(&format!("why run.aft --stdout {name}"), 125, &[why]);
     }
-    for (name, why) in [("line:2:0", "from 1"), ("text:", "no bytes")] {
+    for (name, why) in [("line:2:0", "from 1"), ("text:", "the text is empty")] {
         let ran = sandbox.run(&format!("why run.aft --stdout {name}"));
         assert!(ran.code == Some(125) && ran.stderr.contains(why), "{ran:?}");
     }
