@@ -61,6 +61,7 @@ pub mod given;
 pub mod info;
 #[doc(hidden)]
 pub mod instrument;
+mod lines;
 pub mod memory;
 mod monitor;
 #[doc(hidden)]

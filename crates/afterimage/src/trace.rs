@@ -3,18 +3,21 @@
 use std::io::Write;
 
 use afterimage_ids::FuncId;
+use afterimage_present::document::objects::Function;
 use afterimage_present::document::{JsonLines, Listed, TakeRows, WithRows};
 use afterimage_present::{
     CallSource, NoSources, PresentError, Scene, Sources, StepScene, Stretch, Style, TraceHead,
-    TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped, step_rows, steps_binary,
-    steps_text, trace_binary, trace_rows, trace_text, with_results,
+    TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped, line_rows, lines_text,
+    step_rows, steps_binary, steps_text, trace_binary, trace_rows, trace_text, with_results,
 };
+use afterimage_profile::{CodeFilter, Folded};
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
     Window, last, time_of,
 };
 use afterimage_replay::steps::{
-    self, MachineError, ReverseSteps, Step, Steps, StepsError, Wanted, Within, last_steps,
+    self, Enter, MachineError, ReverseSteps, Step, Steps, StepsError, Wanted, WantedLines, Within,
+    last_steps,
 };
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -22,7 +25,8 @@ use serde::{Deserialize, Serialize};
 use crate::Session;
 use crate::early::{early, ensure_for_questions, is_long};
 use crate::ended::results;
-use crate::named::with_names;
+use crate::lines::{self, Lines};
+use crate::named::{NamedProgram, with_names};
 use crate::path::numbering;
 use crate::steps::follow;
 
@@ -90,6 +94,8 @@ pub enum Level {
     Path,
     /// An activation of a function.
     Call,
+    /// A line of source, with the variables that changed.
+    Line,
     /// A statement, with its values.
     Statement,
     /// An access of memory.
@@ -102,9 +108,22 @@ impl Level {
         match self {
             Self::Statement => Some(steps::Level::Statement),
             Self::Memory => Some(steps::Level::Memory),
-            Self::Block | Self::Path | Self::Call => None,
+            Self::Block | Self::Path | Self::Call | Self::Line => None,
         }
     }
+}
+
+/// Into which calls somebody goes who steps by lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepInto {
+    /// Into all.
+    #[default]
+    Calls,
+    /// Into those of one function, by what a user calls it.
+    Function(String),
+    /// Into none.
+    Nothing,
 }
 
 /// What a run executed, in order.
@@ -131,6 +150,10 @@ pub struct TraceQuery {
     pub level: Level,
     /// So many levels of calls, counted from where the stretch begins.
     pub depth: usize,
+    /// At level `line`: into which calls.
+    pub into: StepInto,
+    /// At level `line`: the code whose lines are shown.
+    pub code: CodeFilter,
     /// At most so many entries.
     pub limit: Option<u64>,
 }
@@ -152,6 +175,8 @@ impl TraceQuery {
             function: None,
             level,
             depth: usize::MAX,
+            into: StepInto::Calls,
+            code: CodeFilter::default(),
             limit: None,
         }
     }
@@ -168,13 +193,13 @@ impl TraceQuery {
     /// # Errors
     /// If more is asked for from the end than can be kept.
     pub fn check(&self) -> Result<()> {
-        if let Some(level) = self.level.of_steps()
-            && self.last.is_some_and(|last| last > MOST_LAST)
-        {
-            let name = match level {
-                steps::Level::Statement => "statement",
-                steps::Level::Memory => "memory",
-            };
+        let name = match self.level {
+            Level::Block | Level::Path | Level::Call => return Ok(()),
+            Level::Line => "line",
+            Level::Statement => "statement",
+            Level::Memory => "memory",
+        };
+        if self.last.is_some_and(|last| last > MOST_LAST) {
             bail!(
                 "--last goes up to {} with --level {name}; write where the stretch begins with --from",
                 grouped(MOST_LAST)
@@ -309,9 +334,13 @@ impl TraceQuery {
             if traced.path()?.length() == 0 {
                 bail!("the run executed no block, so there is nothing to trace");
             }
-            let (window, within) = match self.level.of_steps() {
-                Some(_) => self.bounds.exactly(&positions)?,
-                None => (self.bounds.window(&positions)?, Within::default()),
+            let (window, within) = match self.level {
+                Level::Line | Level::Statement | Level::Memory => {
+                    self.bounds.exactly(&positions)?
+                }
+                Level::Block | Level::Path | Level::Call => {
+                    (self.bounds.window(&positions)?, Within::default())
+                }
             };
             let mut stretch = Stretch {
                 window,
@@ -339,6 +368,22 @@ impl TraceQuery {
                 style,
             };
             let mut limit = self.limit;
+            if self.level == Level::Line {
+                let enter = match &self.into {
+                    StepInto::Calls => Enter::Calls,
+                    StepInto::Function(text) => Enter::Function(program.function(text)?),
+                    StepInto::Nothing => Enter::Nothing,
+                };
+                let wanted = WantedLines {
+                    window,
+                    within,
+                    reverse: self.reverse,
+                    enter,
+                    function: stretch.function,
+                };
+                let shown = (sources, style);
+                return self.lines(program, &stretch, wanted, &positions, shown, telling);
+            }
             if let Some(level) = self.level.of_steps() {
                 let wanted = Wanted {
                     level,
@@ -355,7 +400,7 @@ impl TraceQuery {
                 let unit = match self.level {
                     Level::Block => Some(Unit::Block),
                     Level::Path => Some(Unit::Path),
-                    Level::Call | Level::Statement | Level::Memory => None,
+                    Level::Call | Level::Line | Level::Statement | Level::Memory => None,
                 };
                 if let Some(unit) = unit {
                     let function = stretch.function;
@@ -365,7 +410,7 @@ impl TraceQuery {
             }
             telling(&mut |mut to| {
                 let rest = match self.level {
-                    Level::Block | Level::Path | Level::Statement | Level::Memory => {
+                    Level::Block | Level::Path | Level::Line | Level::Statement | Level::Memory => {
                         self.visits(&mut to, &scene, &stretch, limit)?
                     }
                     Level::Call => self.calls(&mut to, &scene, &stretch, limit)?,
@@ -454,6 +499,56 @@ impl TraceQuery {
                             // From there on the same lines would come again.
                             writeln!(out, "… and more: see them with --limit N, or --limit all")?;
                         }
+                    }
+                }
+                Ok(())
+            })
+        })
+    }
+
+    fn lines<'p>(
+        &self,
+        program: NamedProgram<'p>,
+        stretch: &Stretch,
+        wanted: WantedLines,
+        positions: &Positions<'p, FileSegments>,
+        shown: (&dyn Sources, Style),
+        telling: impl FnOnce(&mut dyn FnMut(Target<'_>) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let session = program.session;
+        let folded = Folded::new(program.source, &self.code);
+        lines::check(program.source, &folded)?;
+        let limit = self.limit;
+        // One more shows whether there is more.
+        let most = limit.map_or(usize::MAX, |limit| {
+            usize::try_from(limit.saturating_add(1)).unwrap_or(usize::MAX)
+        });
+        let last = self.last.and_then(|last| usize::try_from(last).ok());
+        follow(session, |run, _| {
+            let mut lines = Lines::new((program, positions), run, &folded, wanted, last)?;
+            let mut next = || lines.next(most).map_err(lines::unreadable);
+            telling(&mut |to| {
+                match to {
+                    Target::Bin(_) => {
+                        bail!("--level line has no binary form: choose --format text or json")
+                    }
+                    Target::Rows(to) => {
+                        let function = stretch.function;
+                        let function = function.map(|it| Function::new(program.names, it));
+                        let length = session.path()?.length();
+                        line_rows(to, &mut next, stretch, function, length, limit)?;
+                    }
+                    Target::Text(out) => {
+                        let last = stretch.window.last;
+                        let Some(entry) = lines_text(out, shown, &mut next, last, limit)? else {
+                            return ending(out, session, stretch, None);
+                        };
+                        let exact = entry
+                            .op
+                            .map(|op| positions.written(entry.function, op, entry.time));
+                        let exact = exact.transpose()?.flatten();
+                        let next = exact.unwrap_or_else(|| entry.time.to_string());
+                        ending(out, session, stretch, Some(Rest { next, count: None }))?;
                     }
                 }
                 Ok(())

@@ -1,6 +1,7 @@
 //! `afterimage trace`
 
-use afterimage::trace::{Form, Level as By, TraceQuery};
+use afterimage::trace::{Form, Level as By, StepInto, TraceQuery};
+use afterimage_profile::CodeFilter;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, StretchArguments, entries};
@@ -12,7 +13,7 @@ use crate::output::{SourceFiles, write};
 
 /// Show what a run executed, in order
 ///
-/// It shows the run block by block, path by path, call by call, statement by statement, or access by access. Time t counts executed blocks from 1. For --level statement and memory the run is followed from the last checkpoint before --from, which `build --lens full` makes, or from its beginning; with --reverse piece by piece, so that without checkpoints a long stretch takes long. Text on standard output ends after 100 lines, and says how to go on, unless --limit, --last,
+/// It shows the run block by block, path by path, call by call, line by line, statement by statement, or access by access. Time t counts executed blocks from 1. For --level statement and memory the run is followed from the last checkpoint before --from, which `build --lens full` makes, or from its beginning; with --reverse piece by piece, so that without checkpoints a long stretch takes long. Text on standard output ends after 100 lines, and says how to go on, unless --limit, --last,
 /// or both --from and --to say how much is wanted; nothing else is ever cut.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -31,6 +32,8 @@ Examples:
   afterimage trace app.aft --from 'parse#3' --level call --depth 2
   afterimage trace app.aft --level call --last 20
   afterimage trace app.aft --to main.c:42#last --reverse
+  afterimage trace app.aft --level line --from main.c:42#3 --over
+  afterimage trace app.aft --level line --to end --reverse
   afterimage trace app.aft --level statement --from 'parse#3' --limit 50
   afterimage trace app.aft --level memory --function parse
   afterimage trace app.aft --format bin | my-analysis")]
@@ -52,6 +55,15 @@ pub(crate) struct Arguments {
     /// With --level call: how many levels of calls, counted from where the stretch begins [default: 8 for text without --last or --reverse, all otherwise]
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
+    /// With --level line: pass over calls
+    #[arg(long)]
+    over: bool,
+    /// With --level line: pass over calls, but go into those of this function
+    #[arg(long, value_name = "F", conflicts_with = "over")]
+    into: Option<String>,
+    /// With --level line: whose lines; library code counts as the line that called it [default: mine]
+    #[arg(long, value_name = "mine|all|GLOB")]
+    code: Option<CodeFilter>,
     /// At most N entries, or all
     #[arg(long, value_name = "N|all", value_parser = limit)]
     limit: Option<Limit>,
@@ -70,6 +82,8 @@ enum Level {
     Path,
     /// An activation of a function
     Call,
+    /// A line of source, with the variables that changed since the function's line before
+    Line,
     /// A statement, with its values: an instruction that yields a value or has an effect
     Statement,
     /// A load, a store, a bulk operation, or what the host read or wrote
@@ -130,10 +144,17 @@ impl Arguments {
                 Level::Block => By::Block,
                 Level::Path => By::Path,
                 Level::Call => By::Call,
+                Level::Line => By::Line,
                 Level::Statement => By::Statement,
                 Level::Memory => By::Memory,
             },
             depth: self.depth.unwrap_or(levels),
+            into: match &self.into {
+                Some(function) => StepInto::Function(function.clone()),
+                None if self.over => StepInto::Nothing,
+                None => StepInto::Calls,
+            },
+            code: self.code.clone().unwrap_or_default(),
             limit: self.entries(),
         }
     }
@@ -182,6 +203,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 fn check(arguments: &Arguments) -> Result<()> {
     if arguments.depth == Some(0) {
         bail!("--depth 0 shows nothing; give a number from 1 on");
+    }
+    let steps = arguments.over || arguments.into.is_some() || arguments.code.is_some();
+    if steps && arguments.level != Level::Line {
+        bail!("--over, --into and --code step by lines: they go with --level line");
+    }
+    if arguments.function.is_some() && (arguments.over || arguments.into.is_some()) {
+        bail!("--function shows the lines of one function: it goes without --over and --into");
+    }
+    if arguments.level == Level::Line && arguments.format == Format::Bin {
+        bail!("--level line has no binary form: choose --format text or json");
     }
     let tree = arguments.level == Level::Call && arguments.function.is_none();
     if arguments.depth.is_some() && !tree {

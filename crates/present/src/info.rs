@@ -133,10 +133,6 @@ pub struct InfoPath {
     pub stored_bytes: u64,
     /// The same in bits for each block; `null` if none was executed.
     pub bits_per_block: Option<f64>,
-    /// How many bits the instrumented run wrote.
-    pub recorded_bits: u64,
-    /// The same for each block.
-    pub recorded_bits_per_block: Option<f64>,
     /// What was left out as the user wished, in words; empty for nothing.
     pub left_out: String,
 }
@@ -258,13 +254,11 @@ fn path_text(out: &mut dyn Write, path: &InfoPath) -> Result<(), PresentError> {
     };
     writeln!(
         out,
-        "path      {} in {}: {}{}; {} recorded{}",
+        "path      {} in {}: {}{}",
         counted(path.blocks, "executed block"),
         counted(path.segments, "segment"),
         size(path.stored_bytes),
         each(path.bits_per_block),
-        counted(path.recorded_bits, "bit"),
-        each(path.recorded_bits_per_block),
     )?;
     if !path.left_out.is_empty() {
         writeln!(out, "          without {}", plain(&path.left_out))?;

@@ -105,7 +105,8 @@ pub use steps::{
 pub use table::{COLORS, Style};
 pub use text::text;
 pub use trace::{
-    CallSource, Scene, Stretch, TraceHead, TraceLevel, call_rows, calls_binary, calls_in_text,
+    CallSource, ChangedRow, ChangedVariable, LineEntry, LineRow, NextLine, Scene, Stretch,
+    TraceHead, TraceLevel, call_rows, calls_binary, calls_in_text, line_rows, lines_text,
     trace_binary, trace_rows, trace_text,
 };
 pub use value::{bits_text, type_text, value_text};

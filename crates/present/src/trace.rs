@@ -3,6 +3,7 @@
 mod binary;
 mod calls;
 mod json;
+mod lines;
 mod text;
 
 use std::error::Error;
@@ -18,6 +19,9 @@ pub use self::binary::{calls_binary, trace_binary};
 pub(crate) use self::calls::called_at;
 pub use self::calls::{CallRow, call_rows, calls_in_text};
 pub use self::json::{TraceHead, TraceRow, trace_rows};
+pub use self::lines::{
+    ChangedRow, ChangedVariable, LineEntry, LineRow, NextLine, line_rows, lines_text,
+};
 pub use self::text::trace_text;
 use crate::{PresentError, Sources, Style};
 

@@ -155,8 +155,6 @@ fn path(file: &TraceFile, path: &RecordedPath) -> InfoPath {
         nodes: directory.nodes.len() as u64,
         stored_bytes: stored,
         bits_per_block: each(8.0 * stored as f64),
-        recorded_bits: directory.bits,
-        recorded_bits_per_block: each(directory.bits as f64),
         left_out: directory.left_out.clone(),
     }
 }

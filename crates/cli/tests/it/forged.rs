@@ -377,9 +377,8 @@ fn longer_run(text: &str) -> String {
     text.replacen("\\00\\00\\00", "\\01\\00\\00", 1)
 }
 
-/// What of `info` follows from the module and the log, and from what a run wrote of its path if that is there; otherwise how many bits that had depends on which counts were
-/// there when the path was built.
-const TOLD: [&str; 13] = [
+/// What of `info` follows from the module and the log.
+const TOLD: [&str; 12] = [
     "/ending",
     "/results",
     "/frames",
@@ -390,7 +389,6 @@ const TOLD: [&str; 13] = [
     "/path/blocks",
     "/path/nodes",
     "/path/left_out",
-    "/path/recorded_bits",
     "/checkpoints/last",
     "/slices",
 ];
@@ -413,15 +411,6 @@ fn answers(sandbox: &Sandbox, file: &str) -> Vec<Answer> {
     let (code, told) = ask(&"info FILE --format json");
     let mut told: Value = serde_json::from_str(&told).unwrap_or_default();
     let is_there = |part: &&Value| !part.is_null() && **part != json!([]);
-    // Words under another name are those of another version, which nobody reads.
-    let sections = told["sections"].as_array();
-    let has_words = sections
-        .into_iter()
-        .flatten()
-        .any(|section| section["kind"] == Kind::PATH_WORDS.to_string() && section["name"] != OTHER);
-    if !has_words {
-        told["path"]["recorded_bits"].take();
-    }
     // Nothing follows from the names that slices are kept under.
     for slice in told["slices"].as_array_mut().into_iter().flatten() {
         slice["slice"].take();

@@ -7,15 +7,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::calls::CallRow;
+use super::lines::LineRow;
 use super::{Scene, Stretch, TraceLevel, unreadable};
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, TakeRows};
 use crate::{PresentError, StepRow};
 
-/// A stretch of a run: its blocks, paths, calls, statements or accesses, a line each, in the order of time. Times count executed blocks, from 1.
+/// A stretch of a run: its blocks, paths, calls, lines, statements or accesses, a line each, in the order of time. Times count executed blocks, from 1.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TraceHead {
-    /// What has a line: `block`, `path`, `call`, `statement` or `memory`.
+    /// What has a line: `block`, `path`, `call`, `line`, `statement` or `memory`.
     pub level: &'static str,
     /// The time of the stretch's first block.
     pub first: u64,
@@ -52,6 +53,8 @@ pub enum TraceRow {
     Call(CallRow),
     /// At levels `statement` and `memory`.
     Step(StepRow),
+    /// At level `line`.
+    Line(LineRow),
 }
 
 /// A block that was executed.

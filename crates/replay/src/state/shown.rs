@@ -21,6 +21,8 @@ pub struct Shown {
     pub parameter: bool,
     /// The inlined function that it belongs to.
     pub inlined: Option<String>,
+    /// In how many inlined calls it is.
+    pub calls: u32,
     /// Whether a variable further inside has the same name.
     pub shadowed: bool,
     /// The line of its declaration.
@@ -123,6 +125,7 @@ fn shown_of(
         type_name: type_name.unwrap_or_default(),
         parameter: variable.kind == VariableKind::Parameter,
         inlined: variable.function.clone(),
+        calls: variable.inlined,
         shadowed: variable.shadowed,
         line: variable.line,
         value,

@@ -10,6 +10,7 @@ mod error;
 mod follow;
 mod given;
 mod last_write;
+mod lines;
 mod loads;
 mod memory;
 mod name;
@@ -30,7 +31,7 @@ pub use addresses::{
     address_stats,
 };
 pub use afterimage_machine::{
-    MachineError, Range, SnapshotBuilder, SnapshotError, Snapshots, Trap, WrittenLines,
+    MachineError, Opened, Range, SnapshotBuilder, SnapshotError, Snapshots, Trap, WrittenLines,
     WrittenLinesError, stopped_before,
 };
 pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
@@ -39,6 +40,7 @@ pub use follow::Follower;
 pub use follow::{Paused, Run, follow_to_end, memory_size, recorded_checkpoints};
 pub use given::{GivenBy, GivenCounts, given_counts};
 pub use last_write::{LastWrite, LastWriteError, LastWrites};
+pub use lines::{Enter, LineStep, LineSteps, LineStepsError, WantedLines, activation_of};
 pub use loads::{LoadValues, load_values};
 pub use memory::{
     At, LARGEST_RANGE, MemoryAnswer, MemoryPart, NearestAccess, WriteIndex,

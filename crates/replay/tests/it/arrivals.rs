@@ -7,7 +7,12 @@ use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_profile::location::Place;
 use afterimage_profile::{Line, Resolver};
 use afterimage_program::{Names, Program, SourceMap};
-use afterimage_replay::paths::{Positions, Step, line_arrivals, recorded_path};
+use afterimage_replay::paths::{
+    Positions, RecordedPath, Step, Window, line_arrivals, recorded_path,
+};
+use afterimage_replay::steps::{
+    Enter, LineStep, LineSteps, LineStepsError, Run, WantedLines, Within,
+};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use wasmparser::Operator;
 
@@ -32,6 +37,8 @@ struct Executed {
     /// Which activation it belongs to, and which block that executed before.
     activation: usize,
     before: Option<BlockId>,
+    /// In how many activations its own is.
+    depth: usize,
 }
 
 /// All blocks, in order: number 0 at time 1.
@@ -48,6 +55,7 @@ fn executed(parts: &Parts) -> Vec<Executed> {
             Event::Leave => drop(open.pop()),
             Event::Node(node) => {
                 let node = &parts.directory.nodes[node];
+                let depth = open.len() - 1;
                 let (activation, before) = open.last_mut().unwrap();
                 for &block in &node.blocks {
                     all.push(Executed {
@@ -55,6 +63,7 @@ fn executed(parts: &Parts) -> Vec<Executed> {
                         block,
                         activation: *activation,
                         before: before.replace(block),
+                        depth,
                     });
                 }
             }
@@ -126,6 +135,85 @@ struct Seen {
     lines: usize,
     arrivals: usize,
     steps: usize,
+    /// Lines that were stepped through.
+    by_line: usize,
+}
+
+/// The run line by line. It is the same backwards, in parts, and without what is called, as by definition. `None` if the path does not tell all arrivals.
+fn line_steps(
+    (program, module, source): (&Program, &[u8], &SourceMap<'_>),
+    path: &RecordedPath,
+    all: &[Executed],
+) -> Option<Vec<LineStep>> {
+    let run = Run {
+        program,
+        module,
+        path,
+        continuations: &path.segments().directory().continuations,
+        stopped: None,
+        checkpoints: None,
+        snapshots: None,
+        progress: &|_| {},
+    };
+    let stepped = |window, reverse, enter| {
+        let wanted = WantedLines {
+            window,
+            within: Within::default(),
+            reverse,
+            enter,
+            function: None,
+        };
+        let mut steps = LineSteps::new(run, source, None, wanted).unwrap();
+        let mut found = Vec::new();
+        loop {
+            match steps.next() {
+                Ok(Some(step)) => found.push(step),
+                Ok(None) => return Some(found),
+                Err(LineStepsError::Ambiguous(..)) => return None,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    };
+    let length = all.len() as u64;
+    let whole = Window {
+        first: 1,
+        last: length,
+    };
+    let steps = stepped(whole, false, Enter::Calls)?;
+    let depth = |time: u64| all[time as usize - 1].depth;
+    let parts = [
+        (1, length),
+        (length / 3 + 1, length / 2 + 1),
+        (length, length),
+    ];
+    for (first, last) in parts {
+        let window = Window { first, last };
+        let own = steps
+            .iter()
+            .filter(|step| (first..=last).contains(&step.time));
+        let own = Vec::from_iter(own.copied());
+        assert_eq!(stepped(window, false, Enter::Calls).unwrap(), own);
+        let mut backwards = own.clone();
+        backwards.reverse();
+        assert_eq!(stepped(window, true, Enter::Calls).unwrap(), backwards);
+        // What is in no more activations than all that was executed since the beginning, or until the end.
+        let least = |from: u64, to: u64| (from..=to).map(depth).min().unwrap();
+        let is_over = |step: &&LineStep| depth(step.time) <= least(first, step.time);
+        let over = Vec::from_iter(own.iter().filter(is_over).copied());
+        assert_eq!(stepped(window, false, Enter::Nothing).unwrap(), over);
+        let is_over = |step: &&LineStep| depth(step.time) <= least(step.time, last);
+        let over = Vec::from_iter(backwards.iter().filter(is_over).copied());
+        assert_eq!(stepped(window, true, Enter::Nothing).unwrap(), over);
+        for function in program.functions.iter().take(3) {
+            let is_wanted = |step: &&LineStep| {
+                step.function == function.id || depth(step.time) <= least(first, step.time)
+            };
+            let into = Vec::from_iter(own.iter().filter(is_wanted).copied());
+            let found = stepped(window, false, Enter::Function(function.id)).unwrap();
+            assert_eq!(found, into);
+        }
+    }
+    Some(steps)
 }
 
 fn compare(module: &[u8], seed: u64, options: Options, seen: &mut Seen) {
@@ -145,6 +233,7 @@ fn compare(module: &[u8], seed: u64, options: Options, seen: &mut Seen) {
         let found = operators.filter(|(_, _, operator)| is_jump(operator));
         jumps.extend(found.map(|(op, ..)| (function.id, op)));
     }
+    let steps = line_steps((&program, module, &source), &path, &all);
     for number in 1..200 {
         let Ok(resolved) = resolver.location(&format!("a.wat:{number}")) else {
             continue;
@@ -171,6 +260,16 @@ fn compare(module: &[u8], seed: u64, options: Options, seen: &mut Seen) {
             .unwrap();
         let count = times.len() as u64;
         assert_eq!(arrivals.count(), count, "line {number}");
+        if let Some(steps) = &steps {
+            let own = steps
+                .iter()
+                .filter(|step| step.line == line && asked.functions().contains(&step.function));
+            let own = Vec::from_iter(own.map(|step| (step.time, step.op)));
+            let told = (1..=count).map(|k| arrivals.get(k).unwrap().unwrap());
+            let told = Vec::from_iter(told.map(|at| (at.time, at.op)));
+            assert_eq!(own, told, "seed {seed}, line {number}");
+            seen.by_line += 1;
+        }
         for (k, &time) in (1..).zip(&times) {
             assert_eq!(arrivals.time(k).unwrap(), Some(time), "line {number}, #{k}");
         }
@@ -231,9 +330,13 @@ fn what_an_arrival_executes_is_what_a_walk_finds() {
         compare_all(crate::EXCEPTIONS, seed, &mut seen);
     }
     assert!(
-        seen.lines > 1000 && seen.arrivals > 20_000 && seen.steps > seen.arrivals,
-        "{} lines, {} arrivals, {} steps",
+        seen.lines > 1000
+            && seen.by_line > 1000
+            && seen.arrivals > 20_000
+            && seen.steps > seen.arrivals,
+        "{} lines, {} by line, {} arrivals, {} steps",
         seen.lines,
+        seen.by_line,
         seen.arrivals,
         seen.steps
     );

@@ -1,0 +1,431 @@
+//! A run line by line, with the variables that changed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::slice;
+
+use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_present::{ChangedVariable, LineEntry, PresentError};
+use afterimage_profile::{Folded, Source};
+use afterimage_program::{Location, SourceMap, demangle};
+use afterimage_replay::paths::{At, FileSegments, Positions, Prologue, Window};
+use afterimage_replay::state::{
+    Activation, Bodies, Halt, Limits, Moment, OnMachine, Shown, Standing, Variables, follow_to,
+    variables,
+};
+use afterimage_replay::steps::{
+    Enter, LineStep, LineSteps, Open, Opened, Paused, Run, WantedLines, Within, activation_of,
+};
+use afterimage_replay::values::Bits;
+use afterimage_trace::LogReader;
+use anyhow::{Context, Result, bail};
+
+use crate::named::NamedProgram;
+
+/// So many lines are found before the run is followed to them.
+const AT_ONCE: usize = 1024;
+
+/// Lines of a stretch, with the variables that changed.
+pub(crate) struct Lines<'l, 'p> {
+    program: NamedProgram<'p>,
+    positions: &'l Positions<'p, FileSegments>,
+    run: Run<'l, FileSegments>,
+    folded: &'l Folded<'l>,
+    wanted: WantedLines,
+    known: Result<Variables<'p>, String>,
+    bodies: Bodies<'p>,
+    /// What activations were called with, by when they began.
+    given: RefCell<HashMap<u64, Option<Box<[Bits]>>>>,
+    prologues: RefCell<HashMap<FuncId, Prologue>>,
+    steps: Steps<'l>,
+    found: VecDeque<LineEntry>,
+}
+
+/// Where steps come from.
+enum Steps<'l> {
+    Path(Box<LineSteps<'l, FileSegments>>),
+    /// They are known.
+    Kept(VecDeque<LineStep>),
+}
+
+/// A step and the activation that it is in.
+#[derive(Clone, Copy)]
+struct Stood {
+    step: LineStep,
+    entered: u64,
+    /// Where its variables are looked at: the step, or where the function's prologue ends before which they are not set.
+    at: (u64, Option<OpId>),
+}
+
+impl<'l, 'p> Lines<'l, 'p> {
+    /// Those that are wanted, or only so many, the `last` ones.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub(crate) fn new(
+        (program, positions): (NamedProgram<'p>, &'l Positions<'p, FileSegments>),
+        run: Run<'l, FileSegments>,
+        folded: &'l Folded<'l>,
+        wanted: WantedLines,
+        last: Option<usize>,
+    ) -> Result<Self> {
+        let stop = program.session.stops()?.first().copied();
+        let steps = match last {
+            None => Steps::Path(Box::new(LineSteps::new(run, folded, stop, wanted)?)),
+            Some(last) => {
+                let backwards = WantedLines {
+                    reverse: true,
+                    ..wanted
+                };
+                let mut all = LineSteps::new(run, folded, stop, backwards)?;
+                let mut kept = VecDeque::new();
+                while kept.len() < last
+                    && let Some(step) = all.next()?
+                {
+                    match wanted.reverse {
+                        true => kept.push_back(step),
+                        false => kept.push_front(step),
+                    }
+                }
+                Steps::Kept(kept)
+            }
+        };
+        Ok(Self {
+            known: Variables::open(program.session.bytes()).map_err(|error| error.to_string()),
+            bodies: Bodies::new(program.session.program(), program.session.bytes()),
+            given: RefCell::default(),
+            program,
+            positions,
+            prologues: RefCell::default(),
+            run,
+            folded,
+            wanted,
+            steps,
+            found: VecDeque::new(),
+        })
+    }
+
+    /// The next one; `None` at the end. At most `most` are looked for at once.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub(crate) fn next(&mut self, most: usize) -> Result<Option<LineEntry>> {
+        if let Some(entry) = self.found.pop_front() {
+            return Ok(Some(entry));
+        }
+        let mut chunk = Vec::new();
+        while chunk.len() < most.clamp(1, AT_ONCE)
+            && let Some(step) = self.next_step()?
+        {
+            chunk.push(step);
+        }
+        if self.wanted.reverse {
+            chunk.reverse();
+        }
+        let mut entries = self.entries(&chunk)?;
+        if self.wanted.reverse {
+            entries.reverse();
+        }
+        self.found = entries.into();
+        Ok(self.found.pop_front())
+    }
+
+    fn next_step(&mut self) -> Result<Option<LineStep>> {
+        Ok(match &mut self.steps {
+            Steps::Path(steps) => steps.next()?,
+            Steps::Kept(kept) => kept.pop_front(),
+        })
+    }
+
+    /// What there is to say of some steps, which are in the order of time.
+    fn entries(&self, steps: &[LineStep]) -> Result<Vec<LineEntry>> {
+        // Each step, and that of its activation before it.
+        let mut moments: Vec<Stood> = Vec::new();
+        let mut pairs = Vec::new();
+        let mut latest: HashMap<u64, Stood> = HashMap::new();
+        for &step in steps {
+            let activation = activation_of(self.run.path, &step)?;
+            let entered = activation.context("a line outside of all calls")?.entered;
+            let stood = self.stood(step, entered)?;
+            let before = match latest.get(&entered) {
+                Some(before) => Some(*before),
+                None => self.before(stood)?,
+            };
+            moments.extend(before.filter(|_| !latest.contains_key(&entered)));
+            moments.push(stood);
+            latest.insert(entered, stood);
+            pairs.push((stood, before));
+        }
+        moments.sort_unstable_by_key(|stood| stood.at);
+        moments.dedup_by_key(|stood| stood.at);
+        let states = match &self.known {
+            Ok(known) => self.states(known, &moments)?,
+            Err(why) => moments.iter().map(|_| Err(why.clone())).collect(),
+        };
+        let state = |stood: Stood| {
+            let found = moments.binary_search_by_key(&stood.at, |one| one.at);
+            let known = found.ok().and_then(|found| states.get(found));
+            known.context("a line without a state")
+        };
+        let entry = |(stood, before): (Stood, Option<Stood>)| {
+            let Stood { step, entered, .. } = stood;
+            let earlier = before.map(state).transpose()?;
+            let changed = match (state(stood)?, earlier) {
+                (Ok(now), Some(Ok(before))) => Ok(changed(now, before, &step)),
+                (Ok(now), _) => Ok(begun(now)),
+                (Err(why), _) => Err(why.clone()),
+            };
+            let offset = match step.op {
+                Some(op) => self.program.operators.get(step.function, op)?,
+                None => None,
+            };
+            let offset = offset.map(|found| found.offset);
+            let at = Location {
+                file: step.line.file,
+                line: step.line.number,
+                column: 0,
+            };
+            Ok(LineEntry {
+                time: step.time,
+                op: step.op,
+                offset,
+                function: step.function,
+                name: self.program.names.function(step.function).to_owned(),
+                inlined: offset.and_then(|offset| self.innermost(offset)),
+                line: self.folded.line(at),
+                depth: step.depth,
+                entered,
+                begins: before.is_none(),
+                changed,
+            })
+        };
+        pairs.into_iter().map(entry).collect()
+    }
+
+    fn stood(&self, step: LineStep, entered: u64) -> Result<Stood> {
+        let function = step.function;
+        let known = self.prologues.borrow().get(&function).copied();
+        let prologue = match known {
+            Some(known) => known,
+            None => {
+                let found = self.positions.prologue(function)?;
+                *self.prologues.borrow_mut().entry(function).or_insert(found)
+            }
+        };
+        let At { time, op } = prologue.behind(entered);
+        let at = (step.time, step.op).max((time, op));
+        Ok(Stood { step, entered, at })
+    }
+
+    /// The step of an activation before one of its steps.
+    fn before(&self, stood: Stood) -> Result<Option<Stood>> {
+        let Stood { step, entered, .. } = stood;
+        let window = Window {
+            first: entered,
+            last: step.time,
+        };
+        let wanted = WantedLines {
+            window,
+            within: Within::default(),
+            reverse: true,
+            enter: Enter::Nothing,
+            function: None,
+        };
+        let stop = self.program.session.stops()?.first().copied();
+        let mut all = LineSteps::new(self.run, self.folded, stop, wanted)?;
+        while let Some(found) = all.next()? {
+            if (found.time, found.op) < (step.time, step.op) {
+                return self.stood(found, entered).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The variables at some moments, in the order of time.
+    fn states(
+        &self,
+        known: &Variables<'_>,
+        moments: &[Stood],
+    ) -> Result<Vec<Result<Vec<Shown>, String>>> {
+        let path = self.run.path;
+        let mut activations = Vec::new();
+        for &Stood { at: (time, op), .. } in moments {
+            activations.push(Activation::on_path(path, &self.bodies, time, op)?);
+        }
+        let halt = |activation: &Activation<'_>| Halt {
+            start: activation.instance.time,
+            instructions: activation.instructions(),
+        };
+        let halts = Vec::from_iter(activations.iter().map(halt));
+        let name = |function: FuncId| self.program.names.function(function).to_owned();
+        let unreached = || Err("the run ended before this line".to_owned());
+        let mut states = Vec::from_iter(moments.iter().map(|_| unreached()));
+        let mut failed = None;
+        follow_to(
+            self.run,
+            self.log()?,
+            &halts,
+            |number, first_result, paused| {
+                let show = || -> Result<_> {
+                    let activation = &activations[number];
+                    let entered = moments[number].entered;
+                    let entry = Activation::beginning(&self.bodies, activation.function, entered)?;
+                    let times = Opened {
+                        entered,
+                        called: activation.time,
+                    };
+                    let standing = Standing {
+                        open: vec![Open {
+                            times,
+                            arguments: None,
+                        }],
+                        waiting: Vec::new(),
+                    };
+                    let contents = OnMachine {
+                        paused,
+                        first_result,
+                        standing: &standing,
+                        arguments: &|entered| self.given(activation.function, entered),
+                        at_call: &|_, _| None,
+                        lacks: Cell::new(false),
+                    };
+                    let moment = Moment {
+                        activation,
+                        contents: &contents,
+                        entry: Some(&entry),
+                        program: self.program.session.program(),
+                        name: &name,
+                    };
+                    let written = |local| activation.written(path, &self.bodies, entered, local);
+                    let shown = variables(known, &moment, &Limits::default(), written)?;
+                    let own = self.own(activation);
+                    Ok(shown.map_err(|error| error.to_string()).map(|mut all| {
+                        all.retain(|one| own.get(one.calls as usize).is_none_or(|own| *own));
+                        all
+                    }))
+                };
+                match show() {
+                    Ok(state) => states[number] = state,
+                    Err(error) => failed = failed.take().or(Some(error)),
+                }
+            },
+        )?;
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(states),
+        }
+    }
+
+    /// Whether the code of a moment's function, and of the calls inlined there, from the outermost one on, is shown.
+    fn own(&self, activation: &Activation<'_>) -> Vec<bool> {
+        let frames = self.program.source.inlined_frames(activation.offset);
+        let is_shown = |at: Location| self.folded.shows(at.file);
+        let shown = frames.iter().rev();
+        shown
+            .map(|frame| frame.location.is_none_or(is_shown))
+            .collect()
+    }
+
+    /// The innermost function that is inlined at an operator and shown.
+    fn innermost(&self, offset: OrigOffset) -> Option<String> {
+        let mut frames = self.program.source.inlined_frames(offset);
+        frames.pop();
+        let shown = frames.into_iter().find(|frame| {
+            let at = frame.location;
+            at.is_some_and(|at| self.folded.shows(at.file))
+        });
+        let raw = shown?.function?;
+        Some(demangle(&raw).unwrap_or(raw))
+    }
+
+    /// What an activation was called with.
+    fn given(&self, function: FuncId, entered: u64) -> Option<Box<[Bits]>> {
+        if let Some(known) = self.given.borrow().get(&entered) {
+            return known.clone();
+        }
+        let program = self.program.session.program();
+        let ty = program
+            .function(function)
+            .and_then(|of| program.types.get(of.ty));
+        let count = ty.map_or(0, |ty| ty.params.len());
+        let halt = Halt {
+            start: entered,
+            instructions: 0,
+        };
+        let mut found = None;
+        let show = |_, _, paused: &Paused<'_>| {
+            let inside = paused.inside;
+            let high = inside.high.iter().copied().chain(std::iter::repeat(0));
+            found = Some(inside.low.iter().copied().zip(high).take(count).collect());
+        };
+        let log = self.log().ok()?;
+        // Without them, what depends on them has no value.
+        let _ = follow_to(self.run, log, slice::from_ref(&halt), show);
+        self.given.borrow_mut().insert(entered, found.clone());
+        found
+    }
+
+    fn log(&self) -> Result<LogReader> {
+        Ok(self.program.session.file().log()?)
+    }
+}
+
+/// The variables that are other than they were at the activation's step before.
+fn changed(now: &[Shown], before: &[Shown], step: &LineStep) -> Vec<ChangedVariable> {
+    let key = |one: &Shown| (one.name.clone(), one.inlined.clone(), one.line, one.calls);
+    let mut known: HashMap<_, VecDeque<&Shown>> = HashMap::new();
+    for one in before {
+        known.entry(key(one)).or_default().push_back(one);
+    }
+    let mut found = Vec::new();
+    for one in now {
+        let before = known.get_mut(&key(one)).and_then(VecDeque::pop_front);
+        let Ok(value) = &one.value else { continue };
+        let is_other = match before {
+            Some(before) => before.value.as_ref() != Ok(value),
+            // In C a variable is in scope before its line gave it a value.
+            None => one.line != Some(step.line.number),
+        };
+        if is_other {
+            let before = before.and_then(|before| before.value.clone().ok());
+            found.push(ChangedVariable {
+                now: one.clone(),
+                before,
+            });
+        }
+    }
+    found
+}
+
+/// Where an activation begins: its parameters.
+fn begun(now: &[Shown]) -> Vec<ChangedVariable> {
+    let parameters = now
+        .iter()
+        .filter(|one| one.parameter && one.inlined.is_none());
+    let parameters = parameters.map(|one| ChangedVariable {
+        now: one.clone(),
+        before: None,
+    });
+    parameters.collect()
+}
+
+/// Why lines cannot be shown: there are none, or none of the code that is looked at.
+///
+/// # Errors
+/// If that is so.
+pub(crate) fn check(source: &SourceMap<'_>, folded: &Folded<'_>) -> Result<()> {
+    if source.rows().is_empty() {
+        bail!("--level line: {}", source.missing());
+    }
+    if !folded.shows_any() {
+        bail!(
+            "--level line: no source file of the program is of this code; see all with --code all"
+        );
+    }
+    Ok(())
+}
+
+/// What cannot be told while it is shown.
+pub(crate) fn unreadable(error: anyhow::Error) -> PresentError {
+    PresentError::Path(error.into())
+}

@@ -1,0 +1,275 @@
+//! A run line by line, with the variables that changed.
+
+use std::io::Write;
+
+use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_profile::SourceLine;
+use afterimage_replay::state::Shown;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Stretch, TraceHead, TraceRow};
+use crate::document::TakeRows;
+use crate::document::objects::{Function, Position, position};
+use crate::name::without_parameters;
+use crate::sources::Cache;
+use crate::state::StateVariable;
+use crate::table::{Paint, plain, shortened, width};
+use crate::{PresentError, Sources, Style};
+
+/// An arrival at a line.
+#[derive(Clone, Debug)]
+pub struct LineEntry {
+    /// The time of its block.
+    pub time: u64,
+    /// The operator that comes next; `None` if the run ended on the way to it.
+    pub op: Option<OpId>,
+    /// Where that is.
+    pub offset: Option<OrigOffset>,
+    /// The function.
+    pub function: FuncId,
+    /// What it is called.
+    pub name: String,
+    /// The inlined function that the line is in.
+    pub inlined: Option<String>,
+    /// The line.
+    pub line: SourceLine,
+    /// In how many activations its activation is.
+    pub depth: usize,
+    /// The time of the activation's first block.
+    pub entered: u64,
+    /// It is the activation's first line.
+    pub begins: bool,
+    /// The variables that changed since the activation's line before; at its first line, the parameters. Or why they are not known.
+    pub changed: Result<Vec<ChangedVariable>, String>,
+}
+
+/// A variable that changed.
+#[derive(Clone, Debug)]
+pub struct ChangedVariable {
+    /// What it holds now.
+    pub now: Shown,
+    /// What it held before, if it had a value.
+    pub before: Option<String>,
+}
+
+/// Gives the next line; `None` at the end.
+pub type NextLine<'s> = dyn FnMut() -> Result<Option<LineEntry>, PresentError> + 's;
+
+/// An arrival at a line. The variables are as they were on arrival, before the line was executed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LineRow {
+    /// The time of its block.
+    pub t: u64,
+    /// In how many activations its activation is.
+    pub depth: usize,
+    /// In whose code it is.
+    pub function: Function,
+    /// The name of the inlined function that the line is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inlined: Option<String>,
+    /// The time of the activation's first block.
+    pub entered_t: u64,
+    /// Whether it is the activation's first line.
+    pub begins: bool,
+    /// The operator that comes next, in the original module; `null` if the run ended before it.
+    pub offset: Option<u32>,
+    /// The line.
+    #[serde(serialize_with = "position")]
+    #[schemars(with = "Option<Position>")]
+    pub source: Option<SourceLine>,
+    /// The variables that changed since the activation's line before; at its first line, its parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Vec<ChangedRow>>,
+    /// Why these are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
+}
+
+/// A variable that changed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ChangedRow {
+    /// What it holds now.
+    #[serde(flatten)]
+    pub variable: StateVariable,
+    /// What it held before, if it had a value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+}
+
+impl From<&LineEntry> for LineRow {
+    fn from(entry: &LineEntry) -> Self {
+        let row = |changed: &ChangedVariable| ChangedRow {
+            variable: StateVariable::from(&changed.now),
+            before: changed.before.clone(),
+        };
+        let changed = entry.changed.as_ref();
+        Self {
+            t: entry.time,
+            depth: entry.depth,
+            function: Function {
+                index: entry.function.as_u32(),
+                name: entry.name.clone(),
+            },
+            inlined: entry.inlined.clone(),
+            entered_t: entry.entered,
+            begins: entry.begins,
+            offset: entry.offset.map(|offset| offset.0),
+            source: Some(entry.line.clone()),
+            changed: changed.ok().map(|all| all.iter().map(row).collect()),
+            unavailable: changed.err().cloned(),
+        }
+    }
+}
+
+/// Gives lines. `length` is how many blocks the run executed.
+///
+/// # Errors
+/// If `to` fails or the run cannot be followed.
+pub fn line_rows(
+    to: &mut dyn TakeRows<TraceHead>,
+    next: &mut NextLine<'_>,
+    stretch: &Stretch,
+    function: Option<Function>,
+    length: u64,
+    limit: Option<u64>,
+) -> Result<(), PresentError> {
+    to.head(TraceHead {
+        level: "line",
+        first: stretch.window.first,
+        last: stretch.window.last,
+        length,
+        left_out: String::new(),
+        reverse: stretch.reverse,
+        function,
+    })?;
+    let mut room = limit.unwrap_or(u64::MAX);
+    while room > 0
+        && let Some(entry) = next()?
+    {
+        to.row(TraceRow::Line(LineRow::from(&entry)))?;
+        room -= 1;
+    }
+    Ok(())
+}
+
+/// Columns that a place takes, unless it is longer.
+const PLACE: usize = 16;
+/// Columns that a line of source takes, unless it is longer and nothing changed.
+const SOURCE: usize = 44;
+/// Levels of calls that are shown by more space; deeper ones have as much.
+const LEVELS: usize = 8;
+/// Most characters of a value.
+const VALUE: usize = 60;
+
+/// Writes lines for a person. Before the lines of an activation, and of one that is come back to, stands its function. `last` is the last time that may come.
+///
+/// Returns the entry with which it goes on, if there are more than `limit`.
+///
+/// # Errors
+/// If `out` fails or the run cannot be followed.
+pub fn lines_text(
+    out: &mut dyn Write,
+    (sources, style): (&dyn Sources, Style),
+    next: &mut NextLine<'_>,
+    last: u64,
+    limit: Option<u64>,
+) -> Result<Option<LineEntry>, PresentError> {
+    let time = last.to_string().len().max(4) + "t=".len();
+    let mut cache = Cache::new(sources);
+    // The outermost activation of the stretch has no space before it.
+    let (mut least, mut around) = (None, None);
+    let (mut written, mut said) = (0, None);
+    while let Some(entry) = next()? {
+        if limit == Some(written) {
+            return Ok(Some(entry));
+        }
+        written += 1;
+        let least = least.get_or_insert(entry.depth);
+        *least = entry.depth.min(*least);
+        let levels = (entry.depth - *least).min(LEVELS);
+        let indent = " ".repeat(2 * levels);
+        let own = (entry.entered, entry.inlined.clone());
+        if around.as_ref() != Some(&own) {
+            let header = format!("{:time$}  {indent}{}", "", entry.header());
+            writeln!(out, "{}", style.paint(Paint::Bold, &style.cut(&header)))?;
+            around = Some(own);
+        }
+        let t = format!("t={}", entry.time);
+        let place = plain(&entry.line.to_string());
+        let text = cache.line(&entry.line.path, entry.line.line);
+        let text = plain(text.unwrap_or_default().trim());
+        let changed = entry.changed_text();
+        let room = SOURCE.saturating_sub(indent.len());
+        let text = match changed.is_empty() {
+            true => text,
+            false => shortened(&text, room, 0),
+        };
+        let pad = room.saturating_sub(width(&text));
+        let wide = PLACE.saturating_sub(width(&place));
+        let line = format!(
+            "{t:>time$}  {indent}{place}{:wide$}  {text}{:pad$}  {changed}",
+            "", ""
+        );
+        writeln!(out, "{}", style.cut(line.trim_end()))?;
+        if let Err(why) = &entry.changed
+            && said.as_ref() != Some(why)
+        {
+            writeln!(out, "{:time$}  {indent}  {}", "", plain(why))?;
+            said = Some(why.clone());
+        }
+    }
+    if written == 0 {
+        writeln!(out, "no line is arrived at")?;
+    }
+    Ok(None)
+}
+
+impl LineEntry {
+    /// In which function its line is: with the arguments where it begins.
+    fn header(&self) -> String {
+        let name = plain(without_parameters(&self.name));
+        if let Some(inlined) = &self.inlined {
+            let inlined = plain(without_parameters(inlined));
+            return format!("{inlined}, inlined in {name}");
+        }
+        match (&self.changed, self.begins) {
+            (Ok(parameters), true) => {
+                let own = parameters.iter().filter(|one| one.now.parameter);
+                let one = |one: &ChangedVariable| format!("{}={}", named(&one.now), one.now.brief);
+                format!(
+                    "{name}({})",
+                    plain(&Vec::from_iter(own.map(one)).join(", "))
+                )
+            }
+            (Err(_), true) => format!("{name}()"),
+            (_, false) => format!("in {name}, called at t={}", self.entered),
+        }
+    }
+
+    /// The variables that changed.
+    fn changed_text(&self) -> String {
+        let Ok(changed) = &self.changed else {
+            return String::new();
+        };
+        // The parameters stand in the header.
+        let own = changed
+            .iter()
+            .filter(|one| !(self.begins && one.now.parameter));
+        let one = |one: &ChangedVariable| {
+            let value = one.now.value.as_deref().unwrap_or("?");
+            let doubt = if one.now.written.is_some() { "?" } else { "" };
+            let value = shortened(&plain(value), VALUE, 0);
+            format!("{} = {value}{doubt}", named(&one.now))
+        };
+        Vec::from_iter(own.map(one)).join(", ")
+    }
+}
+
+/// A variable's name; parameters may have none.
+fn named(variable: &Shown) -> String {
+    match &*variable.name {
+        "" => "_".to_owned(),
+        name => plain(name),
+    }
+}

@@ -1,0 +1,191 @@
+//! Whose code it is: the user's own, or a library's.
+
+use std::fmt;
+use std::str::FromStr;
+
+use afterimage_ids::OrigOffset;
+use afterimage_program::{FileId, InlinedFrame, Location, NoDebug};
+use glob::{MatchOptions, Pattern, PatternError};
+use serde::{Deserialize, Serialize};
+
+use crate::{Line, Source};
+
+/// Which code is shown; the rest is shown as the line that called it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CodeFilter {
+    /// The user's own: all but libraries' ([`is_library`]).
+    #[default]
+    Mine,
+    /// All code that has lines.
+    All,
+    /// The files whose path, or an end of it, matches a glob: `src/**/*.c`.
+    Files(String),
+}
+
+impl FromStr for CodeFilter {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        Ok(match text {
+            "mine" => Self::Mine,
+            "all" => Self::All,
+            glob => {
+                Pattern::new(glob)?;
+                Self::Files(glob.to_owned())
+            }
+        })
+    }
+}
+
+impl fmt::Display for CodeFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mine => "mine",
+            Self::All => "all",
+            Self::Files(glob) => glob,
+        })
+    }
+}
+
+/// Whether a source file is of a library, by its path: Rust's or C's standard library, a compiler's runtime, or a package from a registry.
+pub fn is_library(path: &str) -> bool {
+    const PARTS: [&str; 18] = [
+        "/rustc/",
+        "/rustlib/src/",
+        "/.cargo/registry/",
+        "/.cargo/git/",
+        "/registry/src/",
+        "/library/std/",
+        "/library/core/",
+        "/library/alloc/",
+        "wasi-libc",
+        "wasi-sysroot",
+        "libc-top-half",
+        "libc-bottom-half",
+        "compiler-rt/",
+        "/include/c++/",
+        "/libcxx/",
+        "/libcxxabi/",
+        "/usr/include/",
+        "/usr/lib/",
+    ];
+    PARTS.iter().any(|part| path.contains(part))
+}
+
+/// Whether a path, or what follows one of its separators, matches.
+fn matches(glob: &Pattern, path: &str) -> bool {
+    let options = MatchOptions {
+        require_literal_separator: true,
+        ..MatchOptions::default()
+    };
+    let ends = path.match_indices(['/', '\\']).map(|(at, _)| at + 1);
+    let mut ends = [0].into_iter().chain(ends);
+    ends.any(|from| glob.matches_with(&path[from..], options))
+}
+
+/// A source map in which code that is not shown has the line of the shown code that called it, if it was inlined there, and none otherwise.
+pub struct Folded<'s> {
+    source: &'s dyn Source,
+    shown: Vec<bool>,
+}
+
+impl<'s> Folded<'s> {
+    /// Folds what a filter leaves out.
+    pub fn new(source: &'s dyn Source, filter: &CodeFilter) -> Self {
+        let is_shown = |path: &String| match filter {
+            CodeFilter::Mine => !is_library(path),
+            CodeFilter::All => true,
+            CodeFilter::Files(glob) => Pattern::new(glob).is_ok_and(|glob| matches(&glob, path)),
+        };
+        let shown = source.files().iter().map(is_shown).collect();
+        Self { source, shown }
+    }
+
+    /// Whether code of a file is shown.
+    pub fn shows(&self, file: FileId) -> bool {
+        self.shown.get(file.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// Whether code of any file is.
+    pub fn shows_any(&self) -> bool {
+        self.shown.contains(&true)
+    }
+}
+
+impl Source for Folded<'_> {
+    fn locate(&self, offset: OrigOffset) -> Option<Location> {
+        let at = self.source.locate(offset)?;
+        if self.shows(at.file) {
+            return Some(at);
+        }
+        let around = self.source.around(offset);
+        around.into_iter().find(|at| self.shows(at.file))
+    }
+
+    fn files(&self) -> &[String] {
+        self.source.files()
+    }
+
+    fn short_path(&self, file: FileId) -> &str {
+        self.source.short_path(file)
+    }
+
+    fn declared(&self, offset: OrigOffset) -> Option<Location> {
+        self.source.declared(offset)
+    }
+
+    fn missing(&self) -> NoDebug {
+        self.source.missing()
+    }
+
+    fn removed_lines(&self) -> Vec<Line> {
+        self.source.removed_lines()
+    }
+
+    fn removed_functions(&self) -> Vec<(String, Location)> {
+        self.source.removed_functions()
+    }
+
+    fn around(&self, offset: OrigOffset) -> Vec<Location> {
+        let around = self.source.around(offset).into_iter();
+        around.filter(|at| self.shows(at.file)).collect()
+    }
+
+    fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
+        let frames = self.source.written_frames(offset).into_iter();
+        let is_shown = |frame: &InlinedFrame| frame.location.is_some_and(|at| self.shows(at.file));
+        frames.filter(is_shown).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_known_by_their_paths() {
+        for library in [
+            "/rustc/254b/library/core/src/slice/index.rs",
+            "/home/a/.cargo/registry/src/index-1/memchr-2.7/src/lib.rs",
+            "/build/wasi-libc-0.0~git/libc-top-half/musl/src/stdio/printf.c",
+            "/usr/lib/llvm-19/include/c++/v1/vector",
+        ] {
+            assert!(is_library(library), "{library}");
+        }
+        for own in ["src/main.rs", "/home/a/library/src/lib.rs", "bank.c"] {
+            assert!(!is_library(own), "{own}");
+        }
+    }
+
+    #[test]
+    fn globs_match_the_end_of_a_path() {
+        let shows = |glob: &str, path: &str| matches(&Pattern::new(glob).unwrap(), path);
+        assert!(shows("src/**/*.c", "/home/a/src/b/c.c"));
+        assert!(shows("src/*.c", "src/c.c"));
+        assert!(shows("*.c", "/x/c.c"));
+        assert!(!shows("src/*.c", "/home/a/src/b/c.c"));
+        assert!(!shows("c.c", "/x/abc.c"));
+        assert!("[".parse::<CodeFilter>().is_err());
+    }
+}

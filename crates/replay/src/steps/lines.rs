@@ -1,0 +1,445 @@
+//! A stretch of a run by lines of source: all arrivals at lines, of all functions, in order.
+//!
+//! An arrival is what [`lines`](afterimage_profile::lines) defines, so the steps at a line are the [`ArrivalTimes`](crate::paths::ArrivalTimes) of it.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::error::Error;
+use std::rc::Rc;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, OpId};
+use afterimage_profile::body::decode;
+use afterimage_profile::lines::{Arrival, arrivals, line_of};
+use afterimage_profile::walk::{code_blocks, positions};
+use afterimage_profile::{Line, ProfileError, Source, Stop};
+use afterimage_program::BlockKind;
+use afterimage_wpp::{Activation, Cursor, PathError, Segments, Visit, WholePath};
+
+use super::{Run, Within};
+use crate::paths::{TraceError, Visits, Window};
+
+/// An arrival at a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineStep {
+    /// The time of the block that begins the line's code.
+    pub time: u64,
+    /// Before which operator; `None` if the run ended on the way to it.
+    pub op: Option<OpId>,
+    /// The function.
+    pub function: FuncId,
+    /// The line.
+    pub line: Line,
+    /// In how many activations its own is.
+    pub depth: usize,
+}
+
+/// Why there are no more steps.
+#[derive(Debug, thiserror::Error)]
+pub enum LineStepsError<E: Error + 'static> {
+    /// The path cannot be read.
+    #[error(transparent)]
+    Path(#[from] PathError<E>),
+    /// There is no such stretch.
+    #[error(transparent)]
+    Trace(#[from] TraceError<E>),
+    /// The module is another one.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// Two edges between the same blocks differ.
+    #[error(
+        "the path does not tell whether line {1} was arrived at in function {0}: two ways lead between the same blocks"
+    )]
+    Ambiguous(u32, u32),
+}
+
+/// Into which calls somebody goes who follows a run by lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Enter {
+    /// Into all.
+    #[default]
+    Calls,
+    /// Into those of one function.
+    Function(FuncId),
+    /// Into none: only the activation in which the stretch begins is followed, and what it returns to. Backwards: in which it ends, and what called it.
+    Nothing,
+}
+
+/// Which steps are wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedLines {
+    /// From when to when; part of the run.
+    pub window: Window,
+    /// Which part of its first and last block.
+    pub within: Within,
+    /// Backwards.
+    pub reverse: bool,
+    /// Into which calls.
+    pub enter: Enter,
+    /// Only those in this function's code; with [`Enter::Calls`].
+    pub function: Option<FuncId>,
+}
+
+/// The arrivals at lines in a window, in the order of time or backwards.
+///
+/// A step takes O(blocks of the executed path), and where calls are passed over, O(depth of the grammar).
+pub struct LineSteps<'a, S: Segments> {
+    run: Run<'a, S>,
+    source: &'a dyn Source,
+    /// Where the run stood in its last block.
+    stop: Option<Stop>,
+    wanted: WantedLines,
+    tables: HashMap<FuncId, Rc<Table>>,
+    visits: Enumeration<'a, S>,
+    /// The most activations that a step may be in, where calls are passed over.
+    level: usize,
+    found: VecDeque<LineStep>,
+}
+
+/// How the executed paths of a window are gone through.
+enum Enumeration<'a, S: Segments> {
+    All(Visits<'a, S>),
+    /// What is called is passed over.
+    Over {
+        cursor: Cursor<'a, S>,
+        begun: bool,
+    },
+}
+
+/// Where somebody arrives at lines in a function.
+#[derive(Default)]
+struct Table {
+    entry: Option<Line>,
+    /// In each block, the operators with an arrival right before them, ascending.
+    inside: HashMap<BlockId, Vec<(OpId, Line)>>,
+    /// The pairs of blocks that an edge leads between on which that happens, and those with one where it does not.
+    over: HashMap<(BlockId, BlockId), Line>,
+    not_over: HashSet<(BlockId, BlockId)>,
+    /// The first operator of each block that is somewhere.
+    first: HashMap<BlockId, OpId>,
+    /// Blocks that an exception may leave for a dispatch vertex; and where these lead.
+    throws: HashSet<BlockId>,
+    caught: HashMap<BlockId, Option<Line>>,
+}
+
+impl Table {
+    /// At which line somebody arrives who comes from one block to another in an activation. `Err` if the blocks do not tell.
+    fn between(&self, from: BlockId, to: BlockId) -> Result<Option<Line>, Line> {
+        let over = self.over.get(&(from, to)).copied();
+        let not_over = self.not_over.contains(&(from, to)).then_some(None);
+        let thrown = self.throws.contains(&from);
+        let thrown = thrown.then(|| self.caught.get(&to).copied()).flatten();
+        let ways = [over.map(Some), not_over, thrown];
+        let mut ways = ways.into_iter().flatten();
+        let first = ways.next().flatten();
+        match ways.find(|way| *way != first) {
+            Some(other) => first.or(other).map_or(Ok(None), Err),
+            None => Ok(first),
+        }
+    }
+}
+
+/// Where an activation is on its way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    /// The last block.
+    block: Option<BlockId>,
+    /// The line that it arrived at and when, until there is code of it.
+    arrived: Option<(Line, u64)>,
+}
+
+impl Way {
+    fn go_on<E: Error>(
+        &mut self,
+        table: &Table,
+        function: FuncId,
+        time: u64,
+        to: BlockId,
+    ) -> Result<(), LineStepsError<E>> {
+        let Some(from) = self.block.replace(to) else {
+            return Ok(());
+        };
+        match table.between(from, to) {
+            Ok(None) => Ok(()),
+            Ok(Some(line)) => {
+                self.arrived = Some((line, time));
+                Ok(())
+            }
+            Err(line) => Err(LineStepsError::Ambiguous(function.as_u32(), line.number)),
+        }
+    }
+}
+
+impl<'a, S: Segments> LineSteps<'a, S> {
+    /// The steps of a run that are wanted. `source` says which code has which line, and `stop` where the run stood in its last block.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn new(
+        run: Run<'a, S>,
+        source: &'a dyn Source,
+        stop: Option<Stop>,
+        wanted: WantedLines,
+    ) -> Result<Self, LineStepsError<S::Error>> {
+        let window = wanted.window;
+        let mut cursor = run.path.cursor();
+        cursor.seek(if wanted.reverse {
+            window.last
+        } else {
+            window.first
+        })?;
+        let level = match wanted.enter {
+            Enter::Calls => usize::MAX,
+            Enter::Function(_) | Enter::Nothing => cursor.depth(),
+        };
+        let visits = match wanted.enter {
+            Enter::Calls | Enter::Function(_) => {
+                let visits = Visits::new(run.path, window, wanted.reverse, wanted.function);
+                Enumeration::All(visits.map_err(TraceError::from)?)
+            }
+            Enter::Nothing => Enumeration::Over {
+                cursor,
+                begun: false,
+            },
+        };
+        Ok(Self {
+            run,
+            source,
+            stop,
+            wanted,
+            tables: HashMap::new(),
+            visits,
+            level,
+            found: VecDeque::new(),
+        })
+    }
+
+    /// The next step; `None` at the end.
+    ///
+    /// # Errors
+    /// If the path cannot be read, or does not tell where somebody arrived.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail, and then has ended"
+    )]
+    pub fn next(&mut self) -> Result<Option<LineStep>, LineStepsError<S::Error>> {
+        loop {
+            if let Some(step) = self.found.pop_front() {
+                return Ok(Some(step));
+            }
+            let Some((visit, depth)) = self.next_visit()? else {
+                return Ok(None);
+            };
+            let function = self.run.path.nodes()[visit.node].function;
+            let is_entered = self.wanted.enter == Enter::Function(function);
+            if depth > self.level && !is_entered {
+                continue;
+            }
+            if self.level < usize::MAX {
+                self.level = self.level.min(depth);
+            }
+            self.steps_of(visit, depth)?;
+        }
+    }
+
+    /// The next executed path, and in how many activations it is, its own included.
+    fn next_visit(&mut self) -> Result<Option<(Visit, usize)>, LineStepsError<S::Error>> {
+        match &mut self.visits {
+            Enumeration::All(visits) => {
+                let visit = visits.next_visit()?;
+                Ok(visit.map(|visit| (visit, visits.depth() + 1)))
+            }
+            Enumeration::Over { cursor, begun } => {
+                let visit = match (std::mem::replace(begun, true), self.wanted.reverse) {
+                    (false, _) => cursor.visit(),
+                    (true, false) => {
+                        let mut next = cursor.next()?;
+                        while next.is_some() && cursor.depth() > self.level {
+                            next = cursor.skip_activation()?;
+                        }
+                        next
+                    }
+                    (true, true) => match cursor.previous_in_activation()? {
+                        Some(visit) => Some(visit),
+                        None => {
+                            let mut next = before_activation(cursor)?;
+                            while next.is_some() && cursor.depth() > self.level {
+                                next = before_activation(cursor)?;
+                            }
+                            next
+                        }
+                    },
+                };
+                let window = self.wanted.window;
+                let visit = visit.filter(|at| at.start <= window.last && at.last() >= window.first);
+                Ok(visit.map(|visit| (visit, cursor.depth())))
+            }
+        }
+    }
+
+    /// Finds the steps of an executed path.
+    fn steps_of(&mut self, visit: Visit, depth: usize) -> Result<(), LineStepsError<S::Error>> {
+        let node = &self.run.path.nodes()[visit.node];
+        let function = node.function;
+        let table = self.table(function)?;
+        if table.first.is_empty() {
+            return Ok(());
+        }
+        let mut way = self.before(visit, &table)?;
+        let mut found = Vec::new();
+        let length = self.run.path.length();
+        for (time, &block) in (visit.start..).zip(&*node.blocks) {
+            way.go_on(&table, function, time, block)?;
+            let mut step = |time, op, line| {
+                let WantedLines { window, within, .. } = self.wanted;
+                if (window.first..=window.last).contains(&time) && within.has(time, op) {
+                    found.push(LineStep {
+                        time,
+                        op,
+                        function,
+                        line,
+                        depth: depth - 1,
+                    });
+                }
+            };
+            if let Some(&first) = table.first.get(&block) {
+                if let Some((line, _)) = way.arrived.take() {
+                    step(time, Some(first), line);
+                }
+            } else if let Some((line, time)) = way.arrived.filter(|_| time == length) {
+                step(time, None, line);
+            }
+            let stop = self.stop.filter(|_| time == length);
+            let stop = stop.filter(|stop| (stop.function, stop.block) == (function, block));
+            for &(op, line) in table.inside.get(&block).into_iter().flatten() {
+                if stop.is_none_or(|stop| op < stop.next) {
+                    step(time, Some(op), line);
+                }
+            }
+        }
+        if self.wanted.reverse {
+            found.reverse();
+        }
+        self.found.extend(found);
+        Ok(())
+    }
+
+    /// Where an activation was before a path.
+    fn before(&self, visit: Visit, table: &Table) -> Result<Way, LineStepsError<S::Error>> {
+        let nodes = self.run.path.nodes();
+        let function = nodes[visit.node].function;
+        let known = self.run.program.function(function);
+        let root = known.map(|known| known.cfg.graph.root());
+        let begins = |visit: Visit| nodes[visit.node].blocks.first() == root.as_ref();
+        // What was executed since there was code, the last block first.
+        let mut blocks: Vec<(u64, BlockId)> = Vec::new();
+        let mut begun = begins(visit).then_some(visit.start);
+        if begun.is_none() {
+            let mut cursor = self.run.path.cursor();
+            cursor.seek(visit.start)?;
+            'back: while let Some(visit) = cursor.previous_in_activation()? {
+                let own = (visit.start..).zip(&*nodes[visit.node].blocks);
+                for (time, &block) in Vec::from_iter(own).into_iter().rev() {
+                    blocks.push((time, block));
+                    if table.first.contains_key(&block) {
+                        break 'back;
+                    }
+                }
+                begun = begins(visit).then_some(visit.start);
+            }
+        }
+        let mut way = Way::default();
+        let mut blocks = blocks.into_iter().rev().peekable();
+        match begun {
+            // Code stands between.
+            Some(_)
+                if blocks
+                    .peek()
+                    .is_some_and(|(_, block)| table.first.contains_key(block)) => {}
+            Some(time) => way.arrived = table.entry.map(|line| (line, time)),
+            None => {}
+        }
+        for (time, block) in blocks {
+            way.go_on(table, function, time, block)?;
+        }
+        Ok(way)
+    }
+
+    fn table(&mut self, function: FuncId) -> Result<Rc<Table>, LineStepsError<S::Error>> {
+        if let Some(known) = self.tables.get(&function) {
+            return Ok(Rc::clone(known));
+        }
+        let table = Rc::new(self.read(function)?);
+        self.tables.insert(function, Rc::clone(&table));
+        Ok(table)
+    }
+
+    /// O(operators + edges of the function).
+    fn read(&self, function: FuncId) -> Result<Table, ProfileError> {
+        let Some(code) = self.run.program.function(function) else {
+            return Ok(Table::default());
+        };
+        let cfg = &code.cfg;
+        let mut table = Table::default();
+        let (mut body, mut operators) = (Vec::new(), Vec::new());
+        decode(self.run.program, self.run.module, code, &mut body)?;
+        positions(code, &body, self.source, &mut operators);
+        if operators.iter().all(|operator| line_of(operator).is_none()) {
+            return Ok(table);
+        }
+        let mut edges = HashMap::new();
+        for (line, arrival) in arrivals(code, &operators) {
+            match arrival {
+                Arrival::Entry => table.entry = Some(line),
+                Arrival::Over(edge) => drop(edges.insert(edge, line)),
+                Arrival::At(op) => {
+                    if let Some(block) = code.block_of(op) {
+                        table.inside.entry(block).or_default().push((op, line));
+                    }
+                }
+            }
+        }
+        for (id, edge) in cfg.edges.iter() {
+            let pair = (edge.from, edge.to);
+            match edges.get(&id) {
+                Some(&line) => drop(table.over.insert(pair, line)),
+                None => drop(table.not_over.insert(pair)),
+            }
+            let is_dispatch = |block| matches!(cfg.blocks[block].kind, BlockKind::Dispatch(_));
+            if is_dispatch(edge.to) {
+                table.throws.insert(edge.from);
+            }
+            if is_dispatch(edge.from) {
+                table.caught.insert(edge.to, edges.get(&id).copied());
+            }
+        }
+        for (id, block) in code_blocks(code) {
+            let mut all = operators[block.ops.start.index()..block.ops.end.index()].iter();
+            if let Some(first) = all.find(|operator| operator.is_step()) {
+                table.first.insert(id, first.op);
+            }
+        }
+        Ok(table)
+    }
+}
+
+/// Goes to what was executed before the innermost activation began.
+fn before_activation<S: Segments>(
+    cursor: &mut Cursor<'_, S>,
+) -> Result<Option<Visit>, PathError<S::Error>> {
+    match cursor.innermost()? {
+        Some(Activation { entered, .. }) => cursor.seek(entered - 1),
+        None => Ok(None),
+    }
+}
+
+/// The activation in which a step is.
+///
+/// # Errors
+/// If the path cannot be read.
+pub fn activation_of<S: Segments>(
+    path: &WholePath<S>,
+    step: &LineStep,
+) -> Result<Option<Activation>, PathError<S::Error>> {
+    let mut cursor = path.cursor();
+    cursor.seek(step.time)?;
+    cursor.innermost()
+}
