@@ -25,6 +25,12 @@ use crate::named::NamedProgram;
 /// So many lines are found before the run is followed to them.
 const AT_ONCE: usize = 1024;
 
+/// What is shown of a value: of a pointer, what it points to, because that may change while the pointer does not.
+const LIMITS: Limits = Limits {
+    pointers: 1,
+    ..Limits::DEFAULT
+};
+
 /// Lines of a stretch, with the variables that changed.
 pub(crate) struct Lines<'l, 'p> {
     program: NamedProgram<'p>,
@@ -297,7 +303,7 @@ impl<'l, 'p> Lines<'l, 'p> {
                         name: &name,
                     };
                     let written = |local| activation.written(path, &self.bodies, entered, local);
-                    let shown = variables(known, &moment, &Limits::default(), written)?;
+                    let shown = variables(known, &moment, &LIMITS, written)?;
                     let own = self.own(activation);
                     Ok(shown.map_err(|error| error.to_string()).map(|mut all| {
                         all.retain(|one| own.get(one.calls as usize).is_none_or(|own| *own));

@@ -27,6 +27,7 @@ mod hidden_names;
 mod hostile;
 mod instrument;
 mod kept_values;
+mod lines_hold;
 mod many_branches;
 mod match_holds;
 mod memory;

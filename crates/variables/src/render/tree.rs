@@ -21,16 +21,21 @@ pub struct Limits {
     pub parts: usize,
 }
 
+impl Limits {
+    /// Those of a value among others.
+    pub const DEFAULT: Self = Self {
+        depth: 6,
+        elements: 32,
+        string: 128,
+        pointers: 0,
+        pointed: true,
+        parts: 4096,
+    };
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            depth: 6,
-            elements: 32,
-            string: 128,
-            pointers: 0,
-            pointed: true,
-            parts: 4096,
-        }
+        Self::DEFAULT
     }
 }
 

@@ -1,0 +1,317 @@
+//! Stepping by lines visits those that gdb visits in the native program, in order, and the variables are those that it prints.
+
+use std::collections::HashMap;
+
+use afterimage_testkit::modules::SplitMix64;
+use afterimage_testkit::tools::{self, installed, skipped};
+use serde_json::Value;
+
+use crate::common::{Sandbox, ran};
+
+/// Writes a function `run` in C: statements that assign and then show all variables, each on a line of its own, and what leads from one to the other.
+struct Writer {
+    random: SplitMix64,
+    lines: Vec<String>,
+    /// How many statements may still be written.
+    left: usize,
+    loops: usize,
+}
+
+const VARIABLES: [&str; 3] = ["a", "b", "c"];
+
+impl Writer {
+    fn below(&mut self, n: usize) -> usize {
+        self.random.below(n)
+    }
+
+    fn line(&mut self, depth: usize, text: impl Into<String>) {
+        self.lines.push("    ".repeat(depth) + &text.into());
+    }
+
+    fn assign(&mut self, depth: usize) {
+        let to = VARIABLES[self.below(3)];
+        let n = self.below(9) + 1;
+        let value = match self.below(5) {
+            0 => format!("{to} = a * 3 + {n};"),
+            1 => format!("{to} += twice(b % {n} + c % 7);"),
+            2 => format!("{to} ^= b >> {};", n % 4),
+            3 => format!("{to} = c - a / {n};"),
+            _ => format!("{to}--;"),
+        };
+        self.line(depth, format!("{value} show(a, b, c);"));
+    }
+
+    fn condition(&mut self) -> String {
+        let n = self.below(5);
+        match self.below(3) {
+            0 => format!("a % 3 == {n}"),
+            1 => format!("(b & {}) != 0", n + 1),
+            _ => format!("c > {n} && a != b"),
+        }
+    }
+
+    fn statement(&mut self, depth: usize, in_loop: bool) {
+        if self.left == 0 {
+            return self.assign(depth);
+        }
+        self.left -= 1;
+        if depth > 3 {
+            return self.assign(depth);
+        }
+        match self.below(7) {
+            0 => {
+                let condition = self.condition();
+                self.line(depth, format!("if ({condition}) {{"));
+                self.block(depth + 1, in_loop);
+                self.line(depth, "} else {");
+                self.block(depth + 1, in_loop);
+                self.line(depth, "}");
+            }
+            1 => {
+                let i = format!("i{}", self.loops);
+                self.loops += 1;
+                let n = self.below(4) + 1;
+                self.line(depth, format!("for (int {i} = 0; {i} < {n}; {i}++) {{"));
+                self.block(depth + 1, true);
+                self.line(depth, "}");
+            }
+            2 => {
+                let i = format!("i{}", self.loops);
+                self.loops += 1;
+                let n = self.below(3) + 1;
+                self.line(depth, format!("int {i} = {n};"));
+                self.line(depth, format!("while ({i}-- > 0) {{"));
+                self.block(depth + 1, true);
+                self.line(depth, "}");
+            }
+            3 => {
+                self.line(depth, "switch (a & 3) {");
+                for case in 0..3 {
+                    self.line(depth, format!("case {case}:"));
+                    self.assign(depth + 1);
+                    self.line(depth + 1, "break;");
+                }
+                self.line(depth, "default:");
+                self.assign(depth + 1);
+                self.line(depth, "}");
+            }
+            4 if in_loop => {
+                let condition = self.condition();
+                self.line(depth, format!("if ({condition})"));
+                let leave = ["break;", "continue;"][self.below(2)];
+                self.line(depth + 1, leave);
+            }
+            _ => self.assign(depth),
+        }
+    }
+
+    fn block(&mut self, depth: usize, in_loop: bool) {
+        for _ in 0..self.below(3) + 1 {
+            self.statement(depth, in_loop);
+        }
+    }
+
+    fn program(seed: u64) -> Vec<String> {
+        let mut writer = Self {
+            random: SplitMix64(seed),
+            lines: Vec::new(),
+            left: 30,
+            loops: 0,
+        };
+        for line in [
+            "void show(int, int, int);",
+            "static int twice(int x)",
+            "{",
+            "    int y = x + x;",
+            "    return y;",
+            "}",
+            "int run(void)",
+            "{",
+            "    int a = 5, b = 7, c = 11;",
+        ] {
+            writer.line(0, line);
+        }
+        for _ in 0..6 {
+            writer.statement(1, false);
+        }
+        writer.line(1, "return a + b + c;");
+        writer.line(0, "}");
+        writer.lines
+    }
+}
+
+/// Shows the variables, in the native program.
+const NATIVE: &str = r#"
+#include <stdio.h>
+void show(int a, int b, int c) { printf("%d %d %d\n", a, b, c); fflush(stdout); }
+int run(void);
+int main(void) { run(); return 0; }
+"#;
+
+/// Steps over calls from the beginning of `run`, and shows the lines.
+const GDB: &str = r#"
+set pagination off
+set debuginfod enabled off
+break run
+run > shown
+python
+lines = []
+try:
+    while gdb.selected_frame().name() == 'run':
+        lines.append(gdb.selected_frame().find_sal().line)
+        gdb.execute('next', to_string=True)
+except gdb.error:
+    pass
+print('LINES', *lines)
+end
+"#;
+
+/// What the native program does: the lines that gdb visits, and what is shown. `None`, with a word about it, if it cannot be made or followed here.
+fn native(sandbox: &Sandbox) -> Option<(Vec<usize>, Vec<String>)> {
+    let Some(clang) = ["clang-19", "clang"]
+        .into_iter()
+        .find(|name| installed(name))
+    else {
+        skipped("lines against gdb: no clang");
+        return None;
+    };
+    if !installed("gdb") {
+        skipped("lines against gdb: gdb is not installed");
+        return None;
+    }
+    sandbox.write("native.c", NATIVE);
+    sandbox.write("steps.gdb", GDB);
+    for options in [
+        "-g0 -c native.c -o native.o",
+        "-g -O0 run.c native.o -o native",
+    ] {
+        let made = ran(sandbox.any(clang).args(options.split(' ')));
+        if made.code != Some(0) {
+            skipped("lines against gdb: clang makes no native programs here");
+            return None;
+        }
+    }
+    let followed = ran(sandbox
+        .any("gdb")
+        .args(["-batch", "-nx", "-x", "steps.gdb", "./native"]));
+    let lines = followed.stdout.lines();
+    let lines = lines.filter_map(|line| line.strip_prefix("LINES"));
+    let Some(lines) = lines.last().filter(|lines| !lines.trim().is_empty()) else {
+        skipped("lines against gdb: gdb follows no programs here");
+        return None;
+    };
+    let lines = lines.split_whitespace().map(|line| line.parse().unwrap());
+    let shown = String::from_utf8(sandbox.read("shown")).unwrap();
+    Some((lines.collect(), shown.lines().map(str::to_owned).collect()))
+}
+
+/// The rows of `run`, over calls.
+fn stepped(sandbox: &Sandbox, options: &str) -> Vec<Value> {
+    let told = sandbox.ok(&format!(
+        "trace run.aft --level line --limit all --format json {options}"
+    ));
+    let rows = told.stdout.lines().skip(1);
+    rows.map(|row| serde_json::from_str(row).unwrap()).collect()
+}
+
+fn line(row: &Value) -> usize {
+    row["source"]["line"].as_u64().unwrap() as usize
+}
+
+#[test]
+fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
+    let (mut visited, mut compared) = (0, 0);
+    for seed in 0..12 {
+        println!("seed {seed}");
+        let sandbox = Sandbox::new();
+        let Some(clang) = tools::clang() else {
+            return;
+        };
+        let text = Writer::program(seed);
+        let source = sandbox.write("run.c", text.join("\n") + "\n");
+        let Some((lines, shown)) = native(&sandbox) else {
+            return;
+        };
+        let show = sandbox.write("show.c", "void show(int a, int b, int c) {}");
+        let (run, none) = (sandbox.path("run.o"), sandbox.path("show.o"));
+        clang.object(&["-g", "-O0"], &source, &run).unwrap();
+        clang.object(&["-g0", "-O0"], &show, &none).unwrap();
+        let link = ["-Wl,--no-entry", "-Wl,--export=run"];
+        clang
+            .link(&[run, none], &link, &sandbox.path("run.wasm"))
+            .unwrap();
+        sandbox.ok("record --invoke run -o run.aft run.wasm");
+        let rows = stepped(&sandbox, "--over --from run");
+
+        // gdb begins behind the prologue; and of these two, one program has a jump and the other has none.
+        let is_code = |line: &usize| {
+            !matches!(
+                text[*line - 1].trim(),
+                "{" | "}" | "int run(void)" | "default:"
+            )
+        };
+        let own = rows.iter().map(line).filter(is_code);
+        let native = lines.into_iter().filter(is_code);
+        assert_eq!(
+            Vec::from_iter(own),
+            Vec::from_iter(native),
+            "{}",
+            text.join("\n")
+        );
+        visited += rows.len();
+
+        let mut held: HashMap<String, String> = HashMap::new();
+        let mut shown = shown.iter();
+        let mut showed = None;
+        for row in &rows {
+            let Some(all) = row["changed"].as_array() else {
+                panic!("{row}");
+            };
+            for changed in all {
+                let text = |field: &str| changed[field].as_str().map(str::to_owned);
+                let (name, value) = (text("name").unwrap(), text("value").unwrap());
+                let before = held.insert(name.clone(), value.clone());
+                // Others are not in scope all the time.
+                if before.is_some() && VARIABLES.contains(&&*name) {
+                    assert_ne!(before.as_ref(), Some(&value), "{name} did not change");
+                    assert_eq!(text("before"), before, "{name}");
+                }
+            }
+            // Each of the variables was assigned by then.
+            if let Some(shown) = showed.take() {
+                let found = VARIABLES.map(|name| held[name].clone()).join(" ");
+                assert_eq!(&found, shown, "at line {}", line(row));
+                compared += 1;
+            }
+            if text[line(row) - 1].contains("show(") {
+                showed = Some(shown.next().unwrap());
+            }
+        }
+        assert_eq!(shown.next(), None);
+
+        let mut backwards = stepped(&sandbox, "--over --from run --to end --reverse");
+        backwards.reverse();
+        let inside = stepped(&sandbox, "--from run");
+        let own = |row: &&Value| row["entered_t"] == rows[0]["entered_t"];
+        assert_eq!(
+            Vec::from_iter(inside.iter().filter(own)),
+            Vec::from_iter(&rows)
+        );
+        let own = backwards.iter().filter(own);
+        assert_eq!(Vec::from_iter(own), Vec::from_iter(&rows));
+        // Any part of it is told as in the whole.
+        let middle = inside.len() / 2;
+        let from = format!(
+            "--from @0x{:x}#last",
+            inside[middle]["offset"].as_u64().unwrap()
+        );
+        let part = stepped(&sandbox, &from);
+        assert!(inside.ends_with(&part));
+        let last = stepped(&sandbox, "--last 5");
+        assert!(inside.ends_with(&last));
+    }
+    assert!(
+        visited > 400 && compared > 150,
+        "{visited} lines, {compared} times"
+    );
+}
