@@ -8,13 +8,14 @@ use afterimage_analyses::why::{Spot, Walk};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::WhyPlace;
 use afterimage_present::document::objects::Function;
-use afterimage_profile::{Source, SourceLine};
+use afterimage_profile::{Folded, Source, SourceLine};
 use afterimage_program::{Location, Names, SourceMap};
 use afterimage_replay::steps::Operators;
 use afterimage_replay::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use anyhow::{Context, Result};
 
 use crate::Session;
+use crate::source::is_library;
 use crate::source_lines::SourceLines;
 
 /// A recording that is asked about.
@@ -27,6 +28,7 @@ pub struct Scene<'s, 'a> {
     pub host: HostReads<'s, 'a>,
     pub controllers: Controllers<'a>,
     operators: OnceCell<Operators<'a>>,
+    folded: OnceCell<Folded<'a>>,
     counted: RefCell<HashMap<(FuncId, OpId), Executions<'a>>>,
     /// The numbers of executions that need not be counted again.
     numbers: RefCell<HashMap<(FuncId, OpId, u64), u64>>,
@@ -80,6 +82,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             host: HostReads::new(values, run, traced.newest()),
             controllers: Controllers::new(&loaded.program),
             operators: OnceCell::new(),
+            folded: OnceCell::new(),
             counted: RefCell::default(),
             numbers: RefCell::default(),
             files: RefCell::default(),
@@ -89,6 +92,12 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// Where operators come from. Who asks first waits until the line tables are read.
     pub fn source(&self) -> &'a SourceMap<'a> {
         (self.source)()
+    }
+
+    /// The source map in which code of libraries has the lines of the user's own code that it was inlined for.
+    pub fn folded(&self) -> &Folded<'a> {
+        let folded = || self.traced.folded(self.source());
+        self.folded.get_or_init(folded)
     }
 
     fn operators(&self) -> &Operators<'a> {
@@ -142,10 +151,17 @@ impl<'s, 'a> Scene<'s, 'a> {
         let found = self.operators().get(function, op)?;
         let found = found.context("an operator that the program does not have")?;
         let (mut source, mut around, mut text) = (None, None, None);
+        let known = self.traced.program().function(function);
+        let body = known.map(|known| &known.body);
+        let at = (found.offset, found.position);
         if let Some(position) = found.position {
             source = Some(self.source().line(position));
             text = self.text(position);
-            if text.is_none()
+            let is_own = self.folded().shows(position.file);
+            let own = self.folded().around(found.offset).into_iter().next();
+            if let (false, Some(own)) = (is_own, own) {
+                (around, text) = (Some(self.source().line(own)), self.text(own));
+            } else if text.is_none()
                 && let Some((call, its)) = self.around(found.offset)
             {
                 (around, text) = (Some(call), Some(its));
@@ -159,6 +175,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             operator: found.name.to_string(),
             at: format!("@{}", found.offset),
             t: 0,
+            library: is_library(self.source(), self.folded(), body, at),
         })
     }
 

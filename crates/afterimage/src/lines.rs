@@ -415,18 +415,13 @@ fn begun(now: &[Shown]) -> Vec<ChangedVariable> {
     parameters.collect()
 }
 
-/// Why lines cannot be shown: there are none, or none of the code that is looked at.
+/// Refuses a program without lines.
 ///
 /// # Errors
-/// If that is so.
-pub(crate) fn check(source: &SourceMap<'_>, folded: &Folded<'_>) -> Result<()> {
+/// If it is one.
+pub(crate) fn check(source: &SourceMap<'_>) -> Result<()> {
     if source.rows().is_empty() {
         bail!("--level line: {}", source.missing());
-    }
-    if !folded.shows_any() {
-        bail!(
-            "--level line: no source file of the program is of this code; see all with --code all"
-        );
     }
     Ok(())
 }

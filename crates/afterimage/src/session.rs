@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::Counts;
-use afterimage_profile::{Profile, Remarks, Resolver};
+use afterimage_profile::{CodeFilter, Folded, Profile, Remarks, Resolver};
 use afterimage_program::{Names, SourceMap};
 use afterimage_record::PathFilter;
 use afterimage_replay::paths::{FileSegments, Positions, RecordedPath};
@@ -37,6 +37,8 @@ pub struct Session {
     /// What the monitor heard already.
     remarked: Arc<Mutex<HashSet<String>>>,
     snapshots: OnceLock<Snapshots>,
+    /// Which code is the user's own.
+    code: CodeFilter,
     /// The same recording, whose stretches are built when they are needed.
     stretched: OnceLock<Option<Box<Session>>>,
 }
@@ -75,7 +77,28 @@ impl Session {
             monitor: Arc::new(monitor),
             remarked: Arc::default(),
             snapshots: OnceLock::new(),
+            code: CodeFilter::default(),
             stretched: OnceLock::new(),
+        }
+    }
+
+    /// The same session, with other code taken for the user's own. Answers for people fold the rest.
+    #[must_use]
+    pub fn looking_at(self, code: CodeFilter) -> Self {
+        Self {
+            code,
+            stretched: OnceLock::new(),
+            ..self
+        }
+    }
+
+    /// A source map in which code that is not the user's own has the lines of the user's own that it was inlined for. Of a program that has no code of the user's own, all is
+    /// taken for it.
+    pub(crate) fn folded<'s>(&self, source: &'s SourceMap<'s>) -> Folded<'s> {
+        let folded = Folded::new(source, &self.code);
+        match folded.shows_any() {
+            true => folded,
+            false => Folded::new(source, &CodeFilter::All),
         }
     }
 
@@ -110,6 +133,7 @@ impl Session {
             monitor: Arc::clone(&self.monitor),
             remarked: Arc::clone(&self.remarked),
             snapshots: OnceLock::new(),
+            code: self.code.clone(),
             stretched: OnceLock::from(None),
         }))
     }

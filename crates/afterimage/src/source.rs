@@ -1,11 +1,13 @@
 //! Where the code of a program comes from.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::Path;
 
+use afterimage_ids::OrigOffset;
 use afterimage_present::grouped;
-use afterimage_profile::{Profile, Scope};
-use afterimage_program::{Module, NoDebug, SourceMap};
+use afterimage_profile::{Folded, Profile, Scope, Source};
+use afterimage_program::{Location, Module, NoDebug, SourceMap};
 use anyhow::{Result, anyhow};
 
 use crate::monitor::{Monitor, Note};
@@ -134,4 +136,18 @@ fn unread(name: &Path, map: &SourceMap<'_>) -> Option<String> {
         "{}: part of the program's debug information cannot be read, so lines and functions may be missing: {first}{more}",
         name.display()
     ))
+}
+
+/// Whether an operator at `offset` of a function's body, which comes from `position`, is not of the user's own code, nor inlined into that.
+pub(crate) fn is_library(
+    source: &SourceMap<'_>,
+    folded: &Folded<'_>,
+    body: Option<&Range<OrigOffset>>,
+    (offset, position): (OrigOffset, Option<Location>),
+) -> bool {
+    match position {
+        Some(at) => !folded.shows(at.file) && folded.around(offset).is_empty(),
+        // Of code that compilers merged, the function tells.
+        None => folded.shows_any() && body.is_none_or(|body| !source.has_lines(body)),
+    }
 }

@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell};
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::StateView;
-use afterimage_profile::{Source, SourceLine};
+use afterimage_profile::{Folded, Source};
 use afterimage_program::{Location, Names, SourceMap, demangle};
 use afterimage_replay::paths::{At, PathFileError, time_of};
 use afterimage_replay::state::{
@@ -21,6 +21,7 @@ use crate::Session;
 use crate::early::{Early, Failure, early};
 use crate::ended::{results, stood};
 use crate::explain::Scene;
+use crate::source::is_library;
 use crate::steps::follow;
 
 /// What was the state at a moment?
@@ -35,6 +36,9 @@ pub struct StateQuery {
     /// The globals, too.
     pub globals: bool,
 }
+
+/// So many calls within libraries may be among those that are shown.
+const LIBRARY: usize = 256;
 
 /// How many global variables of the source are shown.
 const GLOBALS: usize = 200;
@@ -82,6 +86,7 @@ impl StateQuery {
             session: traced,
             names: scene.names,
             source: scene.source(),
+            folded: scene.folded(),
             position: &|function, op| scene.position(function, op),
             length: values.path().length(),
             activations: &by_values,
@@ -124,6 +129,7 @@ impl StateQuery {
     ) -> Result<Option<StateReport>> {
         let source = session.source_map();
         let names = session.module().names(&source);
+        let folded = session.folded(&source);
         let (program, bytes) = (session.program(), session.bytes());
         let bodies = Bodies::new(program, bytes);
         let known = OnceCell::new();
@@ -169,6 +175,7 @@ impl StateQuery {
                     session,
                     names: &names,
                     source: &source,
+                    folded: &folded,
                     position: &position,
                     length: early.length(),
                     activations: &by_stretches,
@@ -191,7 +198,7 @@ impl StateQuery {
     fn most(&self) -> usize {
         match self.frame {
             Some(frame) => frame.saturating_add(1),
-            None => self.depth,
+            None => self.depth.saturating_add(LIBRARY),
         }
     }
 
@@ -356,6 +363,7 @@ pub(crate) struct Asked<'s, 'a> {
     session: &'a Session,
     names: &'s Names,
     source: &'s SourceMap<'a>,
+    folded: &'s Folded<'s>,
     /// Where an operator comes from.
     position: &'s dyn Fn(FuncId, OpId) -> Result<Option<Location>>,
     /// How many blocks the run executed.
@@ -390,15 +398,20 @@ impl<'a> Asked<'_, 'a> {
         if query.globals {
             report.globals = Some(self.globals(contents)?);
         }
+        let mut own = 0;
         for (number, call) in self.stack.iter().enumerate() {
             if !is_enough() {
                 return Ok(None);
+            }
+            if query.frame.is_none() && own == query.depth {
+                break;
             }
             if query.frame.is_none_or(|frame| frame == number) {
                 let (before, _) = outside();
                 let mut frame = self.frame(number, call, contents)?;
                 let (after, why) = outside();
                 frame.outside = (after > before).then_some(why);
+                own += usize::from(!frame.library);
                 report.frames.push(frame);
             }
         }
@@ -423,9 +436,17 @@ impl<'a> Asked<'_, 'a> {
             program: self.session.program(),
             name: &name,
         };
+        let position = (self.position)(activation.function, activation.op)?;
+        let known = self.session.program().function(activation.function);
+        let body = known.map(|known| &known.body);
+        let at = (activation.offset, position);
+        let library = is_library(self.source, self.folded, body, at);
+        // What stands in a library is told by where that was called, unless it is asked about.
+        let is_told = !library || number == 0 || self.query.frame.is_some();
         let activations = self.activations;
         let written = |local| activations.written(call, activation, local);
         let found = match self.variables {
+            _ if !is_told => Ok(Vec::new()),
             Ok(known) => variables(known, &moment, &Limits::default(), written)?,
             Err(error) => Err(error.clone()),
         };
@@ -445,17 +466,13 @@ impl<'a> Asked<'_, 'a> {
             entered: call.entered,
             time: call.time,
             offset: activation.offset,
-            line: self.line(activation)?,
+            line: position.map(|position| self.source.line(position)),
             inlined: inlined.collect(),
             variables: shown,
             locals: own,
+            library,
             outside: None,
         })
-    }
-
-    fn line(&self, activation: &Activation<'_>) -> Result<Option<SourceLine>> {
-        let position = (self.position)(activation.function, activation.op)?;
-        Ok(position.map(|position| self.source.line(position)))
     }
 
     fn locals(&self, activation: &Activation<'_>, contents: &dyn Contents) -> Vec<Local> {

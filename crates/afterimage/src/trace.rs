@@ -10,7 +10,6 @@ use afterimage_present::{
     TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped, line_rows, lines_text,
     step_rows, steps_binary, steps_text, trace_binary, trace_rows, trace_text, with_results,
 };
-use afterimage_profile::{CodeFilter, Folded};
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
     Window, last, time_of,
@@ -152,8 +151,6 @@ pub struct TraceQuery {
     pub depth: usize,
     /// At level `line`: into which calls.
     pub into: StepInto,
-    /// At level `line`: the code whose lines are shown.
-    pub code: CodeFilter,
     /// At most so many entries.
     pub limit: Option<u64>,
 }
@@ -176,7 +173,6 @@ impl TraceQuery {
             level,
             depth: usize::MAX,
             into: StepInto::Calls,
-            code: CodeFilter::default(),
             limit: None,
         }
     }
@@ -516,8 +512,8 @@ impl TraceQuery {
         telling: impl FnOnce(&mut dyn FnMut(Target<'_>) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let session = program.session;
-        let folded = Folded::new(program.source, &self.code);
-        lines::check(program.source, &folded)?;
+        let folded = session.folded(program.source);
+        lines::check(program.source)?;
         let limit = self.limit;
         // One more shows whether there is more.
         let most = limit.map_or(usize::MAX, |limit| {

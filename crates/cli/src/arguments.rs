@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use afterimage::trace::Bounds;
 use afterimage_present::Style;
+use afterimage_profile::CodeFilter;
 use afterimage_profile::location::{Occurrence, number};
 use afterimage_record::Command;
 use anyhow::{Result, anyhow, bail};
 
 use crate::output::Color;
+use crate::settings::Settings;
 
 /// Says which formats of reports those of a command's `Format` are.
 macro_rules! formats {
@@ -65,6 +67,29 @@ impl ReportArguments {
     /// How the report is written.
     pub(crate) fn style(&self) -> Style {
         self.color.style(self.output.as_deref())
+    }
+}
+
+/// Whose code is shown.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct CodeArguments {
+    /// Whose code is shown: mine, all, or the files whose path ends like a glob (src/**/*.c). The rest is folded into the lines that called it. A file .afterimage.toml in this folder or one around it may say so with code = "…" [default: mine, which is all but standard libraries and packages of registries]
+    #[arg(long, value_name = "mine|all|GLOB")]
+    code: Option<CodeFilter>,
+}
+
+impl CodeArguments {
+    /// Whether it was asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        self.code.is_some()
+    }
+
+    /// The code, as asked for, or as the user's settings say.
+    pub(crate) fn filter(&self) -> Result<CodeFilter> {
+        match &self.code {
+            Some(code) => Ok(code.clone()),
+            None => Ok(Settings::read()?.code),
+        }
     }
 }
 

@@ -30,6 +30,7 @@ mod profile;
 mod progress;
 mod record;
 mod redundancy;
+mod settings;
 mod signals;
 mod simulate;
 mod slice;

@@ -4,7 +4,7 @@ use afterimage::StateQuery;
 use afterimage_present::render;
 use anyhow::Result;
 
-use crate::arguments::{ReportArguments, formats};
+use crate::arguments::{CodeArguments, ReportArguments, formats};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
@@ -57,6 +57,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -78,7 +80,7 @@ fn depth(text: &str) -> Result<usize, String> {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     input::ended(&arguments.report.file)?;
-    let session = lens::session(&arguments.report.file)?;
+    let session = lens::session(&arguments.report.file)?.looking_at(arguments.code.filter()?);
     early::places(&session, Lens::Full, [arguments.at.as_str()])?;
     let query = StateQuery {
         at: arguments.at,

@@ -1,10 +1,9 @@
 //! `afterimage trace`
 
 use afterimage::trace::{Form, Level as By, StepInto, TraceQuery};
-use afterimage_profile::CodeFilter;
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{ReportArguments, StretchArguments, entries};
+use crate::arguments::{CodeArguments, ReportArguments, StretchArguments, entries};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
@@ -61,15 +60,14 @@ pub(crate) struct Arguments {
     /// With --level line: pass over calls, but go into those of this function
     #[arg(long, value_name = "F", conflicts_with = "over")]
     into: Option<String>,
-    /// With --level line: whose lines; library code counts as the line that called it [default: mine]
-    #[arg(long, value_name = "mine|all|GLOB")]
-    code: Option<CodeFilter>,
     /// At most N entries, or all
     #[arg(long, value_name = "N|all", value_parser = limit)]
     limit: Option<Limit>,
     /// The format
     #[arg(long, default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    code: CodeArguments,
     #[command(flatten)]
     report: ReportArguments,
 }
@@ -154,7 +152,6 @@ impl Arguments {
                 None if self.over => StepInto::Nothing,
                 None => StepInto::Calls,
             },
-            code: self.code.clone().unwrap_or_default(),
             limit: self.entries(),
         }
     }
@@ -164,7 +161,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check(&arguments)?;
     let query = arguments.query();
     query.check()?;
-    let session = session(&arguments.report.file)?;
+    let session = session(&arguments.report.file)?.looking_at(arguments.code.filter()?);
     let is_stretch = query.use_words(&session)?;
     let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
     let form = match arguments.format {
@@ -204,7 +201,7 @@ fn check(arguments: &Arguments) -> Result<()> {
     if arguments.depth == Some(0) {
         bail!("--depth 0 shows nothing; give a number from 1 on");
     }
-    let steps = arguments.over || arguments.into.is_some() || arguments.code.is_some();
+    let steps = arguments.over || arguments.into.is_some() || arguments.code.is_given();
     if steps && arguments.level != Level::Line {
         bail!("--over, --into and --code step by lines: they go with --level line");
     }

@@ -6,7 +6,7 @@ use afterimage_analyses::why::Stream;
 use anyhow::{Context, Result};
 use clap::ArgGroup;
 
-use crate::arguments::{ReportArguments, entries};
+use crate::arguments::{CodeArguments, ReportArguments, entries};
 use crate::build::Lens;
 use crate::early;
 use crate::exit::Exit;
@@ -74,6 +74,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -90,7 +92,7 @@ enum Format {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
-    let session = lens::finished(file)?;
+    let session = lens::finished(file)?.looking_at(arguments.code.filter()?);
     early::places(&session, Lens::Full, arguments.at.as_deref())?;
     if arguments.trap {
         early::killed(&session, "ask with --at or --stdout")?;

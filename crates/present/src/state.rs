@@ -26,7 +26,22 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
         None => writeln!(out, "before the block at {time}")?,
     }
     let mut said = None;
-    for frame in &report.frames {
+    let mut rest = &report.frames[..];
+    while let Some((frame, further)) = rest.split_first() {
+        // What is asked about is shown wherever it is.
+        let is_folded = |frame: &&Frame| frame.library && frame.number > 0;
+        let library = rest.iter().take_while(is_folded).count();
+        if library > 1 {
+            let last = frame.number + library - 1;
+            writeln!(
+                out,
+                "   … #{} to #{last} in library code: --code all, or --frame N",
+                frame.number
+            )?;
+            rest = &rest[library..];
+            continue;
+        }
+        rest = further;
         frame_text(out, frame)?;
         match &frame.variables {
             Ok(variables) => shown_text(out, variables.iter())?,
@@ -276,6 +291,9 @@ pub struct StateFrame {
     pub source: Option<Position>,
     /// The names of the functions that were inlined there, the innermost first.
     pub inlined: Vec<String>,
+    /// There, and `true`, if its code is not the user's own. Its variables are there if it is the innermost, or was asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub library: bool,
     /// Why not everything is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
@@ -382,6 +400,7 @@ impl From<&Frame> for StateFrame {
             offset: frame.offset.0,
             source: frame.line.as_ref().map(Position::from),
             inlined: frame.inlined.clone(),
+            library: frame.library,
             outside: frame.outside.clone(),
             variables: variables
                 .ok()

@@ -12,7 +12,7 @@ use afterimage_profile::SourceLine;
 pub use csv::WhyCsv;
 pub use dot::WhyDot;
 pub use expression::expression;
-pub use json::{WhyHead, why_head};
+pub use json::{WhyDeath, WhyHead, why_head};
 pub use origin::{SEARCHED, steps_were, why_origin};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,8 +32,8 @@ pub struct WhyPlace {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The line with the call that it was inlined for, if the text of that is at hand and of its own line is not: mostly a line of the program, where
-    /// [`source`](Self::source) is one of a library.
+    /// The line with the call that it was inlined for, if [`source`](Self::source) is a line of a library and this is one of the user's own code; or if its text is at hand
+    /// and that of its own line is not.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub around: Option<SourceLine>,
@@ -45,6 +45,9 @@ pub struct WhyPlace {
     pub at: String,
     /// The time of its block.
     pub t: u64,
+    /// There, and `true`, if neither its line nor one that it was inlined for is of the user's own code.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub library: bool,
 }
 
 impl WhyPlace {
@@ -262,6 +265,8 @@ pub struct WhyText<'o> {
     pub file: String,
     /// The line of source that was shown last.
     pub shown: Option<String>,
+    /// Whether what happens in libraries is left out, with a word about how much it is.
+    pub fold: bool,
 }
 
 /// So wide is what was computed.
@@ -301,6 +306,35 @@ impl WhyText<'_> {
         }
     }
 
+    /// How many steps of an entry are left out because they happen in libraries, which are all of them; 0 if it is shown.
+    pub fn folded(&self, entry: &WhyEntry) -> u64 {
+        match entry {
+            _ if !self.fold => 0,
+            WhyEntry::Made(made) if made.place.library => 1,
+            WhyEntry::Again {
+                period,
+                times,
+                back,
+            } if back.place.library => (*period as u64).saturating_mul(*times),
+            WhyEntry::Moved { moves, more } if moves.iter().all(|one| one.place.library) => {
+                (moves.len() as u64).saturating_add(*more)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Says how many steps were left out.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn left_out(&mut self, steps: u64) -> Result<(), PresentError> {
+        if steps > 0 {
+            let steps = counted(steps, "step");
+            writeln!(self.out, "  … {steps} in library code")?;
+        }
+        Ok(())
+    }
+
     fn made(&mut self, made: &WhyMade) -> Result<(), PresentError> {
         let computed = format!("{} = {}", made.value, expression(made));
         self.line(&computed, &made.place)?;
@@ -323,6 +357,14 @@ impl WhyText<'_> {
         let mut rest = frames;
         while let Some((frame, further)) = rest.split_first() {
             let is_last = rest.len() == frames.len();
+            let is_folded = |frame: &&WhyFrame| frame.place.library && frame.followed().is_none();
+            let library = rest.iter().take_while(is_folded).count();
+            if self.fold && !is_last && library > 1 {
+                let calls = counted(library as u64, "call");
+                writeln!(self.out, "  … {calls} in library code")?;
+                rest = &rest[library..];
+                continue;
+            }
             self.frame(frame, if is_last { "ended at" } else { "called at" })?;
             let alike = further.iter().take_while(|other| frame.is_alike(other));
             let alike = alike.count();
@@ -387,6 +429,12 @@ impl WhyText<'_> {
         let mut function = None;
         for one in moves {
             let place = &one.place;
+            if self.fold && place.library {
+                if told.last().is_none_or(|last| last != "…") {
+                    told.push("…".to_owned());
+                }
+                continue;
+            }
             let at = if function == Some(&place.function) {
                 place.line_or_at()
             } else {

@@ -258,6 +258,7 @@ fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<
         place: None,
         spot: None,
         prelude: Vec::new(),
+        death: None,
         written: None,
     })
 }

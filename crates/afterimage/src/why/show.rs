@@ -78,6 +78,7 @@ impl Start {
             about: self.about().to_owned(),
             value: self.value.clone(),
             at: place.map(|place| place.at),
+            death: self.death.clone(),
             written: self.written.map(Into::into),
         })
     }
@@ -143,6 +144,9 @@ fn text(
     steps: u64,
     rest: Rest<'_>,
 ) -> Result<()> {
+    if let Some(death) = &start.death {
+        writeln!(out, "{}", death.text())?;
+    }
     // What is asked about is known long before where it comes from.
     writeln!(out, "{}", start.what)?;
     out.flush()?;
@@ -156,6 +160,7 @@ fn text(
         out,
         file: pasted(scene.traced.at()),
         shown: None,
+        fold: true,
     };
     let mut shown = Shown::new(rest);
     loop {
@@ -174,9 +179,12 @@ fn text(
 struct Shown<'t> {
     /// So many may still be shown at once.
     left: usize,
-    last: VecDeque<WhyEntry>,
+    /// Each with how many steps in libraries are left out before it.
+    last: VecDeque<(u64, WhyEntry)>,
     /// How many are not shown.
     between: u64,
+    /// How many steps in libraries were left out since the last entry.
+    folded: u64,
     /// How to see them.
     more: &'t str,
 }
@@ -196,16 +204,24 @@ impl<'t> Shown<'t> {
             left,
             last: VecDeque::new(),
             between: 0,
+            folded: 0,
             more,
         }
     }
 
     fn next(&mut self, text: &mut WhyText<'_>, entry: WhyEntry) -> Result<()> {
+        let folded = text.folded(&entry);
+        if folded > 0 {
+            self.folded = self.folded.saturating_add(folded);
+            return Ok(());
+        }
+        let folded = std::mem::take(&mut self.folded);
         if self.left > 0 {
             self.left -= 1;
+            text.left_out(folded)?;
             return Ok(text.entry(&entry)?);
         }
-        self.last.push_back(entry);
+        self.last.push_back((folded, entry));
         if self.last.len() > LAST {
             self.last.pop_front();
             self.between += 1;
@@ -222,9 +238,10 @@ impl<'t> Shown<'t> {
                 self.more
             )?;
         }
-        for entry in self.last {
+        for (folded, entry) in self.last {
+            text.left_out(folded)?;
             text.entry(&entry)?;
         }
-        Ok(())
+        Ok(text.left_out(self.folded)?)
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use afterimage_analyses::why::{At, PutBytes, Spot, ValType, written_before};
 use afterimage_ids::OpId;
-use afterimage_present::{WhyEntry, value_text};
+use afterimage_present::{WhyDeath, WhyEntry, value_text};
 use afterimage_replay::state::Written;
 use afterimage_replay::steps::Range;
 use afterimage_replay::values::{Execution, Kind};
@@ -33,6 +33,8 @@ pub struct Start {
     pub spot: Option<Spot>,
     /// What is told before.
     pub prelude: Vec<WhyEntry>,
+    /// How the run ended, if that is explained and was in a library.
+    pub death: Option<WhyDeath>,
 }
 
 /// Where a value is.
@@ -237,6 +239,7 @@ fn of_execution(
             place: Some(spot),
             spot: Some(spot),
             prelude: Vec::new(),
+            death: None,
             written: None,
         })));
     }
@@ -264,6 +267,7 @@ fn of_execution(
         place: Some(spot),
         spot: Some(spot),
         prelude: Vec::new(),
+        death: None,
         written: None,
     })))
 }

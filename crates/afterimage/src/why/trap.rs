@@ -1,5 +1,6 @@
 //! What killed the program.
 
+mod died;
 mod overflow;
 
 use afterimage_analyses::why::{At, End, StepBack};
@@ -20,6 +21,8 @@ use crate::text::pasted;
 
 /// So many functions of the call stack are told, and more if the branch that is followed is further out.
 const FRAMES: usize = 16;
+/// So many functions of the user's own code are told in any case, if there are.
+const CALLS: usize = 2;
 /// So many at most are asked which branch led there.
 const LOOKED_AT: usize = 256;
 /// So many are no common depth: calls that repeat are looked for.
@@ -71,20 +74,25 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     };
     // What repeats is told once.
     let repeated = repeated.filter(|repeated| repeated.end() <= LOOKED_AT);
-    let enough = repeated.as_ref().map_or(FRAMES, Repeated::end);
+    let mut enough = repeated.as_ref().map_or(FRAMES, Repeated::end);
+    // The innermost functions of the user's own are always among them.
+    let mut owned = 0;
     stack.truncate(LOOKED_AT);
     let mut frames = Vec::new();
     // The innermost branch that decided; of those that did not, or by a constant only, the innermost.
     let mut decisive: Option<(bool, usize, Value)> = None;
     for (depth, call) in stack.iter().enumerate() {
         let found = matches!(decisive, Some((true, ..)));
-        if depth >= enough && (found || operand.is_some()) {
+        if depth >= enough && owned >= CALLS && (found || operand.is_some()) {
             break;
         }
         let op = (depth == 0).then_some(death.op);
         let (frame, branch) = told(scene, call.time, op)?;
-        let library = is_library(scene.path(call.function)?);
-        let own = !library && frame.place.source.is_some();
+        let own = !frame.place.library && frame.place.source.is_some();
+        owned += usize::from(own);
+        if owned <= CALLS {
+            enough = enough.max(depth + 1);
+        }
         frames.push(WhyFrame { own, ..frame });
         if let Some(branch) = branch.filter(|_| !found) {
             let decides = (own || may_return(scene, call.function)) && is_computed(scene, &branch)?;
@@ -108,6 +116,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     };
     let joined = if stack.is_some() { ";" } else { ":" };
     let how = &death.how;
+    let told = died::told(scene, how, &frames)?;
     let (what, from) = match (&operand, &decisive) {
         (
             Some(Blamed {
@@ -165,6 +174,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         place: Some(spot),
         spot: Some(spot),
         written: None,
+        death: told,
         prelude: vec![WhyEntry::Led {
             more: open.saturating_sub(frames.len()) as u64,
             frames,
@@ -340,17 +350,4 @@ pub fn is_computed(scene: &Scene<'_, '_>, value: &Value) -> Result<bool> {
         Err(error) if error.is_outside() => Ok(true),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Whether a function is of a library, by where its source is: of Rust's, of a crate, of wasi-libc; or not known.
-fn is_library(path: Option<&str>) -> bool {
-    const PARTS: [&str; 6] = [
-        "/rustc/",
-        "/.cargo/registry/",
-        "/library/std/",
-        "wasi-libc",
-        "libc-top-half",
-        "libc-bottom-half",
-    ];
-    path.is_none_or(|path| PARTS.iter().any(|part| path.contains(part)))
 }

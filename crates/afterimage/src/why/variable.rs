@@ -161,6 +161,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
         place: Some(spot),
         spot: None,
         prelude: Vec::new(),
+        death: None,
     })
 }
 
@@ -196,6 +197,7 @@ fn of_local<'a>(
         place: Some(spot),
         spot: None,
         prelude: Vec::new(),
+        death: None,
     }))
 }
 

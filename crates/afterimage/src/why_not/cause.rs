@@ -216,6 +216,7 @@ fn decided(
         spot: Some(spot),
         prelude: Vec::new(),
         written: None,
+        death: None,
     };
     Ok((shown, Some(start)))
 }

@@ -2,14 +2,18 @@
 
 use std::io::Write;
 
+use afterimage_profile::SourceLine;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::WhyEntry;
+use super::{WhyEntry, WhyPlace};
 use crate::PresentError;
+use crate::document::objects::{Position, position};
 #[cfg(doc)]
 use crate::document::row;
 use crate::document::{Document, begin};
+use crate::name::without_parameters;
+use crate::plain::plain;
 use crate::state::WrittenSince;
 
 /// Where a value came from. The lines after the first one are the way back, as it is found: how the value was moved, how it was computed, and where it came from in the end.
@@ -21,9 +25,46 @@ pub struct WhyHead {
     pub value: String,
     /// The statement, as `--at` takes it: `@OFFSET#K`.
     pub at: Option<String>,
+    /// With `--trap`: how the run ended for who wrote the program, if that was in a library.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub death: Option<WhyDeath>,
     /// What wrote to the variable's place since the call began: it may be something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
+}
+
+/// How a run ended that ended in a library: in the words of that, and where in the user's own code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WhyDeath {
+    /// What happened: `panicked`, `assertion failed`, `aborted`, or how the run ended.
+    pub what: String,
+    /// What was printed about it, if anything.
+    pub message: Option<String>,
+    /// Where the user's own code called the library.
+    pub place: WhyPlace,
+    /// Which line of the user's own code called that function.
+    #[serde(serialize_with = "position")]
+    #[schemars(with = "Option<Position>")]
+    pub called_from: Option<SourceLine>,
+}
+
+impl WhyDeath {
+    /// As one sentence.
+    pub fn text(&self) -> String {
+        let message = match self.message.as_deref() {
+            Some(message) => format!(": {}", plain(message.trim())),
+            None => String::new(),
+        };
+        let from = self.called_from.as_ref();
+        let from = from.map_or(String::new(), |line| {
+            format!(", called from {}", plain(&line.to_string()))
+        });
+        let Self { what, place, .. } = self;
+        let own = place.around.as_ref().or(place.source.as_ref());
+        let at = own.map_or_else(|| place.at.clone(), |line| plain(&line.to_string()));
+        let function = plain(without_parameters(&place.function.name));
+        format!("{what}{message}, at {at} in {function}{from}")
+    }
 }
 
 impl Document for WhyHead {

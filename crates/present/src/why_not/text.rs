@@ -35,6 +35,7 @@ pub(super) fn report(
         let origin = why_origin(&report.why, report.steps);
         writeln!(out, "what decided it at {}, {value}, {origin}", place.at)?;
         let mut text = WhyText {
+            fold: true,
             out,
             file: file.to_owned(),
             shown: None,
