@@ -7,6 +7,6 @@ use afterimage::profile::Scope;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args_os().nth(1).ok_or("name a recording")?;
     let session = Session::open(file.as_ref())?;
-    session.profile(|profile| Ok(lcov(&mut std::io::stdout(), profile, &Scope::All)?))?;
+    session.profile(|profile| Ok(lcov(&mut std::io::stdout(), profile, &Scope::All, None)?))?;
     Ok(())
 }

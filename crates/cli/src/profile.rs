@@ -13,7 +13,7 @@ use afterimage_program::SourceMap;
 use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::RunArguments;
+use crate::arguments::{CodeArguments, RunArguments};
 use crate::exit::Exit;
 use crate::input::{self, Kind, Loaded};
 use crate::lens;
@@ -85,6 +85,8 @@ pub(crate) struct Arguments {
         allow_negative_numbers = true
     )]
     args: Vec<String>,
+    #[command(flatten)]
+    code: CodeArguments,
     // Last, because its heading would hold for all that follows.
     #[command(flatten)]
     run: RunArguments,
@@ -351,6 +353,11 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
         sort: sort.or(for_people.then_some(Sort::Instructions)),
         top: arguments.top.or(for_people.then_some(TEXT_ROWS)),
         scope: scope.clone(),
+        // Programs that read a report get all of it, and so does who asks about a function.
+        code: match for_people && functions.is_empty() || arguments.code.is_given() {
+            true => Some(arguments.code.filter()?),
+            false => None,
+        },
     };
     let out = arguments.output.as_deref();
     let style = arguments.color.style(out);
@@ -392,7 +399,7 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
             )?,
             Format::Json => json(out, &profile, &Report::new(&profile, &options)?, note)?,
             Format::Csv => csv(out, &profile, &Report::new(&profile, &options)?)?,
-            Format::Lcov => lcov(out, &profile, &scope)?,
+            Format::Lcov => lcov(out, &profile, &scope, options.code.as_ref())?,
             Format::Callgrind => callgrind(out, &profile, &scope)?,
             Format::Pprof => pprof(out, &profile, &scope)?,
             Format::Dot => match functions.as_slice() {

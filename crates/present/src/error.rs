@@ -20,6 +20,9 @@ pub enum PresentError {
     /// The format is about source lines, and none is known.
     #[error("this format is about source lines: {0}, or choose another format")]
     NoSource(NoDebug),
+    /// All lines are of other code than that which is looked at.
+    #[error("no source file of the program is of this code; see all with --code all")]
+    NoCode,
     /// The report does not have this format.
     #[error("{report} has no {format}: choose --format text or json")]
     NoFormat {

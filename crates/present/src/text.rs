@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_profile::{Line, Profile, Report, Rows, Totals};
+use afterimage_profile::{LeftOut, Line, Profile, Report, Rows, Totals};
 use afterimage_program::Location;
 
 use crate::inlined::callers;
@@ -48,18 +48,27 @@ pub fn text(
     let total = report.totals.instructions;
     table.write(out, style, |row| Paint::of_share(shares[row], total))?;
     let left = report.available - report.rows.len();
+    let noun = match &report.rows {
+        Rows::Functions(_) => "function",
+        Rows::Lines(_) => "line",
+        Rows::Blocks(_) => "block",
+        Rows::Edges(_) => "edge",
+        Rows::Instructions(_) => "instruction",
+    };
     if left > 0 {
-        let noun = match &report.rows {
-            Rows::Functions(_) => "function",
-            Rows::Lines(_) => "line",
-            Rows::Blocks(_) => "block",
-            Rows::Edges(_) => "edge",
-            Rows::Instructions(_) => "instruction",
-        };
         writeln!(
             out,
             "… and {}",
             counted(left as u64, noun).replacen(' ', " more ", 1)
+        )?;
+    }
+    let LeftOut { rows, instructions } = report.left_out;
+    if rows > 0 {
+        let rows = counted(rows as u64, noun);
+        writeln!(
+            out,
+            "library code: {rows} with {} of the instructions; --code all shows them",
+            percent(instructions, total)
         )?;
     }
     Ok(())

@@ -29,7 +29,7 @@ pub use lines::LineCount;
 pub use mine::{CodeFilter, Folded, is_library};
 pub use profile::{FunctionProfile, Profile, Stop, Totals};
 pub use prologue::{PrologueEnd, prologue_end};
-pub use report::{By, Options, Report, Sort};
+pub use report::{By, LeftOut, Options, Report, Sort};
 pub use resolve::{Remarks, Resolver};
 pub use rows::{BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows};
 pub use source::{Line, Source, SourceLine};

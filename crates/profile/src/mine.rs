@@ -50,9 +50,10 @@ impl fmt::Display for CodeFilter {
 
 /// Whether a source file is of a library, by its path: Rust's or C's standard library, a compiler's runtime, or a package from a registry.
 pub fn is_library(path: &str) -> bool {
-    const PARTS: [&str; 18] = [
+    const PARTS: [&str; 20] = [
         "/rustc/",
         "/rustlib/src/",
+        "/rust/deps/",
         "/.cargo/registry/",
         "/.cargo/git/",
         "/registry/src/",
@@ -63,6 +64,7 @@ pub fn is_library(path: &str) -> bool {
         "wasi-sysroot",
         "libc-top-half",
         "libc-bottom-half",
+        "dlmalloc/src/",
         "compiler-rt/",
         "/include/c++/",
         "/libcxx/",

@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use afterimage_program::Location;
+use afterimage_program::{FileId, Location};
 
-use crate::{Profile, ProfileError, Rows, Scope, Totals, text};
+use crate::{CodeFilter, Folded, Profile, ProfileError, Rows, Scope, Totals, text};
 
 /// What a report has one row for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,17 @@ pub struct Options {
     pub top: Option<usize>,
     /// The functions that it is about.
     pub scope: Scope,
+    /// Whose functions and lines have rows; all by default. A program that has no others has all of them.
+    pub code: Option<CodeFilter>,
+}
+
+/// What has no rows because it is not of the code that is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many rows it would have.
+    pub rows: usize,
+    /// How many of its instructions were executed.
+    pub instructions: u64,
 }
 
 /// The answer: rows, and what they are a part of.
@@ -55,6 +66,8 @@ pub struct Report {
     pub rows: Rows,
     /// How many rows there would be without a limit.
     pub available: usize,
+    /// What [`Options::code`] left out.
+    pub left_out: LeftOut,
     /// The sums over the whole program, whatever the rows are about.
     pub totals: Totals,
     /// The order of the rows.
@@ -81,6 +94,10 @@ impl Report {
             By::Block => Rows::Blocks(profile.block_rows(scope)?),
             By::Edge => Rows::Edges(profile.edge_rows(scope)?),
             By::Instruction => Rows::Instructions(profile.instruction_rows(scope)?),
+        };
+        let left_out = match &options.code {
+            Some(code) => rows.keep(&Folded::new(profile.source(), code)),
+            None => LeftOut::default(),
         };
         let available = rows.len();
         match &mut rows {
@@ -120,9 +137,36 @@ impl Report {
         Ok(Self {
             rows,
             available,
+            left_out,
             totals: profile.totals(),
             sort,
         })
+    }
+}
+
+impl Rows {
+    /// Keeps functions and lines of the code that is shown, if there are any.
+    fn keep(&mut self, folded: &Folded<'_>) -> LeftOut {
+        if !folded.shows_any() {
+            return LeftOut::default();
+        }
+        let mut left_out = LeftOut::default();
+        let mut keeps = |at: Option<FileId>, instructions| {
+            let is_shown = at.is_some_and(|file| folded.shows(file));
+            if !is_shown {
+                left_out.rows += 1;
+                left_out.instructions += instructions;
+            }
+            is_shown
+        };
+        match self {
+            Self::Functions(rows) => {
+                rows.retain(|row| keeps(row.position.map(|at| at.file), row.instructions));
+            }
+            Self::Lines(rows) => rows.retain(|row| keeps(Some(row.line.file), row.instructions)),
+            Self::Blocks(_) | Self::Edges(_) | Self::Instructions(_) => {}
+        }
+        left_out
     }
 }
 

@@ -9,47 +9,59 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
-use afterimage_profile::{BranchRow, FunctionRow, LineRow, Profile, Scope};
+use afterimage_profile::{BranchRow, CodeFilter, Folded, FunctionRow, LineRow, Profile, Scope};
 use afterimage_program::demangle;
 
 use crate::PresentError;
 use crate::plain::escaped;
 
-/// Writes the counts of lines, functions and branches of a profile.
+/// Writes the counts of lines, functions and branches of a profile, of all files or of those that a filter shows.
 ///
 /// # Errors
-/// [`PresentError::NoSource`] if no line is known; otherwise if `out` or the profile fails.
-pub fn lcov(out: &mut dyn Write, profile: &Profile<'_>, scope: &Scope) -> Result<(), PresentError> {
+/// [`PresentError::NoSource`] if no line is known, [`PresentError::NoCode`] if the filter leaves out all of them; otherwise if `out` or the profile fails.
+pub fn lcov(
+    out: &mut dyn Write,
+    profile: &Profile<'_>,
+    scope: &Scope,
+    code: Option<&CodeFilter>,
+) -> Result<(), PresentError> {
+    let shown = code.map(|code| Folded::new(profile.source(), code));
+    let is_shown = |file| shown.as_ref().is_none_or(|shown| shown.shows(file));
     let mut files = BTreeMap::<&str, File>::new();
-    for row in profile.line_rows(scope)? {
+    let lines = profile.line_rows(scope)?;
+    if lines.is_empty() {
+        return Err(PresentError::NoSource(profile.source().missing()));
+    }
+    for row in lines.into_iter().filter(|row| is_shown(row.line.file)) {
         files
             .entry(profile.file(row.line.file))
             .or_default()
             .lines
             .push(row);
     }
-    if files.is_empty() {
-        return Err(PresentError::NoSource(profile.source().missing()));
-    }
     for row in profile.function_rows(scope)? {
-        if let Some(position) = row.position {
+        if let Some(position) = row.position.filter(|at| is_shown(at.file)) {
             let file = files.entry(profile.file(position.file)).or_default();
             file.functions.push((position.line, row));
         }
     }
     for row in profile.branch_rows(scope)? {
-        if let Some(position) = row.position {
+        if let Some(position) = row.position.filter(|at| is_shown(at.file)) {
             let file = files.entry(profile.file(position.file)).or_default();
             file.branches.push((position.line, row));
         }
     }
     if *scope == Scope::All {
         let source = profile.source();
-        for (name, position) in source.removed_functions() {
+        let removed = source.removed_functions().into_iter();
+        for (name, position) in removed.filter(|(_, at)| is_shown(at.file)) {
             let file = files.entry(profile.file(position.file)).or_default();
             let name = demangle(&name).unwrap_or(name);
             file.removed.push((position.line, name));
         }
+    }
+    if files.is_empty() {
+        return Err(PresentError::NoCode);
     }
     writeln!(out, "TN:")?;
     for (path, file) in files {

@@ -182,7 +182,10 @@ fn annotated_source() {
 #[test]
 fn formats_of_other_tools() {
     with_profile(true, Ending::Return, |profile| {
-        golden("lcov.info", &written(|out| lcov(out, profile, &Scope::All)));
+        golden(
+            "lcov.info",
+            &written(|out| lcov(out, profile, &Scope::All, None)),
+        );
         golden(
             "callgrind.out",
             &written(|out| callgrind(out, profile, &Scope::All)),
@@ -193,7 +196,7 @@ fn formats_of_other_tools() {
             "callgrind-stripped.out",
             &written(|out| callgrind(out, profile, &Scope::All)),
         );
-        let refused = lcov(&mut Vec::new(), profile, &Scope::All);
+        let refused = lcov(&mut Vec::new(), profile, &Scope::All, None);
         assert!(matches!(refused, Err(PresentError::NoSource(_))));
     });
 }
