@@ -75,8 +75,11 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     // What repeats is told once.
     let repeated = repeated.filter(|repeated| repeated.end() <= LOOKED_AT);
     let mut enough = repeated.as_ref().map_or(FRAMES, Repeated::end);
-    // The innermost functions of the user's own are always among them.
-    let mut owned = 0;
+    // The innermost functions of the user's own are always among them, if there are any.
+    let mut owned = match scene.folded().shows_any() {
+        true => 0,
+        false => CALLS,
+    };
     stack.truncate(LOOKED_AT);
     let mut frames = Vec::new();
     // The innermost branch that decided; of those that did not, or by a constant only, the innermost.
@@ -90,7 +93,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         let (frame, branch) = told(scene, call.time, op)?;
         let own = !frame.place.library && frame.place.source.is_some();
         owned += usize::from(own);
-        if owned <= CALLS {
+        if own && owned <= CALLS {
             enough = enough.max(depth + 1);
         }
         frames.push(WhyFrame { own, ..frame });

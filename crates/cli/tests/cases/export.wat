@@ -34,7 +34,7 @@
 ;; | module    sha256 ac61fd124947a14f08673fafebed1479d1990fd85ef6af7921bef4beb95b74f6
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    counts, paths
-;; | path      22 executed blocks in 1 segment: 70 bytes, 25.455 bits each; 14 bits recorded, 0.636 bits each
+;; | path      22 executed blocks in 1 segment: 70 bytes, 25.455 bits each
 ;; | size      N
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.

@@ -235,7 +235,7 @@
 ;; | module    sha256 ab5fd0a6883b9aed32953ce72f2067c830476505ea276f443d6b790cc6debc8c
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    paths, full
-;; | path      392 executed blocks in 1 segment: 76 bytes, 1.551 bits each; 329 bits recorded, 0.839 bits each
+;; | path      392 executed blocks in 1 segment: 76 bytes, 1.551 bits each
 ;; | values    1,153 executed statements from t=1 to t=392 in 1 epoch: 137 bytes, 0.119 bytes each
 ;; | simulated --cache 128,2,16: 193 executions, 41 missed: 91 bytes, 3.772 bits each
 ;; | simulated --cache 128,2,16 --cache2 1024,4,32: 193 executions, 41 missed: 143 bytes, 5.927 bits each

@@ -337,7 +337,7 @@
 ;; | module    sha256 a21364f4583c2bf30cf8924f54acc7904c9397c42180f91e262002a9c3bef654
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    paths, full
-;; | path      12 executed blocks in 1 segment: 56 bytes, 37.333 bits each; 5 bits recorded, 0.417 bits each
+;; | path      12 executed blocks in 1 segment: 56 bytes, 37.333 bits each
 ;; | values    26 executed statements from t=1 to t=12 in 1 epoch: 81 bytes, 3.115 bytes each
 ;; | slice "doubled": what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions of them
 ;; | size      N

@@ -537,7 +537,7 @@
 ;; | module    sha256 08d8c1d80fd765466aaa64a9bbdf3e4de9702d5f5f6c3a6076ee1a4515447037
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    paths, full
-;; | path      14 executed blocks in 1 segment: 57 bytes, 32.571 bits each; 8 bits recorded, 0.571 bits each
+;; | path      14 executed blocks in 1 segment: 57 bytes, 32.571 bits each
 ;; | values    28 executed statements from t=2 to t=10 in 1 epoch: 12 bytes, 0.429 bytes each
 ;; | values    12 executed statements from t=4 to t=6 in 1 epoch: 23 bytes, 1.917 bytes each
 ;; | size      N
