@@ -56,9 +56,107 @@ fn is_around(rest: &str) -> bool {
     rest.trim_start_matches([' ', '&']).starts_with("::")
 }
 
+/// A type's name as people write it: without the versions of libraries (`std::__2::`), without arguments that are what they are by default (allocators, comparisons), and of what
+/// Rust's standard library defines only the last part. One that is not balanced stays as it is.
+pub(crate) fn short_type(name: &str) -> String {
+    /// What is between two angle brackets: the arguments before, and the one at hand.
+    #[derive(Default)]
+    struct Open {
+        arguments: Vec<String>,
+        text: String,
+        parentheses: u32,
+    }
+    impl Open {
+        fn argument(&mut self) {
+            let argument = std::mem::take(&mut self.text);
+            self.arguments.push(plainly(argument.trim()));
+        }
+    }
+    let mut name = name.to_owned();
+    for version in ["::__1::", "::__2::", "::__cxx11::"] {
+        name = name.replace(version, "::");
+    }
+    let mut open = vec![Open::default()];
+    let mut before = ' ';
+    for sign in name.chars() {
+        let depth = open.len();
+        let Some(inner) = open.last_mut() else { break };
+        match sign {
+            '<' => open.push(Open::default()),
+            '>' if before != '-' && depth > 1 => {
+                inner.argument();
+                let mut closed = open.pop().unwrap_or_default().arguments;
+                while closed.len() > 1 && closed.last().is_some_and(|last| is_default(last)) {
+                    closed.pop();
+                }
+                if let Some(outer) = open.last_mut() {
+                    let arguments = closed.join(", ");
+                    match outer.text.strip_suffix("basic_string") {
+                        Some(head) if arguments == "char" => outer.text = format!("{head}string"),
+                        _ => outer.text += &format!("<{arguments}>"),
+                    }
+                }
+            }
+            ',' if depth > 1 && inner.parentheses == 0 => inner.argument(),
+            _ => {
+                match sign {
+                    '(' | '[' => inner.parentheses += 1,
+                    ')' | ']' => inner.parentheses = inner.parentheses.saturating_sub(1),
+                    _ => {}
+                }
+                inner.text.push(sign);
+            }
+        }
+        before = sign;
+    }
+    match &mut open[..] {
+        [whole] => plainly(whole.text.trim()),
+        _ => name,
+    }
+}
+
+/// Whether an argument of a generic type is what it is if nobody says anything.
+fn is_default(argument: &str) -> bool {
+    const DEFAULTS: [&str; 8] = [
+        "std::allocator<",
+        "std::less<",
+        "std::hash<",
+        "std::equal_to<",
+        "std::char_traits<",
+        "std::default_delete<",
+        "Global",
+        "RandomState",
+    ];
+    let mut defaults = DEFAULTS.iter();
+    defaults.any(|default| {
+        argument == *default || default.ends_with('<') && argument.starts_with(default)
+    })
+}
+
+/// A type with no more of the path to it than names it, if Rust's standard library defines it: `alloc::string::String` is `String`.
+fn plainly(text: &str) -> String {
+    let is_path = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | ':');
+    let mut found = String::new();
+    let mut rest = text;
+    while let Some(begin) = rest.find(is_path) {
+        let (before, path) = rest.split_at(begin);
+        let end = path.find(|sign| !is_path(sign)).unwrap_or(path.len());
+        let (path, after) = path.split_at(end);
+        found += before;
+        let last = path.rsplit("::").next().unwrap_or(path);
+        let of_rust = ["alloc::", "core::", "std::"]
+            .iter()
+            .any(|of| path.starts_with(of));
+        let is_type = last.chars().next().is_some_and(char::is_uppercase);
+        found += if of_rust && is_type { last } else { path };
+        rest = after;
+    }
+    found + rest
+}
+
 #[cfg(test)]
 mod tests {
-    use super::without_parameters;
+    use super::{short_type, without_parameters};
 
     #[test]
     fn parameters_are_no_part_of_a_name() {
@@ -94,6 +192,40 @@ mod tests {
             ("f(odd", "f"),
         ] {
             assert_eq!(without_parameters(name), short);
+        }
+    }
+
+    #[test]
+    fn types_are_as_people_write_them() {
+        let string =
+            "std::__2::basic_string<char, std::__2::char_traits<char>, std::__2::allocator<char> >";
+        for (name, short) in [
+            ("int", "int"),
+            (string, "std::string"),
+            ("vector<int, std::__2::allocator<int> >", "vector<int>"),
+            (
+                &format!(
+                    "map<{string}, int, std::__2::less<{string} >, std::__2::allocator<std::__2::pair<const {string}, int> > >"
+                ),
+                "map<std::string, int>",
+            ),
+            (
+                "HashMap<alloc::string::String, i32, std::hash::random::RandomState, alloc::alloc::Global>",
+                "HashMap<String, i32>",
+            ),
+            (
+                "alloc::boxed::Box<bank::Account, alloc::alloc::Global>",
+                "Box<bank::Account>",
+            ),
+            (
+                "Option<(i32, core::option::Option<u8>)>",
+                "Option<(i32, Option<u8>)>",
+            ),
+            ("fn(i32, core::fmt::Error) -> u8", "fn(i32, Error) -> u8"),
+            ("a<b", "a<b"),
+            ("std::less<int>", "std::less<int>"),
+        ] {
+            assert_eq!(short_type(name), short);
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::Style;
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, NoRows, begin};
-use crate::name::without_parameters;
+use crate::name::{short_type, without_parameters};
 use crate::plain::plain;
 use crate::render::Render;
 use crate::{PresentError, bits_text, grouped, type_text, value_text};
@@ -135,7 +135,7 @@ fn shown_text<'s>(
             out,
             "    {:<width$} = {value}  ({}){}{shadowed}{}",
             named(&variable.name),
-            plain(&variable.type_name),
+            plain(&short_type(&variable.type_name)),
             inlined.unwrap_or_default(),
             written_text(variable.written)
         )?;

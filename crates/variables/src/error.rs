@@ -209,6 +209,9 @@ pub enum Unavailable {
 /// Why a path expression names nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
+    /// A container does not hold together: it is corrupt, or not yet made.
+    #[error("damaged, or not yet made: {0}")]
+    Damaged(&'static str),
     /// It is not a path expression.
     #[error("expected {expected} at character {at} of the expression")]
     Syntax {

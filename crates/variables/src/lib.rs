@@ -32,6 +32,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 mod abbreviations;
+mod containers;
 mod debug;
 mod error;
 mod expression;

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use crate::containers::{Contents, Items};
 use crate::object::Object;
 use crate::place::Machine;
 use crate::sequence::Sequence;
@@ -41,7 +42,7 @@ impl Variables<'_> {
 struct Room {
     depth: u8,
     pointers: u8,
-    /// A reference of Rust is followed.
+    /// A reference or a box of Rust is followed.
     borrows: bool,
 }
 
@@ -52,8 +53,9 @@ impl Room {
     }
 }
 
+/// Whether a pointer of Rust refers to one value that is there.
 fn is_borrow(name: &str) -> bool {
-    name.starts_with('&')
+    name.starts_with('&') || name.starts_with("alloc::boxed::Box<")
 }
 
 struct Renderer<'r, 'a> {
@@ -100,7 +102,7 @@ impl Renderer<'_, '_> {
                 } else {
                     room.pointers.checked_sub(1)
                 };
-                // A reference of Rust is a pointer by name. What it refers to may refer on, round in a circle.
+                // A reference or a box of Rust is a pointer by name. What it refers to may refer on, round in a circle.
                 let borrowed = room.borrows && described.name.as_deref().is_some_and(is_borrow);
                 let levels = levels.or(borrowed.then_some(0));
                 let sized = self.variables.size(*to)?.is_some();
@@ -156,8 +158,9 @@ impl Renderer<'_, '_> {
             let type_name = into.type_name.clone();
             return Err(PathError::Incomplete { type_name });
         }
-        if let Some(sequence) = self.variables.sequence(object, self.machine) {
-            return self.sequence(into, &sequence, room);
+        let contents = self.variables.contents(object, self.limits, self.machine);
+        if let Some(contents) = contents {
+            return self.contents(into, contents, room);
         }
         into.shape = Shape::Record;
         let mut members: Vec<&Member> = record.members.iter().collect();
@@ -188,6 +191,82 @@ impl Renderer<'_, '_> {
             into.children.push(child);
         }
         Ok(())
+    }
+
+    /// What a container holds.
+    fn contents(
+        &self,
+        into: &mut Rendered,
+        contents: Contents,
+        room: Room,
+    ) -> Result<(), PathError> {
+        match contents {
+            Contents::Sequence(sequence) => self.sequence(into, &sequence, room),
+            Contents::Items(items) => {
+                self.items(into, items, room);
+                Ok(())
+            }
+            Contents::Held(None) => {
+                into.text = "nullopt".to_owned();
+                Ok(())
+            }
+            Contents::Held(Some(held)) => match room.inside() {
+                Some(room) => self.fill(into, &held, room),
+                None => {
+                    into.text = "…".to_owned();
+                    Ok(())
+                }
+            },
+            Contents::Pointer(0, _) => {
+                into.text = "nullptr".to_owned();
+                Ok(())
+            }
+            Contents::Pointer(address, held) => {
+                into.shape = Shape::Pointer;
+                into.text = format!("0x{address:x}");
+                let is_sized = self.variables.size(held.type_ref)?.is_some();
+                if let Some(room) = room.inside().filter(|_| is_sized && self.left.get() > 0) {
+                    into.children
+                        .push(self.object(Some("*".into()), &held, room));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Elements that are anywhere.
+    fn items(&self, into: &mut Rendered, items: Items, room: Room) {
+        let is_map = items.found.iter().any(|(key, _)| key.is_some());
+        into.shape = match is_map {
+            true => Shape::Record,
+            false => Shape::Sequence,
+        };
+        into.omitted = items.count;
+        let Some(room) = room.inside() else {
+            return;
+        };
+        for (index, (key, value)) in (0..).zip(&items.found) {
+            if self.left.get() == 0 {
+                break;
+            }
+            let name = match key {
+                Some(key) => self.object(None, key, room).to_string(),
+                None => format!("[{index}]"),
+            };
+            into.children.push(self.object(Some(name), value, room));
+            into.omitted = into.omitted.saturating_sub(1);
+        }
+        if let Some(why) = items.damaged {
+            into.omitted = 0;
+            into.children.push(Rendered {
+                name: None,
+                type_name: String::new(),
+                shape: Shape::Missing(Box::new(PathError::Damaged(why))),
+                text: String::new(),
+                children: Vec::new(),
+                omitted: 0,
+            });
+        }
     }
 
     /// Elements, or the text that they are.

@@ -1,5 +1,6 @@
 //! Vectors, strings and slices of Rust, whose elements are behind a pointer: structures like any other for DWARF, known by their names and members.
 
+use crate::containers::Contents;
 use crate::object::Object;
 use crate::place::{Machine, Piece, Place};
 use crate::types::{Member, Record, TypeKind, TypeRef};
@@ -17,6 +18,19 @@ pub(crate) struct Sequence {
     element: TypeRef,
     /// At which element a ring of so many begins.
     ring: Option<(u64, u64)>,
+}
+
+impl Sequence {
+    /// So many elements of a type side by side.
+    pub(crate) fn plain(address: u64, count: u64, text: bool, element: TypeRef) -> Self {
+        Self {
+            address,
+            count,
+            text,
+            element,
+            ring: None,
+        }
+    }
 }
 
 /// A pointer is so many structures deep at most.
@@ -72,10 +86,10 @@ impl Variables<'_> {
         }
     }
 
-    /// Where those elements are that are shown of a vector, a string or a slice of Rust, in order. Nothing, if it is none of these, has none, or
+    /// Where those elements are that are shown of a vector, a string or a slice, in order. Nothing, if it is none of these, has none, or
     /// they are not where the machine has memory.
     pub fn content(&self, object: &Object, limits: &Limits, machine: &dyn Machine) -> Vec<Piece> {
-        let Some(sequence) = self.sequence(object, machine) else {
+        let Some(Contents::Sequence(sequence)) = self.contents(object, limits, machine) else {
             return Vec::new();
         };
         let most = if sequence.text {

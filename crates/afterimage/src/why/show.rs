@@ -162,7 +162,9 @@ fn text(
         shown: None,
         fold: true,
     };
-    let mut shown = Shown::new(rest);
+    // What a library checked is what killed the run.
+    let check = if start.death.is_some() { CHECK } else { 0 };
+    let mut shown = Shown::new(rest, check);
     loop {
         for entry in begun.drain(..) {
             shown.next(&mut text, entry)?;
@@ -185,17 +187,21 @@ struct Shown<'t> {
     between: u64,
     /// How many steps in libraries were left out since the last entry.
     folded: u64,
+    /// So many steps at the beginning are shown though they happen in libraries, less 1.
+    check: usize,
     /// How to see them.
     more: &'t str,
 }
 
 /// So many entries are shown at the beginning of the way, unless it is short.
 const FIRST: usize = 40;
+/// So many steps of a check in a library are shown, less 1.
+const CHECK: usize = 5;
 /// And at its end.
 const LAST: usize = 12;
 
 impl<'t> Shown<'t> {
-    fn new(rest: Rest<'t>) -> Self {
+    fn new(rest: Rest<'t>, check: usize) -> Self {
         let (left, more) = match rest {
             Rest::Shown => (usize::MAX, ""),
             Rest::Hidden(more) => (FIRST, more),
@@ -205,13 +211,18 @@ impl<'t> Shown<'t> {
             last: VecDeque::new(),
             between: 0,
             folded: 0,
+            check,
             more,
         }
     }
 
     fn next(&mut self, text: &mut WhyText<'_>, entry: WhyEntry) -> Result<()> {
         let folded = text.folded(&entry);
-        if folded > 0 {
+        self.check = match folded {
+            0 => 0,
+            _ => self.check.saturating_sub(1),
+        };
+        if folded > 0 && self.check == 0 {
             self.folded = self.folded.saturating_add(folded);
             return Ok(());
         }

@@ -190,7 +190,20 @@ fn a_panic_is_explained_by_the_check_that_failed() {
         (value(0), value(1)) == (Some("10"), Some("3"))
     });
     assert!(compared, "{told:#?}");
+    // First what the program said, and where in its own code; then the check. The rest of the library is folded.
     let text = sandbox.ok("why app.aft --trap").stdout;
+    let said = "panicked: index out of bounds: the len is 3 but the index is 10, at app.rs:5 in app::main\n";
+    assert!(text.starts_with(said), "{text}");
+    assert!(
+        text.contains("= 10 < 3 ") && text.contains(" calls in library code\n"),
+        "{text}"
+    );
+    assert_eq!(told[0]["death"]["what"], "panicked");
+    let text = sandbox.ok("why app.aft --trap --code all").stdout;
+    assert!(
+        !text.starts_with("panicked") && !text.contains("library code"),
+        "{text}"
+    );
     let listed = text.matches("led there by").count();
     assert!(listed >= position.unwrap() + 2, "{text}");
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use afterimage_ids::OrigOffset;
 
 use super::{Path, Step};
+use crate::containers::Contents;
 use crate::object::Object;
 use crate::place::{Machine, Piece, Place};
 use crate::scopes::FunctionScopes;
 use crate::types::TypeKind;
-use crate::{PathError, Variables};
+use crate::{Limits, PathError, Variables};
 
 impl Variables<'_> {
     /// The object that a path expression means at an offset of a function, or, without one, among the global variables.
@@ -109,7 +110,9 @@ impl Variables<'_> {
         if let TypeKind::Pointer { .. } = described.kind {
             return self.pointee(&object, index, machine);
         }
-        if let Some(sequence) = self.sequence(&object, machine) {
+        if let Some(Contents::Sequence(sequence)) =
+            self.contents(&object, &Limits::DEFAULT, machine)
+        {
             return match u64::try_from(index) {
                 Ok(position) if position < sequence.count => self.nth(&sequence, position),
                 _ => Err(PathError::OutsideArray {

@@ -1,0 +1,657 @@
+//! Containers of standard libraries, as what they hold: to DWARF they are structures like any other, known by their names and members.
+//!
+//! A container is a row of [`PRINTERS`]. To add one, write a function that finds the parts of an object, and name the library with its version that it was tried with. What is
+//! not as the row expects is shown as the structure that it is; what is, but is damaged or not yet made, is shown as far as it goes, and says so.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::object::Object;
+use crate::place::{Machine, Piece, Place};
+use crate::sequence::Sequence;
+use crate::types::{Record, TypeKind, TypeRef};
+use crate::{Limits, Variables};
+
+/// What a container holds.
+pub(crate) enum Contents {
+    /// Elements side by side, or text.
+    Sequence(Sequence),
+    /// Elements anywhere.
+    Items(Items),
+    /// A value that may be absent; `None` if it is.
+    Held(Option<Object>),
+    /// What a pointer owns: its address, 0 for none, and the value there.
+    Pointer(u64, Object),
+}
+
+/// Elements that are found one after the other.
+#[derive(Default)]
+pub(crate) struct Items {
+    /// Those that are shown, with their keys in a map.
+    pub found: Vec<(Option<Object>, Object)>,
+    /// How many there are.
+    pub count: u64,
+    /// Why not all of them can be.
+    pub damaged: Option<&'static str>,
+}
+
+impl Items {
+    fn damaged(why: &'static str) -> Contents {
+        Contents::Items(Self {
+            damaged: Some(why),
+            ..Self::default()
+        })
+    }
+}
+
+/// How a container is read.
+struct Printer {
+    /// The library, and the version that this was tried with.
+    #[expect(dead_code, reason = "for who reads and extends the table")]
+    library: &'static str,
+    /// How the names of its types begin.
+    types: &'static [&'static str],
+    read: fn(&Reader<'_, '_>, &Object) -> Option<Contents>,
+}
+
+const LIBCXX: &str = "libc++ 19";
+const RUST: &str = "Rust 1.95";
+
+/// The containers that are known.
+const PRINTERS: [Printer; 14] = [
+    Printer {
+        library: LIBCXX,
+        types: &["basic_string<"],
+        read: |reader, object| reader.string(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["basic_string_view<", "span<"],
+        read: |reader, object| reader.view(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["vector<"],
+        read: |reader, object| reader.vector(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["map<", "multimap<", "set<", "multiset<"],
+        read: |reader, object| reader.tree(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &[
+            "unordered_map<",
+            "unordered_multimap<",
+            "unordered_set<",
+            "unordered_multiset<",
+        ],
+        read: |reader, object| reader.hash_table(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["list<"],
+        read: |reader, object| reader.list(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["deque<"],
+        read: |reader, object| reader.deque(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["array<"],
+        read: |reader, object| Some(Contents::Held(Some(reader.part(object, "__elems_")?))),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["optional<"],
+        read: |reader, object| reader.optional(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["unique_ptr<", "shared_ptr<"],
+        read: |reader, object| reader.smart_pointer(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["HashMap<"],
+        read: |reader, object| reader.hash_map(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["HashSet<"],
+        read: |reader, object| reader.hash_set(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["BTreeMap<", "BTreeSet<"],
+        read: |reader, object| reader.b_tree(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["Rc<", "Arc<"],
+        read: |reader, object| reader.counted(object),
+    },
+];
+
+/// So many structures are in each other at most where a part is looked for.
+const DEEPEST: usize = 8;
+/// So many links are followed to the next node of a tree; a balanced one with 2^32 nodes has no longer way.
+const LINKS: usize = 80;
+
+impl Variables<'_> {
+    /// What an object holds that is a container; `None` if it is none that is known.
+    pub(crate) fn contents(
+        &self,
+        object: &Object,
+        limits: &Limits,
+        machine: &dyn Machine,
+    ) -> Option<Contents> {
+        if let Some(sequence) = self.sequence(object, machine) {
+            return Some(Contents::Sequence(sequence));
+        }
+        let described = self.describe(self.plain(object.type_ref).ok()?).ok()?;
+        let TypeKind::Record(_) = &described.kind else {
+            return None;
+        };
+        let name = described.name.as_deref()?;
+        let is_it = |printer: &&Printer| printer.types.iter().any(|begin| name.starts_with(begin));
+        let printer = PRINTERS.iter().find(is_it)?;
+        let reader = Reader {
+            variables: self,
+            machine,
+            most: limits.elements,
+        };
+        (printer.read)(&reader, object)
+    }
+}
+
+/// Finds parts of objects.
+struct Reader<'r, 'a> {
+    variables: &'r Variables<'a>,
+    machine: &'r dyn Machine,
+    /// So many elements are wanted.
+    most: u64,
+}
+
+impl Reader<'_, '_> {
+    fn record(&self, of: TypeRef) -> Option<Arc<Record>> {
+        self.variables.record(of).ok()?
+    }
+
+    /// A member by its name, those of base classes and of what has no name included; of several, the outermost first one.
+    fn part(&self, object: &Object, name: &str) -> Option<Object> {
+        let mut level = vec![object.clone()];
+        for _ in 0..DEEPEST {
+            let mut inside = Vec::new();
+            for object in &level {
+                let record = self.record(object.type_ref)?;
+                for member in &record.members {
+                    let found = member.name.as_deref() == Some(name);
+                    if found || member.base || member.name.is_none() {
+                        let part = self.variables.member(object, member, self.machine).ok()?;
+                        match found {
+                            true => return Some(part),
+                            false => inside.push(part),
+                        }
+                    }
+                }
+            }
+            level = inside;
+        }
+        None
+    }
+
+    /// A member, and then one of that, and so on.
+    fn parts(&self, object: &Object, names: &[&str]) -> Option<Object> {
+        let mut found = object.clone();
+        for name in names {
+            found = self.part(&found, name)?;
+        }
+        Some(found)
+    }
+
+    /// A member that until libc++ 19 shares its place with another one in a pair, and has a name of its own since.
+    fn paired(&self, object: &Object, pair: &str, since: &str) -> Option<Object> {
+        let pair = self.part(object, pair);
+        let held = pair.and_then(|pair| self.part(&pair, "__value_"));
+        held.or_else(|| self.part(object, since))
+    }
+
+    fn number(&self, object: &Object) -> Option<u64> {
+        let bytes = self.variables.sized(object.type_ref).ok()?;
+        let bits = self.variables.bits(object, bytes, self.machine).ok()?;
+        u64::try_from(bits).ok()
+    }
+
+    /// What a pointer holds, and the type that it points to. Rust's are in structures with one part that is not empty.
+    fn pointer(&self, object: &Object) -> Option<(u64, TypeRef)> {
+        let mut object = object.clone();
+        for _ in 0..DEEPEST {
+            let plain = self.variables.plain(object.type_ref).ok()?;
+            let described = self.variables.describe(plain).ok()?;
+            if let TypeKind::Pointer { to, .. } = described.kind {
+                return Some((self.number(&object)?, to));
+            }
+            object = self.part(&object, "pointer")?;
+        }
+        None
+    }
+
+    fn at(&self, type_ref: TypeRef, address: u64) -> Option<Object> {
+        let piece = Piece {
+            place: Place::Memory(address),
+            offset: 0,
+            bytes: self.variables.sized(type_ref).ok()?,
+        };
+        Some(Object {
+            type_ref,
+            pieces: vec![piece],
+            bits: None,
+        })
+    }
+
+    fn is_there(&self, address: u64) -> bool {
+        self.machine.memory(address, &mut [0])
+    }
+
+    fn word(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 4];
+        let found = self.machine.memory(address, &mut bytes);
+        found.then(|| u32::from_le_bytes(bytes).into())
+    }
+
+    /// A type that a record was made with, by the name of the parameter.
+    fn argument(&self, of: TypeRef, name: &str) -> Option<TypeRef> {
+        let record = self.record(of)?;
+        let found = record.arguments.iter().find(|(own, _)| own == name);
+        found.map(|(_, of)| *of)
+    }
+
+    /// The type of nodes that a container's allocator is for, whose name begins like this.
+    fn node_type(&self, of: TypeRef, begin: &str) -> Option<TypeRef> {
+        let mut level = vec![of];
+        for _ in 0..DEEPEST {
+            let mut inside = Vec::new();
+            for of in level {
+                let Some(record) = self.record(of) else {
+                    continue;
+                };
+                for (_, argument) in &record.arguments {
+                    let plain = self.variables.plain(*argument).ok()?;
+                    let described = self.variables.describe(plain).ok()?;
+                    let name = described.name.as_deref();
+                    if name.is_some_and(|name| name.starts_with(begin)) {
+                        return Some(plain);
+                    }
+                }
+                inside.extend(record.members.iter().map(|member| member.type_ref));
+            }
+            level = inside;
+        }
+        None
+    }
+
+    /// Elements from one address to another.
+    fn between(&self, begin: u64, end: u64, element: TypeRef) -> Option<Contents> {
+        let bytes = self
+            .variables
+            .sized(element)
+            .ok()
+            .filter(|bytes| *bytes > 0)?;
+        let Some(length) = end.checked_sub(begin) else {
+            return Some(Items::damaged("its end is before its beginning"));
+        };
+        if length % bytes != 0 {
+            return Some(Items::damaged("its end is inside of an element"));
+        }
+        if length > 0 && !(self.is_there(begin) && self.is_there(end - 1)) {
+            return Some(Items::damaged("its elements are outside the memory"));
+        }
+        let sequence = Sequence::plain(begin, length / bytes, false, element);
+        Some(Contents::Sequence(sequence))
+    }
+
+    fn string(&self, object: &Object) -> Option<Contents> {
+        let rep = self.paired(object, "__r_", "__rep_")?;
+        let short = self.part(&rep, "__s")?;
+        let is_long = self.number(&self.part(&short, "__is_long_")?)? != 0;
+        let (address, count, element) = if is_long {
+            let long = self.part(&rep, "__l")?;
+            let (address, element) = self.pointer(&self.part(&long, "__data_")?)?;
+            (
+                address,
+                self.number(&self.part(&long, "__size_")?)?,
+                element,
+            )
+        } else {
+            let data = self.part(&short, "__data_")?;
+            let described = self.variables.plain(data.type_ref).ok()?;
+            let described = self.variables.describe(described).ok()?;
+            let TypeKind::Array { element, .. } = described.kind else {
+                return None;
+            };
+            let count = self.number(&self.part(&short, "__size_")?)?;
+            (data.address()?, count, element)
+        };
+        let bytes = self.variables.sized(element).ok()?;
+        let end = address.checked_add(count.checked_mul(bytes)?)?;
+        if count > 0 && !self.is_there(end - 1) {
+            return Some(Items::damaged("its text is outside the memory"));
+        }
+        let sequence = Sequence::plain(address, count, bytes == 1, element);
+        Some(Contents::Sequence(sequence))
+    }
+
+    fn view(&self, object: &Object) -> Option<Contents> {
+        let (address, element) = self.pointer(&self.part(object, "__data_")?)?;
+        let count = self.number(&self.part(object, "__size_")?)?;
+        let bytes = self.variables.sized(element).ok()?;
+        let last = count.checked_mul(bytes)?.checked_add(address)?;
+        if count > 0 && !self.is_there(last - 1) {
+            return Some(Items::damaged("its elements are outside the memory"));
+        }
+        let plain = self.variables.plain(object.type_ref).ok()?;
+        let name = self.variables.describe(plain).ok()?.name.clone()?;
+        let text = bytes == 1 && name.starts_with("basic_string_view<");
+        let sequence = Sequence::plain(address, count, text, element);
+        Some(Contents::Sequence(sequence))
+    }
+
+    fn vector(&self, object: &Object) -> Option<Contents> {
+        let (begin, element) = self.pointer(&self.part(object, "__begin_")?)?;
+        let (end, _) = self.pointer(&self.part(object, "__end_")?)?;
+        self.between(begin, end, element)
+    }
+
+    /// The value of a node, apart into key and value in a map.
+    fn entry(&self, node: &Object) -> Option<(Option<Object>, Object)> {
+        let value = self.part(node, "__value_")?;
+        Some(match self.part(&value, "__cc_") {
+            Some(pair) => {
+                let key = self.part(&pair, "first")?;
+                (Some(key), self.part(&pair, "second")?)
+            }
+            None => (None, value),
+        })
+    }
+
+    fn tree(&self, object: &Object) -> Option<Contents> {
+        let tree = self.part(object, "__tree_")?;
+        let (first, _) = self.pointer(&self.part(&tree, "__begin_node_")?)?;
+        let count = self.number(&self.paired(&tree, "__pair3_", "__size_")?)?;
+        let node = self.node_type(tree.type_ref, "__tree_node<")?;
+        let link = |address: u64, name: &str| {
+            let (to, _) = self.pointer(&self.part(&self.at(node, address)?, name)?)?;
+            Some(to)
+        };
+        // In order, as libc++ goes from one to the next.
+        let next = |mut at: u64| {
+            let right = link(at, "__right_")?;
+            if right != 0 {
+                at = right;
+                for _ in 0..LINKS {
+                    match link(at, "__left_")? {
+                        0 => return Some(at),
+                        left => at = left,
+                    }
+                }
+                return None;
+            }
+            for _ in 0..LINKS {
+                let parent = link(at, "__parent_")?;
+                // Of what is at the end there is a left child only.
+                if self.word(parent)? == at {
+                    return Some(parent);
+                }
+                at = parent;
+            }
+            None
+        };
+        let end = self.paired(&tree, "__pair1_", "__end_node_")?.address();
+        self.linked(node, (first, end), count, next)
+    }
+
+    /// Nodes from the first one on, one after the other; what is at `end` is none.
+    fn linked(
+        &self,
+        node: TypeRef,
+        (first, end): (u64, Option<u64>),
+        count: u64,
+        next: impl Fn(u64) -> Option<u64>,
+    ) -> Option<Contents> {
+        let mut items = Items {
+            count,
+            ..Items::default()
+        };
+        let mut at = Some(first);
+        let mut seen = HashSet::new();
+        for _ in 0..count.min(self.most) {
+            if at.is_some_and(|at| !seen.insert(at)) {
+                items.damaged = Some("its links lead round in a circle");
+                break;
+            }
+            let found = at.filter(|at| *at != 0 && Some(*at) != end && self.is_there(*at));
+            let entry = found.and_then(|at| self.entry(&self.at(node, at)?));
+            let Some(entry) = entry else {
+                items.damaged = Some("a link leads to nothing");
+                break;
+            };
+            items.found.push(entry);
+            at = found.and_then(&next);
+        }
+        Some(Contents::Items(items))
+    }
+
+    fn hash_table(&self, object: &Object) -> Option<Contents> {
+        let table = self.part(object, "__table_")?;
+        let begin = self.paired(&table, "__p1_", "__first_node_")?;
+        let (first, _) = self.pointer(&self.part(&begin, "__next_")?)?;
+        let count = self.number(&self.paired(&table, "__p2_", "__size_")?)?;
+        let node = self.node_type(table.type_ref, "__hash_node<")?;
+        self.linked(node, (first, None), count, |at| {
+            let next = self.part(&self.at(node, at)?, "__next_")?;
+            self.pointer(&next).map(|(to, _)| to)
+        })
+    }
+
+    fn list(&self, object: &Object) -> Option<Contents> {
+        let (first, _) = self.pointer(&self.parts(object, &["__end_", "__next_"])?)?;
+        let count = self.number(&self.paired(object, "__size_alloc_", "__size_")?)?;
+        let node = self.node_type(object.type_ref, "__list_node<")?;
+        let end = self.part(object, "__end_")?.address();
+        self.linked(node, (first, end), count, |at| {
+            let next = self.part(&self.at(node, at)?, "__next_")?;
+            self.pointer(&next).map(|(to, _)| to)
+        })
+    }
+
+    fn deque(&self, object: &Object) -> Option<Contents> {
+        let element = self.argument(object.type_ref, "_Tp")?;
+        let map = self.part(object, "__map_")?;
+        let (blocks, _) = self.pointer(&self.part(&map, "__begin_")?)?;
+        let start = self.number(&self.part(object, "__start_")?)?;
+        let count = self.number(&self.paired(object, "__size_", "__size_")?)?;
+        let bytes = self
+            .variables
+            .sized(element)
+            .ok()
+            .filter(|bytes| *bytes > 0)?;
+        let in_block = if bytes < 256 { 4096 / bytes } else { 16 };
+        let mut items = Items {
+            count,
+            ..Items::default()
+        };
+        for index in 0..count.min(self.most) {
+            let index = start.checked_add(index)?;
+            let block = blocks.checked_add(index / in_block * 4)?;
+            let found = self.word(block).and_then(|block| {
+                let at = block.checked_add(index % in_block * bytes)?;
+                self.at(element, at).filter(|_| self.is_there(at))
+            });
+            let Some(found) = found else {
+                items.damaged = Some("a block is outside the memory");
+                break;
+            };
+            items.found.push((None, found));
+        }
+        Some(Contents::Items(items))
+    }
+
+    fn optional(&self, object: &Object) -> Option<Contents> {
+        let engaged = self.number(&self.part(object, "__engaged_")?)?;
+        Some(match engaged {
+            0 => Contents::Held(None),
+            1 => Contents::Held(Some(self.part(object, "__val_")?)),
+            _ => Items::damaged("it neither has a value nor has none"),
+        })
+    }
+
+    fn smart_pointer(&self, object: &Object) -> Option<Contents> {
+        let held = self.part(object, "__ptr_")?;
+        let pointer = self.part(&held, "__value_").unwrap_or(held);
+        let (address, to) = self.pointer(&pointer)?;
+        Some(Contents::Pointer(address, self.at(to, address)?))
+    }
+
+    fn hash_map(&self, object: &Object) -> Option<Contents> {
+        self.raw_table(&self.parts(object, &["base", "table"])?, true)
+    }
+
+    fn hash_set(&self, object: &Object) -> Option<Contents> {
+        self.raw_table(&self.parts(object, &["base", "map", "table"])?, false)
+    }
+
+    /// The table of hashbrown: bytes of control, before which the elements stand, the last one first.
+    fn raw_table(&self, table: &Object, is_map: bool) -> Option<Contents> {
+        let element = self.argument(table.type_ref, "T")?;
+        let bytes = self.variables.sized(element).ok()?;
+        let inner = self.part(table, "table")?;
+        let mask = self.number(&self.part(&inner, "bucket_mask")?)?;
+        let count = self.number(&self.part(&inner, "items")?)?;
+        let (control, _) = self.pointer(&self.part(&inner, "ctrl")?)?;
+        if count > mask.saturating_add(1) {
+            return Some(Items::damaged("it has more elements than room"));
+        }
+        let mut items = Items {
+            count,
+            ..Items::default()
+        };
+        let wanted = count.min(self.most);
+        for bucket in 0..=mask {
+            if items.found.len() as u64 == wanted {
+                break;
+            }
+            let mut full = [0];
+            if !self.machine.memory(control.checked_add(bucket)?, &mut full) {
+                items.damaged = Some("its table is outside the memory");
+                break;
+            }
+            if full[0] & 0x80 != 0 {
+                continue;
+            }
+            let at = bytes
+                .checked_mul(bucket + 1)
+                .and_then(|far| control.checked_sub(far));
+            let pair = self.at(element, at?)?;
+            let (key, value) = (self.part(&pair, "__0")?, self.part(&pair, "__1")?);
+            items.found.push(match is_map {
+                true => (Some(key), value),
+                false => (None, key),
+            });
+        }
+        Some(Contents::Items(items))
+    }
+
+    fn b_tree(&self, object: &Object) -> Option<Contents> {
+        let set = self.part(object, "map");
+        let map = set.as_ref().unwrap_or(object);
+        let (key, value) = (
+            self.argument(map.type_ref, "K")?,
+            self.argument(map.type_ref, "V")?,
+        );
+        let count = self.number(&self.part(map, "length")?)?;
+        let mut items = Items {
+            count,
+            ..Items::default()
+        };
+        if count == 0 {
+            return Some(Contents::Items(items));
+        }
+        let root = self.part(map, "root")?;
+        let record = self.record(root.type_ref)?;
+        let [variants] = &record.variants[..] else {
+            return None;
+        };
+        let active = self
+            .variables
+            .active(&root, variants, self.machine)
+            .ok()??;
+        let some = self
+            .variables
+            .member(&root, active.first()?, self.machine)
+            .ok()?;
+        let root = self.part(&some, "__0")?;
+        let height = self.number(&self.part(&root, "height")?)?;
+        let (node, leaf) = self.pointer(&self.part(&root, "node")?)?;
+        let leaf_bytes = self.variables.sized(leaf).ok()?;
+        let wanted = count.min(self.most) as usize;
+        // Nodes with what comes next in them: a child, or the key after it.
+        let mut way = vec![(node, height, 0)];
+        while let Some((at, height, next)) = way.pop() {
+            if items.found.len() == wanted {
+                break;
+            }
+            let node = self.at(leaf, at).filter(|_| at != 0 && self.is_there(at));
+            let length = node
+                .as_ref()
+                .and_then(|node| self.number(&self.part(node, "len")?));
+            let (Some(node), Some(length)) = (node, length.filter(|length| *length <= 11)) else {
+                items.damaged = Some("a node is none");
+                break;
+            };
+            let (index, is_key) = match height {
+                0 => (next, true),
+                _ => (next / 2, next % 2 == 1),
+            };
+            if index > length || (is_key && index == length) {
+                continue;
+            }
+            way.push((at, height, next + 1));
+            if is_key {
+                let nth = |name: &str, of: TypeRef| {
+                    let array = self.part(&node, name)?;
+                    let bytes = self.variables.sized(of).ok()?;
+                    self.at(of, array.address()?.checked_add(index * bytes)?)
+                };
+                let found = (nth("keys", key)?, nth("vals", value));
+                items.found.push(match (set.is_some(), found) {
+                    (false, (key, Some(value))) => (Some(key), value),
+                    (_, (key, _)) => (None, key),
+                });
+            } else if way.len() > LINKS {
+                items.damaged = Some("its nodes lead round in a circle");
+                break;
+            } else {
+                // The children stand behind what leaves have.
+                let child = at.checked_add(leaf_bytes)?.checked_add(index * 4)?;
+                way.push((self.word(child).unwrap_or(0), height - 1, 0));
+            }
+        }
+        if items.damaged.is_none() && items.found.len() < wanted {
+            items.damaged = Some("it has fewer elements than it says");
+        }
+        Some(Contents::Items(items))
+    }
+
+    fn counted(&self, object: &Object) -> Option<Contents> {
+        let (address, inner) = self.pointer(&self.part(object, "ptr")?)?;
+        let inner = self.at(inner, address)?;
+        let value = self
+            .part(&inner, "value")
+            .or_else(|| self.part(&inner, "data"))?;
+        Some(Contents::Pointer(value.address()?, value))
+    }
+}
