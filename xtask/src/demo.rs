@@ -45,7 +45,11 @@ pub fn run() -> Result<ExitCode> {
     eprintln!(
         "\nThe recording is executed again, this time with counters. Exact counts of functions:"
     );
-    show(&tool, &["profile", "--top", "10", &recording])?;
+    // What is profiled is a package of a registry.
+    show(
+        &tool,
+        &["profile", "--top", "10", "--code", "all", &recording],
+    )?;
     eprintln!("\n… and of source lines. The counts are in the file now, so this executes nothing:");
     show(
         &tool,
@@ -61,7 +65,7 @@ pub fn run() -> Result<ExitCode> {
     let tool = tool.display();
     eprintln!(
         "\nGo on from here:\n  \
-         {tool} profile --by line --top 20 {recording}\n  \
+         {tool} profile --by line --top 20 --code all {recording}\n  \
          {tool} trace --last 30 {recording}\n  \
          {tool} profile --format callgrind -o callgrind.out {recording}\n  \
          {tool} verify {recording}\n  \

@@ -1,6 +1,7 @@
 //! Arguments that several commands take.
 
 use std::env::VarError;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -197,6 +198,38 @@ impl RunArguments {
             stdin: self.stdin.clone(),
             invoke: self.invoke.clone(),
         })
+    }
+
+    /// The same, as words of a command line.
+    pub(crate) fn words(&self) -> Vec<OsString> {
+        let mut words = Vec::new();
+        let mut option = |name: &str, value: &OsStr| {
+            words.push(OsString::from(name));
+            words.push(value.to_owned());
+        };
+        for dir in &self.dir {
+            option("--dir", dir.as_ref());
+        }
+        for variable in &self.env {
+            option("--env", variable.as_ref());
+        }
+        if let Some(stdin) = &self.stdin {
+            option("--stdin", stdin.as_ref());
+        }
+        if let Some(export) = &self.invoke {
+            option("--invoke", export.as_ref());
+        }
+        if let Some(seed) = self.seed {
+            option("--seed", seed.to_string().as_ref());
+        }
+        if let Some(timeout) = self.timeout {
+            option("--timeout", timeout.to_string().as_ref());
+        }
+        option("--stack", self.stack.to_string().as_ref());
+        if self.no_clock {
+            words.push("--no-clock".into());
+        }
+        words
     }
 
     /// The first option that was given, if any.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use afterimage::Session;
 use afterimage_present::context_dot;
-use afterimage_present::export::{TimelineHead, callgrind_calls, collapsed, firefox, perfetto};
+use afterimage_present::export::{
+    TimelineHead, callgrind_calls, collapsed, firefox, perfetto, pprof_stacks, speedscope,
+};
 use afterimage_replay::paths::{
     CallLengths, ContextLimits, ContextTree, Timeline, TimelineLimits, Window,
 };
@@ -25,6 +27,8 @@ Formats:
   perfetto   calls over time, for ui.perfetto.dev and chrome://tracing (JSON)
   firefox    calls over time, call tree and flame graph, for profiler.firefox.com
   collapsed  blocks by stack, for flamegraph.pl, inferno and speedscope
+  speedscope the same, for www.speedscope.app
+  pprof      the same, for `go tool pprof` (profile.proto)
   callgrind  blocks by function and calls with what they cost in all, for KCachegrind
              and callgrind_annotate
   dot        the tree of calling contexts, for Graphviz
@@ -46,8 +50,8 @@ pub(crate) struct Arguments {
     /// Merge calls that are more than N deep
     #[arg(long, value_name = "N", default_value_t = DEPTH)]
     depth: usize,
-    /// Merge calls (perfetto, firefox) or contexts (collapsed, callgrind, dot) with fewer blocks, or with a smaller share of all
-    /// [default: so that at most 150,000 calls are left; 0.001% for collapsed and callgrind, 0.5% for dot]
+    /// Merge calls (perfetto, firefox) or contexts (collapsed, speedscope, pprof, callgrind, dot) with fewer blocks, or with a smaller share of all
+    /// [default: so that at most 150,000 calls are left; 0.5% for dot, 0.001% for others]
     #[arg(long, value_name = "BLOCKS|SHARE%", value_parser = least)]
     min: Option<Least>,
     /// The recording
@@ -60,6 +64,8 @@ enum Format {
     Perfetto,
     Firefox,
     Collapsed,
+    Speedscope,
+    Pprof,
     Callgrind,
     Dot,
 }
@@ -131,7 +137,11 @@ fn export(arguments: &Arguments, traced: &Session) -> Result<()> {
                 _ => Ok(perfetto(out, &head, &mut timeline)?),
             })
         }
-        Format::Collapsed | Format::Callgrind | Format::Dot => {
+        Format::Collapsed
+        | Format::Speedscope
+        | Format::Pprof
+        | Format::Callgrind
+        | Format::Dot => {
             let default = match arguments.format {
                 Format::Dot => 0.5,
                 _ => 0.001,
@@ -142,12 +152,14 @@ fn export(arguments: &Arguments, traced: &Session) -> Result<()> {
                 min: least.of(window.last - window.first + 1),
             };
             let tree = ContextTree::new(traced.path()?, window, limits)?;
-            write(out, false, |out| match arguments.format {
+            let program = traced.program();
+            let run = traced.file().meta()?.program_name;
+            let binary = arguments.format == Format::Pprof;
+            write(out, binary, |out| match arguments.format {
+                Format::Speedscope => Ok(speedscope(out, &tree, program, &names, &source, &run)?),
+                Format::Pprof => Ok(pprof_stacks(out, &tree, program, &names, &source)?),
                 Format::Dot => Ok(context_dot(out, &tree, &names)?),
-                Format::Callgrind => {
-                    let program = traced.program();
-                    Ok(callgrind_calls(out, &tree, program, &names, &source)?)
-                }
+                Format::Callgrind => Ok(callgrind_calls(out, &tree, program, &names, &source)?),
                 _ => Ok(collapsed(out, &tree, &names)?),
             })
         }

@@ -6,7 +6,15 @@ use std::fmt::Write;
 const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Record",
-        &["record", "build", "info", "verify", "strip", "instrument"],
+        &[
+            "record",
+            "runner",
+            "build",
+            "info",
+            "verify",
+            "strip",
+            "instrument",
+        ],
     ),
     ("Count", &["profile", "paths", "redundancy", "simulate"]),
     (

@@ -30,6 +30,7 @@ mod profile;
 mod progress;
 mod record;
 mod redundancy;
+mod runner;
 mod settings;
 mod signals;
 mod simulate;
@@ -61,6 +62,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Record(record::Arguments),
+    Runner(runner::Arguments),
     Profile(profile::Arguments),
     Paths(paths::Arguments),
     Build(build::Arguments),
@@ -131,6 +133,7 @@ fn main() -> std::process::ExitCode {
     }
     let result = match cli.command {
         Command::Record(arguments) => record::run(arguments),
+        Command::Runner(arguments) => runner::run(arguments),
         Command::Profile(arguments) => profile::run(arguments),
         Command::Paths(arguments) => paths::run(arguments),
         Command::Build(arguments) => build::run(arguments),

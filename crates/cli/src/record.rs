@@ -71,6 +71,22 @@ pub(crate) struct Arguments {
     run: RunArguments,
 }
 
+impl Arguments {
+    /// Records a program with these arguments to a file, which may be there.
+    pub(crate) fn of(program: &Path, args: &[String], output: PathBuf, run: RunArguments) -> Self {
+        let guest = [program.into(), "--".into()].into_iter();
+        Self {
+            output: Some(output),
+            force: true,
+            lens: None,
+            quiet: true,
+            guest: guest.chain(args.iter().map(OsString::from)).collect(),
+            filters: FilterArguments::default(),
+            run,
+        }
+    }
+}
+
 /// What can be made during the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Lens {

@@ -8,6 +8,8 @@ mod lcov;
 mod perfetto;
 mod pprof;
 mod protobuf;
+mod speedscope;
+mod stacks;
 mod timeline;
 
 pub use callgrind::{callgrind, callgrind_calls};
@@ -15,5 +17,6 @@ pub use collapsed::collapsed;
 pub use firefox::firefox;
 pub use lcov::lcov;
 pub use perfetto::perfetto;
-pub use pprof::pprof;
+pub use pprof::{pprof, pprof_stacks};
+pub use speedscope::speedscope;
 pub use timeline::TimelineHead;

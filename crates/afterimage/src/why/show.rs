@@ -218,8 +218,9 @@ impl<'t> Shown<'t> {
 
     fn next(&mut self, text: &mut WhyText<'_>, entry: WhyEntry) -> Result<()> {
         let folded = text.folded(&entry);
-        self.check = match folded {
-            0 => 0,
+        self.check = match (folded, &entry) {
+            (_, WhyEntry::Led { .. }) => self.check,
+            (0, _) => 0,
             _ => self.check.saturating_sub(1),
         };
         if folded > 0 && self.check == 0 {

@@ -545,7 +545,9 @@ fn no_field_of_a_kept_slice_is_believed() {
         let is_other = |other: &Value, part: &str| other[part] != stored[part];
         let of_bytes = stored["operators"] == json!([]);
         let is_one = stored["criteria"].as_array().unwrap().len() == 1;
-        for other in changed(&stored) {
+        // Every other one, and of the next slice the others: all take minutes.
+        let some = (0..).zip(changed(&stored));
+        for (_, other) in some.filter(|(at, _)| (at + number) % 2 == 0) {
             if of_bytes && is_other(&other, "criteria")
                 || is_other(&other, "follows")
                 || is_one && other["operators"] == json!([])

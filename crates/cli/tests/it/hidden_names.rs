@@ -142,7 +142,14 @@ const QUESTIONS: &[(&str, &[&str])] = &[
     ("diff --pass FILE --fail OTHER", &["text", "json", "csv"]),
     (
         "export FILE",
-        &["perfetto", "firefox", "collapsed", "callgrind", "dot"],
+        &[
+            "perfetto",
+            "firefox",
+            "collapsed",
+            "speedscope",
+            "callgrind",
+            "dot",
+        ],
     ),
     ("cfg FILE --function NAME", &["text", "json", "dot"]),
     ("cfg WASM --function NAME", &["text", "json", "dot"]),

@@ -41,6 +41,7 @@ mod places_hold;
 mod printed_hold;
 mod recordings;
 mod redundancy_holds;
+mod runner;
 mod rust_program;
 mod sessions;
 mod simulate_holds;

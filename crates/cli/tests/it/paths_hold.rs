@@ -65,6 +65,115 @@ fn callgrind(text: &str) -> (u64, Calls) {
     (own, calls)
 }
 
+/// The stacks of a file of speedscope.
+fn speedscope(text: &str) -> BTreeMap<String, u64> {
+    let file: Value = serde_json::from_str(text).unwrap();
+    let frames = file["shared"]["frames"].as_array().unwrap();
+    let profile = &file["profiles"][0];
+    let samples = profile["samples"].as_array().unwrap();
+    let weights = profile["weights"].as_array().unwrap();
+    assert_eq!(samples.len(), weights.len());
+    let mut stacks = BTreeMap::new();
+    let mut all = 0;
+    for (sample, weight) in samples.iter().zip(weights) {
+        let name = |frame: &Value| {
+            frames[frame.as_u64().unwrap() as usize]["name"]
+                .as_str()
+                .unwrap()
+        };
+        let names = sample.as_array().unwrap().iter().map(name);
+        let blocks = weight.as_u64().unwrap();
+        *stacks.entry(Vec::from_iter(names).join(";")).or_default() += blocks;
+        all += blocks;
+    }
+    assert_eq!(profile["endValue"].as_u64(), Some(all));
+    stacks
+}
+
+/// The fields of a message of Protocol Buffers: numbers, and bytes.
+fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let tag = varint(&mut bytes);
+        let number = varint(&mut bytes);
+        let content = match tag & 7 {
+            0 => &bytes[..0],
+            2 => {
+                let (content, rest) = bytes.split_at(number as usize);
+                bytes = rest;
+                content
+            }
+            other => panic!("wire type {other}"),
+        };
+        fields.push((tag >> 3, number, content));
+    }
+    fields
+}
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let mut number = 0;
+    for shift in (0..).step_by(7) {
+        let (&byte, rest) = bytes.split_first().unwrap();
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    number
+}
+
+/// The stacks of `run.pb.gz`.
+fn pprof(sandbox: &Sandbox) -> BTreeMap<String, u64> {
+    let unpacked = sandbox
+        .any("gzip")
+        .args(["-dc", "run.pb.gz"])
+        .output()
+        .unwrap();
+    let bytes = unpacked.stdout;
+    let profile = fields(&bytes);
+    let of = |number: u64| {
+        profile
+            .iter()
+            .filter(move |field| field.0 == number)
+            .map(|field| field.2)
+    };
+    let strings = Vec::from_iter(of(6).map(|text| std::str::from_utf8(text).unwrap()));
+    let field = |message: &[u8], number: u64| {
+        let found = fields(message).into_iter().find(|field| field.0 == number);
+        found.map_or(0, |field| field.1)
+    };
+    let functions =
+        of(5).map(|function| (field(function, 1), strings[field(function, 2) as usize]));
+    let functions = BTreeMap::from_iter(functions);
+    let named = |location: &[u8]| {
+        let lines = fields(location)
+            .into_iter()
+            .find(|field| field.0 == 4)
+            .unwrap()
+            .2
+            .to_vec();
+        (field(location, 1), functions[&field(&lines, 1)])
+    };
+    let locations = BTreeMap::from_iter(of(4).map(named));
+    let mut stacks = BTreeMap::new();
+    for sample in of(2) {
+        let packed = |number: u64| {
+            let fields = fields(sample);
+            let mut content = fields.iter().find(|field| field.0 == number).unwrap().2;
+            let mut numbers = Vec::new();
+            while !content.is_empty() {
+                numbers.push(varint(&mut content));
+            }
+            numbers
+        };
+        // The innermost is first.
+        let names = packed(1).into_iter().rev().map(|id| locations[&id]);
+        *stacks.entry(Vec::from_iter(names).join(";")).or_default() += packed(2)[0];
+    }
+    stacks
+}
+
 /// Adds up the same calls, one by one.
 fn calls_of_the_trace(sandbox: &Sandbox) -> Calls {
     let words = "trace run.aft --level call --depth 1000000 --limit all --format json";
@@ -97,6 +206,18 @@ fn assert_exports_have(sandbox: &Sandbox, blocks: u64) {
         let lines = export("collapsed");
         let weight = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
         assert_eq!(lines.lines().map(weight).sum::<u64>(), blocks);
+
+        // The same stacks in other forms.
+        let mut stacks = BTreeMap::<String, u64>::new();
+        for line in lines.lines() {
+            let (stack, blocks) = line.rsplit_once(' ').unwrap();
+            *stacks.entry(stack.to_owned()).or_default() += blocks.parse::<u64>().unwrap();
+        }
+        assert_eq!(speedscope(&export("speedscope")), stacks);
+        sandbox.ok(&format!(
+            "export run.aft --format pprof{limits} -o run.pb.gz"
+        ));
+        assert_eq!(pprof(sandbox), stacks);
 
         let (own, calls) = callgrind(&export("callgrind"));
         assert_eq!(own, blocks);

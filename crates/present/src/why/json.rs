@@ -52,7 +52,10 @@ impl WhyDeath {
     /// As one sentence.
     pub fn text(&self) -> String {
         let message = match self.message.as_deref() {
-            Some(message) => format!(": {}", plain(message.trim())),
+            Some(message) => {
+                let lines = message.lines().map(|line| plain(line.trim()));
+                format!(": {}", Vec::from_iter(lines).join("; "))
+            }
             None => String::new(),
         };
         let from = self.called_from.as_ref();

@@ -1,0 +1,100 @@
+//! The tests of a crate, each in a run of its own.
+
+use crate::common::Sandbox;
+
+const TESTS: &str = r#"
+pub fn half(n: i32) -> i32 {
+    let halves = [0, 1, 2];
+    halves[n as usize / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half;
+
+    #[test]
+    fn halves() {
+        assert_eq!(half(4), 2);
+    }
+
+    #[test]
+    fn larger() {
+        println!("about to halve");
+        assert_eq!(half(6), 3);
+    }
+
+    #[test]
+    fn wrong() {
+        assert_eq!(half(2), 2, "two is not its half");
+    }
+
+    #[test]
+    #[ignore]
+    fn slow() {
+        println!("slow indeed");
+    }
+}
+"#;
+
+#[test]
+fn each_test_is_run_by_itself_and_failing_ones_are_kept() {
+    let sandbox = Sandbox::new();
+    sandbox.write("crate.rs", TESTS);
+    sandbox.rustc_with(&["--test"], "crate", "crate", 0);
+    let ran = sandbox.run("runner crate.wasm");
+    let told = ran.stdout.as_str();
+    assert_eq!(ran.code, Some(101), "{ran:?}");
+    for part in [
+        "\nrunning 4 tests\ntest tests::halves ... ok\ntest tests::larger ... FAILED\ntest tests::slow ... ignored\ntest tests::wrong ... FAILED\n",
+        "\n---- tests::larger ----\nabout to halve\n",
+        "recording: afterimage/crate.tests.larger.aft\npanicked: index out of bounds: the len is 3 but the index is 3, at crate.rs:4 in crate::half, called from crate.rs:19\n",
+        "recording: afterimage/crate.tests.wrong.aft\npanicked: assertion `left == right` failed: two is not its half; left: 1; right: 2, at crate.rs:24 in crate::tests::wrong, called from crate.rs:23\n",
+        "\nfailures:\n    tests::larger\n    tests::wrong\n\ntest result: FAILED. 1 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in ",
+    ] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+    assert!(!told.contains("\nabout to halve\ntest"), "{told}");
+    let mut kept = std::fs::read_dir(sandbox.path("afterimage")).unwrap();
+    assert!(kept.all(|file| {
+        !file
+            .unwrap()
+            .file_name()
+            .to_str()
+            .unwrap()
+            .contains("halves")
+    }));
+
+    // Filters and ways of showing are those of libtest.
+    let ran = sandbox.run("runner crate.wasm hal --nocapture --test-threads 1");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout
+            .contains("1 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out;"),
+        "{ran:?}"
+    );
+    let ran = sandbox.run("runner crate.wasm --ignored --nocapture");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout
+            .contains("slow indeed\ntest tests::slow ... ok\n"),
+        "{ran:?}"
+    );
+    // What fails no longer is no longer kept.
+    let larger = TESTS.replace("[0, 1, 2]", "[0, 1, 2, 3]");
+    sandbox.write("crate.rs", larger);
+    sandbox.rustc_with(&["--test"], "crate", "crate", 0);
+    let ran = sandbox.run("runner crate.wasm larger");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!sandbox.path("afterimage/crate.tests.larger.aft").exists());
+}
+
+#[test]
+fn a_program_is_recorded_and_its_exit_code_is_ours() {
+    let sandbox = Sandbox::new();
+    let source =
+        r#"fn main() { println!("{}", std::env::args().nth(1).unwrap()); std::process::exit(3) }"#;
+    sandbox.rust("app", source);
+    let ran = sandbox.run("runner --output kept app.wasm hello");
+    assert_eq!((ran.code, &*ran.stdout), (Some(3), "hello\n"), "{ran:?}");
+    sandbox.ok("info kept/app.aft");
+}

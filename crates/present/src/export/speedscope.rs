@@ -1,0 +1,106 @@
+//! Stacks for speedscope, in its own file format.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use afterimage_profile::Source;
+use afterimage_program::{Names, Program};
+use afterimage_replay::paths::ContextTree;
+use serde::Serialize;
+
+use super::stacks::each_stack;
+use crate::PresentError;
+
+/// The file.
+#[derive(Serialize)]
+struct File<'f> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    name: &'f str,
+    exporter: &'static str,
+    shared: Shared,
+    profiles: [Samples<'f>; 1],
+}
+
+#[derive(Default, Serialize)]
+struct Shared {
+    frames: Vec<Frame>,
+}
+
+#[derive(Serialize)]
+struct Frame {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+}
+
+/// Stacks with weights.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Samples<'f> {
+    r#type: &'static str,
+    name: &'f str,
+    unit: &'static str,
+    start_value: u64,
+    end_value: u64,
+    samples: Vec<Vec<usize>>,
+    weights: Vec<u64>,
+}
+
+/// Writes each stack in which blocks are executed, with how many they are. `run` names the run.
+///
+/// # Errors
+/// If `out` fails.
+pub fn speedscope(
+    out: &mut dyn Write,
+    tree: &ContextTree,
+    program: &Program,
+    names: &Names,
+    source: &dyn Source,
+    run: &str,
+) -> Result<(), PresentError> {
+    let mut shared = Shared::default();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let (mut samples, mut weights) = (Vec::new(), Vec::new());
+    each_stack(tree, names, |stack, blocks| {
+        let frames = stack.iter().map(|frame| {
+            // Functions of one name stay apart.
+            let key = format!("{:?} {}", frame.function, frame.name);
+            *known.entry(key).or_insert_with(|| {
+                let code = frame
+                    .function
+                    .and_then(|function| program.function(function));
+                let declared = code.and_then(|code| source.declared(code.body.start));
+                shared.frames.push(Frame {
+                    name: frame.name.to_owned(),
+                    file: declared.map(|at| source.line(at).path),
+                    line: declared.map(|at| at.line),
+                });
+                shared.frames.len() - 1
+            })
+        });
+        samples.push(frames.collect());
+        weights.push(blocks);
+        Ok(())
+    })?;
+    let file = File {
+        schema: "https://www.speedscope.app/file-format-schema.json",
+        name: run,
+        exporter: "afterimage",
+        shared,
+        profiles: [Samples {
+            r#type: "sampled",
+            name: run,
+            unit: "none",
+            start_value: 0,
+            end_value: weights.iter().sum(),
+            samples,
+            weights,
+        }],
+    };
+    serde_json::to_writer(&mut *out, &file)?;
+    writeln!(out)?;
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! The stacks of a tree of calling contexts.
+
+use afterimage_ids::FuncId;
+use afterimage_program::Names;
+use afterimage_replay::paths::ContextTree;
+
+use crate::PresentError;
+
+/// A function on a stack, or what was merged or left out there.
+pub(super) struct StackFrame<'f> {
+    pub function: Option<FuncId>,
+    pub name: &'f str,
+}
+
+/// Gives `take` each stack in which blocks are executed, from the outermost function to the innermost, with how many they are. What was merged is a frame of its own, and so is what was
+/// left out of the path. The sum is the number of blocks executed. O(depth) for each.
+pub(super) fn each_stack(
+    tree: &ContextTree,
+    names: &Names,
+    mut take: impl FnMut(&[StackFrame<'_>], u64) -> Result<(), PresentError>,
+) -> Result<(), PresentError> {
+    let limits = tree.limits;
+    let shorter = format!("[calls below {} blocks]", limits.min);
+    let deeper = format!("[calls deeper than {}]", limits.depth);
+    let mut stack: Vec<StackFrame<'_>> = Vec::new();
+    // How many frames the stack has at each depth: the host has none.
+    let mut lengths: Vec<usize> = Vec::new();
+    for (at, depth) in tree.walk() {
+        let context = &tree.contexts[at];
+        lengths.truncate(depth);
+        stack.truncate(lengths.last().copied().unwrap_or(0));
+        stack.extend(context.function.map(|function| StackFrame {
+            function: Some(function),
+            name: names.function(function),
+        }));
+        lengths.push(stack.len());
+        if context.own > 0 {
+            take(&stack, context.own)?;
+        }
+        let left_out = context.left_out + context.shorter.left_out + context.deeper.left_out;
+        let rests = [
+            (context.shorter.blocks - context.shorter.left_out, &*shorter),
+            (context.deeper.blocks - context.deeper.left_out, &*deeper),
+            (left_out, "[left out]"),
+        ];
+        for (blocks, name) in rests.into_iter().filter(|(blocks, _)| *blocks > 0) {
+            stack.push(StackFrame {
+                function: None,
+                name,
+            });
+            take(&stack, blocks)?;
+            stack.pop();
+        }
+    }
+    Ok(())
+}
