@@ -115,9 +115,14 @@ fn shown_text<'s>(
     out: &mut dyn Write,
     shown: impl Iterator<Item = &'s Shown> + Clone,
 ) -> Result<(), PresentError> {
-    let width = shown.clone().map(|v| v.name.chars().count()).max();
+    let is_gone = |variable: &&Shown| {
+        let why = variable.value.as_ref().err();
+        why.is_some_and(|why| why.starts_with("optimised out"))
+    };
+    let known = shown.clone().filter(|variable| !is_gone(variable));
+    let width = known.clone().map(|v| v.name.chars().count()).max();
     let width = width.unwrap_or(0).min(24);
-    for variable in shown {
+    for variable in known {
         let value = match &variable.value {
             Ok(value) => plain(value),
             Err(why) => format!("<{}>", plain(why)),
@@ -139,6 +144,17 @@ fn shown_text<'s>(
             inlined.unwrap_or_default(),
             written_text(variable.written)
         )?;
+    }
+    // Of one that is shown, another further out may be gone.
+    let mut gone: Vec<String> = Vec::new();
+    for variable in shown.filter(is_gone) {
+        let name = named(&variable.name);
+        if !gone.contains(&name) {
+            gone.push(name);
+        }
+    }
+    if !gone.is_empty() {
+        writeln!(out, "    <optimised out>: {}", gone.join(", "))?;
     }
     Ok(())
 }

@@ -425,6 +425,9 @@ impl WhyText<'_> {
     }
 
     fn moves(&mut self, moves: &[WhyMove], more: u64) -> Result<(), PresentError> {
+        if self.fold && moves.iter().all(|one| one.place.library) {
+            return self.left_out((moves.len() as u64).saturating_add(more));
+        }
         let mut told: Vec<String> = Vec::new();
         let mut function = None;
         for one in moves {

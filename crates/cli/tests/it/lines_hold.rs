@@ -195,8 +195,8 @@ fn native(sandbox: &Sandbox) -> Option<(Vec<usize>, Vec<String>)> {
         .any("gdb")
         .args(["-batch", "-nx", "-x", "steps.gdb", "./native"]));
     let lines = followed.stdout.lines();
-    let lines = lines.filter_map(|line| line.strip_prefix("LINES"));
-    let Some(lines) = lines.last().filter(|lines| !lines.trim().is_empty()) else {
+    let mut lines = lines.filter_map(|line| line.strip_prefix("LINES"));
+    let Some(lines) = lines.next_back().filter(|lines| !lines.trim().is_empty()) else {
         skipped("lines against gdb: gdb follows no programs here");
         return None;
     };
