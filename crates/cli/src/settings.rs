@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 
 use afterimage_profile::CodeFilter;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 
 const NAME: &str = ".afterimage.toml";
@@ -27,8 +27,12 @@ impl Settings {
             let at = folder.join(NAME);
             match fs::read_to_string(&at) {
                 Ok(text) => {
-                    let settings = toml::from_str(&text);
-                    return settings.with_context(|| at.display().to_string());
+                    return toml::from_str(&text).map_err(|error| {
+                        let before = error.span().map_or("", |span| &text[..span.start]);
+                        let line = before.matches('\n').count() + 1;
+                        let message = error.message().trim().replace('\n', ", ");
+                        anyhow!("{}:{line}: {message}", at.display())
+                    });
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error).with_context(|| at.display().to_string()),
@@ -40,5 +44,8 @@ impl Settings {
 
 fn code<'d, D: serde::Deserializer<'d>>(from: D) -> Result<CodeFilter, D::Error> {
     let text = String::deserialize(from)?;
-    text.parse().map_err(serde::de::Error::custom)
+    text.parse().map_err(|error| {
+        let why = format!("code = {text:?}: {error}; write mine, all or a glob");
+        serde::de::Error::custom(why)
+    })
 }

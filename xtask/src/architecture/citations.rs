@@ -12,6 +12,9 @@ const PLACES: &[&str] = &[
 /// How the names of files end that are cited without a folder.
 const ENDINGS: &[&str] = &[".md", ".rs", ".toml"];
 
+/// A file of whoever uses the program.
+const SETTINGS: &str = ".afterimage.toml";
+
 /// The violations in the documents and in the comments of the sources.
 ///
 /// # Errors
@@ -30,7 +33,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
         let prose = path.extension().is_some_and(|extension| extension == "md");
         let folder = path.parent().unwrap_or(root);
         for cited in citations(&text, prose) {
-            if !root.join(&cited).exists() && !folder.join(&cited).exists() {
+            if cited != SETTINGS && !root.join(&cited).exists() && !folder.join(&cited).exists() {
                 let short = path.strip_prefix(root).unwrap_or(path);
                 violations.push(format!(
                     "{} names {cited}, which does not exist",

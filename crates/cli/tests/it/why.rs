@@ -206,6 +206,21 @@ fn a_panic_is_explained_by_the_check_that_failed() {
     );
     let listed = text.matches("led there by").count();
     assert!(listed >= position.unwrap() + 2, "{text}");
+    // A project's settings say it once for all; what is asked for comes first.
+    sandbox.write(".afterimage.toml", "code = \"all\"\n");
+    assert_eq!(sandbox.ok("why app.aft --trap").stdout, text);
+    let mine = sandbox.ok("why app.aft --trap --code mine").stdout;
+    assert!(mine.starts_with(said), "{mine}");
+    let other = sandbox.ok("why app.aft --trap --code other/*.rs").stdout;
+    assert_eq!(other, text, "a program without such code has no other");
+    for (settings, why) in [
+        ("code = \"[\"", "code"),
+        ("cod = \"all\"", "unknown field `cod`"),
+        ("code all", ".afterimage.toml"),
+    ] {
+        sandbox.write(".afterimage.toml", settings);
+        sandbox.refused("why app.aft --trap", 125, &[".afterimage.toml", why]);
+    }
 }
 
 #[test]
