@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use afterimage_analyses::slices::SliceQuery;
 use afterimage_present::document::WithRows;
-use afterimage_present::values::{ValuesReport, VariableReport};
+use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
     AddressStatsHead, AddressesHead, CurrencyDocument, DataflowDocument, DepsDirection, DepsReport,
     MatchDocument, MemoryReport, PathsDocument, RedundancyDocument, SimulateHead, SliceReport,
@@ -29,7 +29,7 @@ use crate::simulate::SimulateQuery;
 use crate::slice::{self, Wanted};
 use crate::state::StateQuery;
 use crate::trace::{TraceQuery, TraceReport};
-use crate::values::{Detail, ValuesQuery, VariableQuery};
+use crate::values::{ConditionQuery, Detail, ValuesQuery, VariableQuery};
 use crate::why::{WhyQuery, WhyReport};
 use crate::why_not::WhyNotQuery;
 
@@ -65,6 +65,14 @@ impl Session {
             Detail::Each => self.first(|session| session.ensured(|| query.answer(session))),
             Detail::Stats | Detail::Histogram => self.ensured(|| query.answer(self)),
         }
+    }
+
+    /// When does a condition about variables hold? As [`variable_values`](Self::variable_values), for all times at the place.
+    ///
+    /// # Errors
+    /// If there is no such place or variable, it is no condition, or the recording is damaged.
+    pub fn condition(&self, query: &ConditionQuery) -> Result<ConditionReport, QuestionError> {
+        self.first(|session| session.ensured(|| query.answer(session)))
     }
 
     /// What did memory hold at a moment, who wrote it last, and who reads and writes it next? Without values, the search is limited: about four

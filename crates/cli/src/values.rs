@@ -2,7 +2,9 @@
 
 mod loads;
 
-use afterimage::values::{Detail, Instances, InstancesError, ValuesQuery, VariableQuery};
+use afterimage::values::{
+    ConditionQuery, Detail, Instances, InstancesError, ValuesQuery, VariableQuery, Wanted,
+};
 use afterimage_present::{Render, render};
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -35,6 +37,7 @@ Examples:
   afterimage values app.aft --at @0x1f3 --histogram
   afterimage values app.aft --at parser.c:42 --var depth
   afterimage values app.aft --at parser.c:42 --var depth --histogram
+  afterimage values app.aft --at bank.c:52 --where 'fee < 0 && a->balance > 10' --first
   afterimage values app.aft --at list.c:16 --var 'n->next->key' --instances last
   afterimage values app.aft --loads
   afterimage values app.aft --loads --each --format bin -o loads.bin")]
@@ -51,6 +54,18 @@ pub(crate) struct Arguments {
     /// The value of this variable of the source, or expression: total, p->next->key, *p
     #[arg(long, value_name = "NAME")]
     var: Option<String>,
+    /// When this condition holds: 'fee < 0 && a->balance > 10'; docs/EXPRESSIONS.md says what it may be made of
+    #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true, conflicts_with_all = ["loads", "var", "stats", "histogram"])]
+    condition: Option<String>,
+    /// Only the first time that it holds
+    #[arg(long, requires = "condition", conflicts_with_all = ["last", "count"])]
+    first: bool,
+    /// Only the last time that it holds
+    #[arg(long, requires = "condition", conflicts_with = "count")]
+    last: bool,
+    /// Only how often it holds
+    #[arg(long, requires = "condition")]
+    count: bool,
     /// Which executions of each statement: A..B, K, last, or t=T for those in block T and later [default: all]
     #[arg(long, value_name = "WHICH")]
     instances: Option<String>,
@@ -92,6 +107,20 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let session = lens::finished(file)?;
     early::places(&session, Lens::Full, arguments.at.as_deref())?;
     let query = arguments.query()?;
+    if let Some(condition) = &arguments.condition {
+        let query = ConditionQuery {
+            condition: condition.clone(),
+            values: query,
+            wanted: match (arguments.first, arguments.last, arguments.count) {
+                (true, ..) => Wanted::First,
+                (_, true, _) => Wanted::Last,
+                (.., true) => Wanted::Count,
+                _ => Wanted::All,
+            },
+        };
+        let report = lens::answered(session, |session| session.condition(&query))?;
+        return arguments.show(&report);
+    }
     let Some(name) = &arguments.var else {
         let report = match query.detail {
             Detail::Each => lens::answered(session, |session| session.statement_values(&query))?,

@@ -217,6 +217,7 @@ pub fn descriptions() -> Vec<Description> {
         describe::<crate::trace::TraceHead>(),
         describe::<crate::values::ValuesReport>(),
         describe::<crate::values::VariableReport>(),
+        describe::<crate::values::ConditionReport>(),
         describe::<crate::verify::VerifyReport>(),
         describe::<crate::diff::VersionsDocument>(),
         describe::<crate::WhyHead>(),

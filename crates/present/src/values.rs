@@ -1,5 +1,6 @@
 //! The values of statements and of variables, one by one or summed up.
 
+mod condition;
 mod variable;
 
 use std::io::Write;
@@ -18,6 +19,7 @@ use crate::plain::plain;
 use crate::render::Render;
 use crate::{PresentError, Style, range_text, type_text};
 
+pub use condition::{ConditionInstance, ConditionReport, ConditionValue};
 pub use variable::{
     VariableCount, VariableInstance, VariableMissing, VariableReport, VariableRows, VariableStats,
     VariableValue,

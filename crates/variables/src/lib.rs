@@ -32,6 +32,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 mod abbreviations;
+mod condition;
 mod containers;
 mod debug;
 mod error;
@@ -55,6 +56,7 @@ mod shared;
 mod types;
 mod variable;
 
+pub use condition::{Condition, ConditionError, Held, Number as ConditionNumber, Truth};
 pub use error::{Called, DebugError, PathError, Unavailable};
 pub use globals::Global;
 pub use object::Object;

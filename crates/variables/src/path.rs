@@ -52,6 +52,22 @@ impl Path {
     /// # Errors
     /// [`PathError::Syntax`] with what should be where.
     pub fn parse(text: &str) -> Result<Self, PathError> {
+        let (path, length) = Self::prefix(text)?;
+        let mut reader = Reader { text, at: length };
+        match reader.rest() {
+            "" => Ok(path),
+            rest if rest.starts_with(')') => {
+                Err(reader.error("the end: there is no '(' for this ')'"))
+            }
+            _ => Err(reader.error("'.', '->', '[' or the end")),
+        }
+    }
+
+    /// Reads an expression at the beginning of a text, and how many bytes it has. O(length), without recursion.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn prefix(text: &str) -> Result<(Self, usize), PathError> {
         let mut reader = Reader { text, at: 0 };
         // Operators before what they apply to, with the parentheses around them.
         let mut waiting = Vec::new();
@@ -66,6 +82,7 @@ impl Path {
                 break;
             }
         }
+        let mut open = waiting.iter().filter(|one| one.is_none()).count();
         let variable = reader.variable()?;
         let mut steps = Vec::new();
         loop {
@@ -76,28 +93,20 @@ impl Path {
             } else if reader.take("[") {
                 steps.push(Step::Index(reader.integer()?));
                 reader.expect("]", "']'")?;
-            } else if reader.take(")") {
-                loop {
-                    match waiting.pop() {
-                        Some(Some(step)) => steps.push(step),
-                        Some(None) => break,
-                        None => {
-                            return Err(
-                                reader.error_before(")", "the end: there is no '(' for this ')'")
-                            );
-                        }
-                    }
+            } else if open > 0 && reader.take(")") {
+                open -= 1;
+                while let Some(Some(step)) = waiting.pop() {
+                    steps.push(step);
                 }
-            } else if reader.rest().is_empty() {
-                break;
             } else {
-                return Err(reader.error("'.', '->', '[' or the end"));
+                break;
             }
         }
+        let length = reader.at;
         while let Some(step) = waiting.pop() {
             steps.push(step.ok_or_else(|| reader.error("')'"))?);
         }
-        Ok(Self { variable, steps })
+        Ok((Self { variable, steps }, length))
     }
 }
 
@@ -130,13 +139,6 @@ impl<'t> Reader<'t> {
     fn error(&self, expected: &'static str) -> PathError {
         PathError::Syntax {
             at: self.at,
-            expected,
-        }
-    }
-
-    fn error_before(&self, token: &str, expected: &'static str) -> PathError {
-        PathError::Syntax {
-            at: self.at - token.len(),
             expected,
         }
     }

@@ -1,6 +1,7 @@
 //! The values of a run: building them, and what statements and variables had.
 
 mod build;
+mod condition;
 mod instances;
 mod missing;
 mod statements;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use build::{Adds, KeptValues};
 pub(crate) use build::{add_values, ensure_values};
+pub use condition::{ConditionQuery, Wanted};
 pub use instances::{Instances, InstancesError};
 pub use missing::{kept_values, missing_values};
 

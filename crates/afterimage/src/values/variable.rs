@@ -15,7 +15,7 @@ use afterimage_replay::state::{
 use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, bail};
 
-use super::{ValuesQuery, VariableQuery, summary};
+use super::{Instances, ValuesQuery, VariableQuery, summary};
 use crate::Session;
 use crate::places::{Site, executions};
 use crate::steps::follow;
@@ -38,23 +38,9 @@ impl VariableQuery {
         let path: Path = name.parse().map_err(|error: PathError| {
             anyhow::anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
         })?;
-        let resolver = traced.resolver(&names, &source);
-        let resolved = resolver.location(&query.at)?;
-        let which = query.instances.named(&query.at, resolved.occurrence)?;
-        let at = match resolved.occurrence {
-            Some(_) => split_occurrence(&query.at)?.0,
-            None => &query.at,
-        };
-        if let (
-            Place::Line(..),
-            Form::Line {
-                column: Some(_), ..
-            },
-        ) = (&resolved.place, form(at))
-        {
-            bail!("{at} names a column, but arrivals are counted by line: leave the column out");
-        }
-        let local = match only_function(&resolved.place) {
+        let NamedPlace { place, which, at } = named_place(traced, &names, &source, query)?;
+        let at = at.as_str();
+        let local = match only_function(&place) {
             Some(function) => wasm_local(loaded, &names, function, name),
             None => None,
         };
@@ -63,10 +49,10 @@ impl VariableQuery {
             None => Some(Variables::open(&loaded.bytes)?),
         };
         if let Some(variables) = &variables {
-            known(traced, variables, &path, &names, &resolved.place)?;
+            known(traced, variables, &path, &names, &place)?;
         }
         let values = traced.values()?;
-        let (occasions, happened) = occasions(traced, &values, &names, &source, resolved.place)?;
+        let (occasions, happened) = occasions(traced, &values, &names, &source, place)?;
         let count = occasions.count();
         let by = |time| Ok(occasions.by(time)?);
         let (first, last) = which.range(count, (at, happened), by)?;
@@ -120,6 +106,45 @@ impl VariableQuery {
             happened,
         })
     }
+}
+
+/// A place with which of its executions are asked for.
+pub(super) struct NamedPlace {
+    pub place: Place,
+    pub which: Instances,
+    /// The place as it was written, without a number.
+    pub at: String,
+}
+
+/// The place that a query names.
+pub(super) fn named_place<'a>(
+    session: &'a Session,
+    names: &'a Names,
+    source: &'a SourceMap<'a>,
+    query: &ValuesQuery,
+) -> Result<NamedPlace> {
+    let resolver = session.resolver(names, source);
+    let resolved = resolver.location(&query.at)?;
+    let which = query.instances.named(&query.at, resolved.occurrence)?;
+    let at = match resolved.occurrence {
+        Some(_) => split_occurrence(&query.at)?.0,
+        None => &query.at,
+    };
+    let is_column = matches!(
+        form(at),
+        Form::Line {
+            column: Some(_),
+            ..
+        }
+    );
+    if matches!(resolved.place, Place::Line(..)) && is_column {
+        bail!("{at} names a column, but arrivals are counted by line: leave the column out");
+    }
+    Ok(NamedPlace {
+        which,
+        at: at.to_owned(),
+        place: resolved.place,
+    })
 }
 
 fn instance(names: &Names, row: Evaluated) -> VariableInstance {
@@ -204,7 +229,7 @@ impl Subject<'_, '_> {
     }
 }
 
-fn unwatched(error: WatchError<anyhow::Error>) -> anyhow::Error {
+pub(super) fn unwatched(error: WatchError<anyhow::Error>) -> anyhow::Error {
     match error {
         WatchError::State(error) => error.into(),
         WatchError::Follow(error) => error,
@@ -246,7 +271,7 @@ pub(super) fn never<'e>(
 const MOST_NAMED: usize = 16;
 
 /// Refuses a variable that no function of the place knows: it has no value anywhere.
-fn known(
+pub(super) fn known(
     traced: &Session,
     variables: &Variables<'_>,
     path: &Path,
@@ -319,7 +344,7 @@ fn known(
 }
 
 /// All times at which the run was at a place, and what that is called.
-fn occasions<'v, 's: 'v>(
+pub(super) fn occasions<'v, 's: 'v>(
     traced: &'s Session,
     values: &RecordedValues<'v>,
     names: &'s Names,

@@ -35,7 +35,7 @@
 ;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; $ afterimage state a.aft --at end --format json
 ;; | {"schema":"afterimage/state/2","t":1,"length":N,"before":"block","open":1,"frames":[{"number":0,"function":{"index":0,"name":"run"},"entered_t":1,"t":1,"offset":48,"source":null,"inlined":[],"why":"the module has no debug information; compile it with -g","locals":[{"index":0,"type":"v128","parameter":true,"bits":"0x00000004000000030000000200000001","text":"0x00000004000000030000000200000001"},{"index":1,"type":"f32","parameter":true,"bits":"0xff801234","text":"NaN (0xff801234)"},{"index":2,"type":"f64","parameter":true,"bits":"0x7fffffffffffffff","text":"NaN (0x7fffffffffffffff)"},{"index":3,"type":"ref","parameter":true,"bits":"0x0","text":"null"},{"index":4,"type":"ref","parameter":true,"bits":"0x0","text":"null"}]}],"results":[{"type":"i32","bits":"0xff801234","text":"-8383948 (0xff801234)"},{"type":"i64","bits":"0x7fffffffffffffff","text":"9223372036854775807 (0x7fffffffffffffff)"},{"type":"v128","bits":"0x00000005000000040000000300000002","text":"0x00000005000000040000000300000002"},{"type":"i32","bits":"0x1","text":"1"},{"type":"i32","bits":"0x1","text":"1"}]}
-;; ! afterimage: the path of the run, in 89 bytes
+;; ! afterimage: the path of the run, in N
 ;; $ afterimage record --force -o a.aft --invoke run FILE 1 1 1 1 null
 ;; ! afterimage: invoke-values.wat: run takes v128 f32 f64 externref funcref, but "1" is no externref: the only one that can be given is null
 ;; = 125

@@ -16,7 +16,7 @@
 ;; | not followed: a run whose open activations have more than 67,108,864 locals and operands together cannot be followed
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage state --at end deep.aft
-;; ! afterimage: the path of the run, in 99.2 kB
+;; ! afterimage: the path of the run, in N
 ;; ! afterimage: deep.aft: a run whose open activations have more than 67,108,864 locals and operands together cannot be followed
 ;; = 125
 ;; $ afterimage why --trap deep.aft

@@ -134,6 +134,8 @@ fn steady(text: &str) -> String {
             "\"bytes\":",
             "size      ",
             "sound: ",
+            // How far apart its parts are depends on time.
+            "the path of the run, in ",
             ".aft (",
         ] {
             let mut from = 0;

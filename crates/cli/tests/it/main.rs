@@ -7,6 +7,7 @@ mod bounded;
 mod cases;
 mod checkpoints_hold;
 mod common;
+mod conditions_hold;
 mod containers_hold;
 mod currency;
 mod dataflow_holds;

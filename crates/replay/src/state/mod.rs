@@ -57,9 +57,9 @@ mod written;
 
 pub use activation::{Activation, Bodies, Stands};
 pub use afterimage_variables::{
-    BitField, DebugError, FunctionScopes, Limits, Machine, Nothing, Number, Object, Path,
-    PathError, Piece, Place, Rank, Rendered, Shape, Unavailable, VariableKind, Variables, Word,
-    quoted,
+    BitField, Condition, ConditionError, ConditionNumber, DebugError, FunctionScopes, Held, Limits,
+    Machine, Nothing, Number, Object, Path, PathError, Piece, Place, Rank, Rendered, Shape, Truth,
+    Unavailable, VariableKind, Variables, Word, quoted,
 };
 pub use error::StateError;
 pub use follow::{Halt, follow_to};

@@ -1,0 +1,264 @@
+//! When a condition about variables holds.
+
+use std::collections::BTreeMap;
+
+use afterimage_ids::FuncId;
+use afterimage_present::document::objects::Function;
+use afterimage_present::values::{
+    ConditionInstance, ConditionReport, ConditionValue, VariableMissing,
+};
+use afterimage_replay::state::{
+    Bodies, Condition, ConditionNumber, Evaluated, FunctionScopes, Held, Limits, Moment, Occasion,
+    Path, PathError, Rank, Shape, Truth, Variables, Watch, follow_to,
+};
+use anyhow::{Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
+
+use super::ValuesQuery;
+use super::variable::{known, named_place, never, occasions, unwatched};
+use crate::Session;
+use crate::steps::follow;
+
+/// When does a condition about variables hold?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConditionQuery {
+    /// The condition: `fee < 0 && a->balance > 10`.
+    pub condition: String,
+    /// Where, and when.
+    #[serde(flatten)]
+    pub values: ValuesQuery,
+    /// Which of the times when it holds.
+    pub wanted: Wanted,
+}
+
+/// Which of the times when a condition holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wanted {
+    /// All of them, the first ones listed.
+    #[default]
+    All,
+    /// The first.
+    First,
+    /// The last.
+    Last,
+    /// None, but how many they are.
+    Count,
+}
+
+/// So many moments are looked at before the next ones are found.
+const AT_ONCE: u64 = 1 << 14;
+
+/// How much of a text is compared.
+const LIMITS: Limits = Limits {
+    string: 1 << 12,
+    ..Limits::DEFAULT
+};
+
+/// What was found at a moment: whether the condition holds, and what the variables hold.
+type Found = (Truth, Vec<Result<Held, PathError>>);
+
+impl ConditionQuery {
+    /// All times when a condition holds at a place.
+    pub fn new(condition: impl Into<String>, at: impl Into<String>) -> Self {
+        Self {
+            condition: condition.into(),
+            values: ValuesQuery::new(at),
+            wanted: Wanted::All,
+        }
+    }
+
+    pub(crate) fn answer(&self, session: &Session) -> Result<ConditionReport> {
+        let (text, query) = (&self.condition, &self.values);
+        let condition: Condition = text
+            .parse()
+            .map_err(|error| anyhow!("--where '{text}': {error}"))?;
+        let Some((_, first_path)) = condition.paths.first() else {
+            bail!("--where '{text}' names no variable: it holds always, or never");
+        };
+        let loaded = session.module();
+        let source = session.source_map();
+        let names = loaded.names(&source);
+        let place = named_place(session, &names, &source, query)?;
+        let variables = Variables::open(&loaded.bytes)?;
+        for (_, path) in &condition.paths {
+            known(session, &variables, path, &names, &place.place)?;
+        }
+        let values = session.values()?;
+        let (all, happened) = occasions(session, &values, &names, &source, place.place)?;
+        let count = all.count();
+        let by = |time| Ok(all.by(time)?);
+        let (first, last) = place.which.range(count, (&place.at, happened), by)?;
+        let bodies = Bodies::new(&loaded.program, &loaded.bytes);
+        let called = |function: FuncId| names.function(function).to_owned();
+        let path = first_path.clone();
+        let watch = Watch::new(&loaded.program, &bodies, &values, &variables, &called, path);
+        let look = |occasions: &[Occasion]| -> Result<Vec<Evaluated<Found>>> {
+            let rows = watch.at_each(
+                occasions,
+                |halts, show| follow(session, |run, log| Ok(follow_to(run, log, halts, show)?)),
+                |moment, scopes| found(&condition, &variables, moment, scopes),
+            );
+            rows.map_err(unwatched)
+        };
+        let mut report = ConditionReport {
+            condition: text.clone(),
+            at: place.at,
+            count,
+            looked_at: 0,
+            holds: 0,
+            unknown: Vec::new(),
+            instances: Vec::new(),
+            more: 0,
+            happened,
+        };
+        let listed = match self.wanted {
+            Wanted::All => query.most(place.which),
+            Wanted::First | Wanted::Last => 1,
+            Wanted::Count => 0,
+        };
+        let mut unknown: BTreeMap<String, u64> = BTreeMap::new();
+        // Of what has a value nowhere, whatever it holds, it is said once.
+        let mut reasons: Option<Vec<Option<PathError>>> = None;
+        let (mut from, mut to) = (first, last);
+        'looking: while from <= to {
+            let chunk = match self.wanted {
+                Wanted::Last => (to.saturating_sub(AT_ONCE - 1)).max(from)..=to,
+                _ => from..=to.min(from.saturating_add(AT_ONCE - 1)),
+            };
+            match self.wanted {
+                Wanted::Last => to = chunk.start() - 1,
+                _ => from = chunk.end() + 1,
+            }
+            let mut wanted = Vec::new();
+            for number in chunk {
+                wanted.extend(all.get(&values, number)?);
+            }
+            let mut rows = look(&wanted)?;
+            if self.wanted == Wanted::Last {
+                rows.reverse();
+            }
+            for row in rows {
+                report.looked_at += 1;
+                let (truth, held) = match row.value {
+                    Ok(found) => found,
+                    Err(why) => (Truth::Unknown(why.to_string()), Vec::new()),
+                };
+                let missing = held.iter().map(|held| held.as_ref().err().cloned());
+                let missing = Vec::from_iter(missing);
+                match &mut reasons {
+                    None => reasons = Some(missing),
+                    Some(known) => {
+                        for (known, now) in known.iter_mut().zip(missing) {
+                            if *known != now {
+                                *known = None;
+                            }
+                        }
+                    }
+                }
+                match truth {
+                    Truth::False => continue,
+                    Truth::Unknown(why) => {
+                        *unknown.entry(why).or_default() += 1;
+                        continue;
+                    }
+                    Truth::True => report.holds += 1,
+                }
+                if (report.instances.len() as u64) < listed {
+                    let named = condition.paths.iter().zip(held);
+                    report.instances.push(ConditionInstance {
+                        number: row.number,
+                        t: row.time,
+                        function: Function::new(&names, row.function),
+                        values: named.map(|((name, _), held)| value(name, held)).collect(),
+                    });
+                }
+                if matches!(self.wanted, Wanted::First | Wanted::Last) {
+                    break 'looking;
+                }
+            }
+        }
+        let reasons = reasons.unwrap_or_default();
+        for ((name, _), why) in condition.paths.iter().zip(&reasons) {
+            if let Some(why) = never([why.as_ref()].into_iter()) {
+                bail!("--where '{text}': {name}: {why}");
+            }
+        }
+        if !matches!(self.wanted, Wanted::Count) {
+            report.more = report.holds - report.instances.len() as u64;
+        }
+        let rows = unknown.into_iter();
+        let rows = rows.map(|(unavailable, times)| VariableMissing { unavailable, times });
+        report.unknown = rows.collect();
+        Ok(report)
+    }
+}
+
+fn value(name: &str, held: Result<Held, PathError>) -> ConditionValue {
+    let name = name.to_owned();
+    match held {
+        Ok(held) => ConditionValue {
+            name,
+            value: Some(held.text),
+            unavailable: None,
+        },
+        Err(why) => ConditionValue {
+            name,
+            value: None,
+            unavailable: Some(why.to_string()),
+        },
+    }
+}
+
+fn found(
+    condition: &Condition,
+    variables: &Variables<'_>,
+    moment: &Moment<'_, '_>,
+    scopes: &FunctionScopes,
+) -> Found {
+    let at = moment.activation.offset;
+    let held = condition.paths.iter();
+    let held = held.map(|(_, path)| of_path(variables, path, moment, (scopes, at)));
+    let held = Vec::from_iter(held);
+    (condition.holds(&held), held)
+}
+
+/// What a path expression holds: a number with its text, or a text.
+fn of_path(
+    variables: &Variables<'_>,
+    path: &Path,
+    moment: &Moment<'_, '_>,
+    place: (&FunctionScopes, afterimage_ids::OrigOffset),
+) -> Result<Held, PathError> {
+    let object = variables.resolve(path, Some(place), moment)?;
+    let text = || {
+        let rendered = variables.render(&object, &LIMITS, moment);
+        match rendered.shape {
+            Shape::Missing(why) => Err(*why),
+            _ => Ok(rendered.to_string()),
+        }
+    };
+    match variables.number(&object, moment) {
+        Ok(number) => {
+            let value = match number.rank {
+                Rank::Signed(value) => Some(ConditionNumber::Integer(value)),
+                Rank::Unsigned(value) => i128::try_from(value).ok().map(ConditionNumber::Integer),
+                Rank::Float(value) => Some(ConditionNumber::Float(value)),
+            };
+            // With a pointer to characters stands the text.
+            let text = match number.text.starts_with("0x") {
+                true => text()?,
+                false => number.text,
+            };
+            Ok(Held {
+                number: value,
+                text,
+            })
+        }
+        Err(PathError::Aggregate { .. }) => Ok(Held {
+            number: None,
+            text: text()?,
+        }),
+        Err(why) => Err(why),
+    }
+}

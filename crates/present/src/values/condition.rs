@@ -1,0 +1,121 @@
+//! When a condition about variables holds.
+
+use std::io::Write;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{VariableMissing, more_instances, times};
+use crate::document::objects::Function;
+use crate::document::{Document, NoRows, begin};
+use crate::number::grouped;
+use crate::plain::plain;
+use crate::render::Render;
+use crate::{PresentError, Style};
+
+/// When a condition holds, of all times that the run was at a place: right before the line, after a function's prologue. docs/EXPRESSIONS.md says what conditions mean.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ConditionReport {
+    /// The condition, as it was written.
+    pub condition: String,
+    /// The place, as it was named.
+    pub at: String,
+    /// How often a line was arrived at, an instruction executed, or a function called.
+    pub count: u64,
+    /// How many of these were looked at: fewer than all if only the first or the last that holds is wanted, or only some.
+    pub looked_at: u64,
+    /// In how many of these it holds.
+    pub holds: u64,
+    /// In how many something that it depends on has no value, and why.
+    pub unknown: Vec<VariableMissing>,
+    /// Those in which it holds.
+    pub instances: Vec<ConditionInstance>,
+    /// How many more of them there are.
+    pub more: u64,
+    /// What is counted, in words: arrived at, executed, called.
+    #[serde(skip)]
+    pub happened: &'static str,
+}
+
+/// A time at which a condition holds.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ConditionInstance {
+    /// Which time it is, from 1.
+    pub number: u64,
+    /// The time of its block.
+    pub t: u64,
+    /// In which function.
+    pub function: Function,
+    /// What the condition names, in its order.
+    pub values: Vec<ConditionValue>,
+}
+
+/// What a variable holds.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ConditionValue {
+    /// The variable, or expression, as it was written.
+    pub name: String,
+    /// The value, as C would write it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Why it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
+}
+
+impl Document for ConditionReport {
+    const NAME: &'static str = "condition";
+    const COMMAND: &'static str = "values --where EXPR";
+    type Row = NoRows;
+}
+
+impl Render for ConditionReport {
+    const NAME: &'static str = "a report of values";
+
+    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
+        let looked_at = match self.looked_at == self.count {
+            true => String::new(),
+            false => format!(", looked at {}", grouped(self.looked_at)),
+        };
+        writeln!(
+            out,
+            "{} at {}: {} {}{looked_at}, holds {}",
+            plain(&self.condition),
+            plain(&self.at),
+            self.happened,
+            times(self.count),
+            times(self.holds)
+        )?;
+        for row in &self.instances {
+            let value = |one: &ConditionValue| {
+                let value = match (&one.value, &one.unavailable) {
+                    (Some(value), _) => plain(value),
+                    (None, why) => format!("<{}>", plain(why.as_deref().unwrap_or("?"))),
+                };
+                format!("{} = {value}", plain(&one.name))
+            };
+            let values = row.values.iter().map(value);
+            writeln!(
+                out,
+                "{:>12}  t={:<14} {}",
+                format!("#{}", grouped(row.number)),
+                grouped(row.t),
+                Vec::from_iter(values).join(", ")
+            )?;
+        }
+        more_instances(out, self.more)?;
+        for row in &self.unknown {
+            writeln!(
+                out,
+                "{:>12}  unknown: {}",
+                times(row.times),
+                plain(&row.unavailable)
+            )?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        begin(out, self)
+    }
+}

@@ -1,0 +1,793 @@
+//! Conditions about variables: `fee < 0 && a->balance > 10`.
+//!
+//! docs/EXPRESSIONS.md says what they mean. An expression is kept in postfix order, so that neither reading nor evaluating it recurses.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::{Path, PathError, quoted};
+
+/// A condition that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// What it says about variables, each once, in the order in which they are named.
+    pub paths: Vec<(String, Path)>,
+    /// Operands before what is done with them.
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    /// One of [`Condition::paths`].
+    Variable(usize),
+    Number(Number),
+    Text(String),
+    Unary(Unary),
+    Binary(Binary),
+}
+
+/// An integer or a floating-point number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// An integer of any type: mathematically, so that nothing overflows below 2^127.
+    Integer(i128),
+    /// A floating-point number.
+    Float(f64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unary {
+    Not,
+    Minus,
+    Plus,
+    Complement,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Binary {
+    Or,
+    And,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Equal,
+    NotEqual,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+    Left,
+    Right,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+/// The operators of two operands, longer ones first, with how strongly they bind: as in C.
+const BINARY: [(&str, Binary, u8); 18] = [
+    ("||", Binary::Or, 1),
+    ("&&", Binary::And, 2),
+    ("==", Binary::Equal, 6),
+    ("!=", Binary::NotEqual, 6),
+    ("<<", Binary::Left, 8),
+    (">>", Binary::Right, 8),
+    ("<=", Binary::AtMost, 7),
+    (">=", Binary::AtLeast, 7),
+    ("|", Binary::BitOr, 3),
+    ("^", Binary::BitXor, 4),
+    ("&", Binary::BitAnd, 5),
+    ("<", Binary::Less, 7),
+    (">", Binary::Greater, 7),
+    ("+", Binary::Add, 9),
+    ("-", Binary::Subtract, 9),
+    ("*", Binary::Multiply, 10),
+    ("/", Binary::Divide, 10),
+    ("%", Binary::Remainder, 10),
+];
+
+impl Binary {
+    fn is_comparison(self) -> bool {
+        matches!(
+            self,
+            Self::Equal
+                | Self::NotEqual
+                | Self::Less
+                | Self::AtMost
+                | Self::Greater
+                | Self::AtLeast
+        )
+    }
+}
+
+/// Why a text is no condition.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("expected {expected} at character {at} of the condition")]
+pub struct ConditionError {
+    /// The position, in characters from 1.
+    pub at: usize,
+    /// What should be there.
+    pub expected: &'static str,
+}
+
+/// What an operand of a condition holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// Its value, if it is one number.
+    pub number: Option<Number>,
+    /// Its value as text: of a string with quotation marks, of a constant its name.
+    pub text: String,
+}
+
+/// Whether a condition holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Truth {
+    /// It holds.
+    True,
+    /// It does not.
+    False,
+    /// That depends on something that has no value; why.
+    Unknown(String),
+}
+
+/// What waits for its right operand, or to be closed.
+enum Waiting {
+    Unary(Unary),
+    Binary(Binary, u8),
+    Open(usize),
+}
+
+impl FromStr for Condition {
+    type Err = ConditionError;
+
+    /// Reads a condition. Linear, without recursion.
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
+        let mut reader = Reader { text, at: 0 };
+        let mut condition = Self {
+            paths: Vec::new(),
+            steps: Vec::new(),
+        };
+        let mut waiting: Vec<Waiting> = Vec::new();
+        loop {
+            // What stands before an operand.
+            let unary = match reader.rest().as_bytes() {
+                [b'!', b'=', ..] => None,
+                [b'!', ..] => Some(Unary::Not),
+                [b'-', ..] => Some(Unary::Minus),
+                [b'+', ..] => Some(Unary::Plus),
+                [b'~', ..] => Some(Unary::Complement),
+                _ => None,
+            };
+            if let Some(unary) = unary {
+                reader.at += 1;
+                waiting.push(Waiting::Unary(unary));
+                continue;
+            }
+            let at = reader.at;
+            let inside = text[at..].strip_prefix('(').map(str::trim_start);
+            // A parenthesis is part of a variable only as in (*p).x.
+            let found = match inside {
+                Some(inside) if !inside.starts_with(['*', '&']) => None,
+                Some(_) => reader.operand(&mut condition.paths).ok(),
+                None => Some(reader.operand(&mut condition.paths)?),
+            };
+            let Some(step) = found else {
+                waiting.push(Waiting::Open(at));
+                reader.at = at + 1;
+                continue;
+            };
+            condition.steps.push(step);
+            while reader.rest().starts_with(')') {
+                let mut opened = false;
+                while let Some(one) = waiting.pop() {
+                    match condition.done(one) {
+                        None => {}
+                        Some(_) => {
+                            opened = true;
+                            break;
+                        }
+                    }
+                }
+                if !opened {
+                    return Err(reader.error("the end: there is no '(' for this ')'"));
+                }
+                reader.at += 1;
+            }
+            if reader.rest().is_empty() {
+                break;
+            }
+            let rest = reader.rest();
+            let found = BINARY.iter().find(|(sign, ..)| rest.starts_with(sign));
+            let Some(&(sign, operator, binds)) = found else {
+                return Err(reader.error("an operator, such as ==, < or &&, or the end"));
+            };
+            while let Some(before) = waiting.last() {
+                match before {
+                    Waiting::Open(_) => break,
+                    Waiting::Binary(before, other) => {
+                        if *other < binds {
+                            break;
+                        }
+                        if before.is_comparison() && operator.is_comparison() && *other == binds {
+                            return Err(reader.error("&& or ||: comparisons do not chain"));
+                        }
+                    }
+                    Waiting::Unary(_) => {}
+                }
+                if let Some(before) = waiting.pop() {
+                    condition.done(before);
+                }
+            }
+            reader.at += sign.len();
+            waiting.push(Waiting::Binary(operator, binds));
+        }
+        while let Some(one) = waiting.pop() {
+            if condition.done(one).is_some() {
+                return Err(reader.error("')'"));
+            }
+        }
+        Ok(condition)
+    }
+}
+
+impl Condition {
+    /// Has both operands of what waited. An opening parenthesis is given back.
+    fn done(&mut self, waited: Waiting) -> Option<usize> {
+        match waited {
+            Waiting::Unary(unary) => self.steps.push(Step::Unary(unary)),
+            Waiting::Binary(binary, _) => self.steps.push(Step::Binary(binary)),
+            Waiting::Open(at) => return Some(at),
+        }
+        None
+    }
+
+    /// Whether it holds if its variables hold this: one for each of [`paths`](Self::paths), or why that has no value.
+    pub fn holds(&self, held: &[Result<Held, PathError>]) -> Truth {
+        let mut stack: Vec<Value> = Vec::new();
+        for step in &self.steps {
+            let value = match step {
+                Step::Variable(index) => match held.get(*index) {
+                    Some(Ok(held)) => Value::Held(held.clone()),
+                    Some(Err(why)) => Value::Unknown(why.to_string()),
+                    None => Value::Unknown("it was not looked up".to_owned()),
+                },
+                Step::Number(number) => Value::of(*number),
+                Step::Text(text) => Value::Text(text.clone()),
+                Step::Unary(unary) => stack.pop().unwrap_or_default().unary(*unary),
+                Step::Binary(binary) => {
+                    let (right, left) = (stack.pop(), stack.pop());
+                    left.unwrap_or_default()
+                        .binary(*binary, right.unwrap_or_default())
+                }
+            };
+            stack.push(value);
+        }
+        match stack.pop().unwrap_or_default().truth() {
+            Ok(true) => Truth::True,
+            Ok(false) => Truth::False,
+            Err(why) => Truth::Unknown(why),
+        }
+    }
+}
+
+/// A value while a condition is evaluated.
+#[derive(Clone, Debug)]
+enum Value {
+    Held(Held),
+    /// Of the condition itself.
+    Text(String),
+    Unknown(String),
+}
+
+impl Default for Value {
+    fn default() -> Self {
+        Self::Unknown("nothing is there".to_owned())
+    }
+}
+
+impl Value {
+    fn of(number: Number) -> Self {
+        Self::Held(Held {
+            number: Some(number),
+            text: String::new(),
+        })
+    }
+
+    fn truth_of(held: bool) -> Self {
+        Self::of(Number::Integer(held.into()))
+    }
+
+    fn number(&self) -> Result<Number, String> {
+        match self {
+            Self::Held(held) => {
+                let number = held.number;
+                number.ok_or_else(|| format!("{} is no number", held.text))
+            }
+            Self::Text(text) => Err(format!("{} is no number", quoted(text.as_bytes()))),
+            Self::Unknown(why) => Err(why.clone()),
+        }
+    }
+
+    fn integer(&self) -> Result<i128, String> {
+        match self.number()? {
+            Number::Integer(integer) => Ok(integer),
+            Number::Float(float) => Err(format!("{float} is no integer")),
+        }
+    }
+
+    fn truth(&self) -> Result<bool, String> {
+        Ok(match self.number()? {
+            Number::Integer(integer) => integer != 0,
+            Number::Float(float) => float != 0.0,
+        })
+    }
+
+    fn unary(self, unary: Unary) -> Self {
+        let found = match unary {
+            Unary::Not => self.truth().map(|held| Number::Integer((!held).into())),
+            Unary::Plus => self.number(),
+            Unary::Minus => self.number().and_then(|number| match number {
+                Number::Integer(integer) => {
+                    let negated = integer.checked_neg();
+                    negated.map(Number::Integer).ok_or_else(too_large)
+                }
+                Number::Float(float) => Ok(Number::Float(-float)),
+            }),
+            Unary::Complement => self.integer().map(|integer| Number::Integer(!integer)),
+        };
+        found.map_or_else(Self::Unknown, Self::of)
+    }
+
+    fn binary(self, binary: Binary, right: Self) -> Self {
+        match binary {
+            // One that decides, whatever the other is.
+            Binary::Or | Binary::And => {
+                let decides = binary == Binary::Or;
+                match (self.truth(), right.truth()) {
+                    (Ok(held), _) | (_, Ok(held)) if held == decides => Self::truth_of(decides),
+                    (Err(why), _) | (_, Err(why)) => Self::Unknown(why),
+                    _ => Self::truth_of(!decides),
+                }
+            }
+            _ if binary.is_comparison() => match self.is_same_text(&right) {
+                Some(Ok(is_same)) => match binary {
+                    Binary::Equal => Self::truth_of(is_same),
+                    Binary::NotEqual => Self::truth_of(!is_same),
+                    _ => Self::Unknown("texts have no order".to_owned()),
+                },
+                Some(Err(why)) => Self::Unknown(why),
+                None => self.ordered(binary, &right),
+            },
+            _ => self
+                .compute(binary, &right)
+                .map_or_else(Self::Unknown, Self::of),
+        }
+    }
+
+    fn ordered(&self, binary: Binary, right: &Self) -> Self {
+        let order = match self.compare(right) {
+            Ok(order) => order,
+            Err(why) => return Self::Unknown(why),
+        };
+        Self::truth_of(match (binary, order) {
+            // What is not ordered is not equal either.
+            (Binary::NotEqual, order) => order != Some(Ordering::Equal),
+            (_, None) => false,
+            (Binary::Equal, Some(order)) => order.is_eq(),
+            (Binary::Less, Some(order)) => order.is_lt(),
+            (Binary::AtMost, Some(order)) => order.is_le(),
+            (Binary::Greater, Some(order)) => order.is_gt(),
+            (_, Some(order)) => order.is_ge(),
+        })
+    }
+
+    fn compare(&self, other: &Self) -> Result<Option<Ordering>, String> {
+        Ok(match (self.number()?, other.number()?) {
+            (Number::Integer(a), Number::Integer(b)) => Some(a.cmp(&b)),
+            (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),
+            (Number::Integer(a), Number::Float(b)) => exactly(a, b),
+            (Number::Float(a), Number::Integer(b)) => exactly(b, a).map(Ordering::reverse),
+        })
+    }
+
+    /// Whether it is the same text as another value. `None` unless one of them can only be a text.
+    fn is_same_text(&self, other: &Self) -> Option<Result<bool, String>> {
+        Some(match (self, other) {
+            (Self::Text(a), Self::Text(b)) => Ok(a == b),
+            (Self::Text(text), value) | (value, Self::Text(text)) => value.is_text_of(text),
+            (Self::Held(a), Self::Held(b)) if a.number.is_none() && b.number.is_none() => {
+                let whole = |held: &Held| match held.text.starts_with('"') {
+                    true if held.text.ends_with('"') => Ok(()),
+                    true => Err(format!("{} is not known whole", held.text)),
+                    false => Err(format!("{} is no number, and no text", held.text)),
+                };
+                whole(a).and(whole(b)).map(|()| a.text == b.text)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether a variable holds this string, or is the constant with this name.
+    fn is_text_of(&self, text: &str) -> Result<bool, String> {
+        let Self::Held(held) = self else {
+            return Err(self.number().err().unwrap_or_default());
+        };
+        // Pointers to characters have their address first.
+        let own = match held
+            .text
+            .strip_prefix("0x")
+            .and_then(|own| own.split_once(' '))
+        {
+            Some((_, own)) => own,
+            None => &held.text,
+        };
+        if own.ends_with('…') || own.starts_with('<') {
+            return Err(format!("{own} is not known whole"));
+        }
+        Ok(match own.starts_with('"') {
+            true => own == quoted(text.as_bytes()),
+            false => own == text,
+        })
+    }
+
+    fn compute(&self, binary: Binary, right: &Self) -> Result<Number, String> {
+        let is_bitwise = matches!(
+            binary,
+            Binary::BitOr | Binary::BitXor | Binary::BitAnd | Binary::Left | Binary::Right
+        );
+        if is_bitwise {
+            let (a, b) = (self.integer()?, right.integer()?);
+            let by = u32::try_from(b).ok().filter(|by| *by < 127);
+            let found = match binary {
+                Binary::BitOr => Some(a | b),
+                Binary::BitXor => Some(a ^ b),
+                Binary::BitAnd => Some(a & b),
+                Binary::Left => by.and_then(|by| a.checked_mul(1 << by)),
+                _ => by.map(|by| a >> by),
+            };
+            return found.map(Number::Integer).ok_or_else(too_large);
+        }
+        let float = |number: Number| match number {
+            Number::Integer(integer) => integer as f64,
+            Number::Float(float) => float,
+        };
+        match (self.number()?, right.number()?) {
+            (Number::Integer(a), Number::Integer(b)) => {
+                let is_division = matches!(binary, Binary::Divide | Binary::Remainder);
+                if is_division && b == 0 {
+                    return Err("it divides by 0".to_owned());
+                }
+                let found = match binary {
+                    Binary::Add => a.checked_add(b),
+                    Binary::Subtract => a.checked_sub(b),
+                    Binary::Multiply => a.checked_mul(b),
+                    Binary::Divide => a.checked_div(b),
+                    _ => a.checked_rem(b),
+                };
+                found.map(Number::Integer).ok_or_else(too_large)
+            }
+            (a, b) => {
+                let (a, b) = (float(a), float(b));
+                Ok(Number::Float(match binary {
+                    Binary::Add => a + b,
+                    Binary::Subtract => a - b,
+                    Binary::Multiply => a * b,
+                    Binary::Divide => a / b,
+                    _ => a % b,
+                }))
+            }
+        }
+    }
+}
+
+fn too_large() -> String {
+    "a number gets too large".to_owned()
+}
+
+/// Compares an integer with a floating-point number by what they are, not rounded.
+fn exactly(integer: i128, float: f64) -> Option<Ordering> {
+    if float.is_nan() {
+        return None;
+    }
+    // Both powers of two are exact.
+    if float >= 2f64.powi(127) {
+        return Some(Ordering::Less);
+    }
+    if float < -(2f64.powi(127)) {
+        return Some(Ordering::Greater);
+    }
+    let whole = float.trunc();
+    let order = integer.cmp(&(whole as i128));
+    Some(order.then_with(|| 0.0.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal)))
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn rest(&mut self) -> &'t str {
+        let rest = self.text[self.at..].trim_start();
+        self.at = self.text.len() - rest.len();
+        rest
+    }
+
+    fn error(&self, expected: &'static str) -> ConditionError {
+        ConditionError {
+            at: self.text[..self.at].chars().count() + 1,
+            expected,
+        }
+    }
+
+    fn operand(&mut self, paths: &mut Vec<(String, Path)>) -> Result<Step, ConditionError> {
+        let rest = self.rest();
+        match rest.chars().next() {
+            Some('0'..='9') => return self.number(),
+            Some('"') => return self.string(),
+            Some('\'') => return self.character(),
+            _ => {}
+        }
+        for (word, number) in [("true", 1), ("false", 0), ("NULL", 0), ("nullptr", 0)] {
+            let after = rest.strip_prefix(word);
+            let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | ':' | '.' | '[');
+            if after.is_some_and(|after| !after.starts_with(is_name)) {
+                self.at += word.len();
+                return Ok(Step::Number(Number::Integer(number)));
+            }
+        }
+        let (path, length) = Path::prefix(rest).map_err(|error| match error {
+            PathError::Syntax { at, expected } => {
+                self.at += at;
+                self.error(match expected {
+                    "the name of a variable" => "a variable, a number, a text or '('",
+                    other => other,
+                })
+            }
+            _ => self.error("a variable"),
+        })?;
+        self.at += length;
+        let text = rest[..length].trim().to_owned();
+        let known = paths.iter().position(|(_, known)| *known == path);
+        let index = known.unwrap_or(paths.len());
+        if known.is_none() {
+            paths.push((text, path));
+        }
+        Ok(Step::Variable(index))
+    }
+
+    fn number(&mut self) -> Result<Step, ConditionError> {
+        let rest = self.rest();
+        let is_hex = rest.starts_with("0x") || rest.starts_with("0X");
+        let inside = |(at, c): (usize, char)| {
+            let before = rest[..at].chars().next_back();
+            let is_sign = matches!(c, '+' | '-') && !is_hex && matches!(before, Some('e' | 'E'));
+            !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_') || is_sign)
+        };
+        let end = rest.char_indices().find(|&sign| inside(sign));
+        let word = &rest[..end.map_or(rest.len(), |(at, _)| at)];
+        let plain = word.replace('_', "");
+        let integer = plain.trim_end_matches(['u', 'U', 'l', 'L']);
+        let found = match is_hex {
+            true => i128::from_str_radix(&integer[2..], 16)
+                .ok()
+                .map(Number::Integer),
+            false => {
+                let whole = integer.parse().ok().map(Number::Integer);
+                let float = || {
+                    plain
+                        .trim_end_matches(['f', 'F'])
+                        .parse()
+                        .ok()
+                        .map(Number::Float)
+                };
+                whole.or_else(float)
+            }
+        };
+        let found = found.ok_or_else(|| self.error("a number, such as 42, 0x2a or 1.5"))?;
+        self.at += word.len();
+        Ok(Step::Number(found))
+    }
+
+    fn string(&mut self) -> Result<Step, ConditionError> {
+        let text = self.quoted('"')?;
+        Ok(Step::Text(text))
+    }
+
+    fn character(&mut self) -> Result<Step, ConditionError> {
+        let before = self.at;
+        let text = self.quoted('\'')?;
+        let mut characters = text.chars();
+        match (characters.next(), characters.next()) {
+            (Some(one), None) => Ok(Step::Number(Number::Integer(u32::from(one).into()))),
+            _ => {
+                self.at = before;
+                Err(self.error("one character between the quotation marks"))
+            }
+        }
+    }
+
+    /// What stands between two quotation marks.
+    fn quoted(&mut self, mark: char) -> Result<String, ConditionError> {
+        let rest = self.rest();
+        let mut found = String::new();
+        let mut characters = rest.char_indices().skip(1);
+        while let Some((at, sign)) = characters.next() {
+            match sign {
+                '\\' => match characters.next() {
+                    Some((_, 'n')) => found.push('\n'),
+                    Some((_, 't')) => found.push('\t'),
+                    Some((_, 'r')) => found.push('\r'),
+                    Some((_, '0')) => found.push('\0'),
+                    Some((_, same @ ('\\' | '"' | '\''))) => found.push(same),
+                    _ => {
+                        self.at += at;
+                        return Err(self.error("one of \\n, \\t, \\r, \\0, \\\\, \\\" and \\'"));
+                    }
+                },
+                sign if sign == mark => {
+                    self.at += at + 1;
+                    return Ok(found);
+                }
+                sign => found.push(sign),
+            }
+        }
+        self.at = self.text.len();
+        Err(self.error("the closing quotation mark"))
+    }
+}
+
+impl fmt::Display for Truth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::True => f.write_str("true"),
+            Self::False => f.write_str("false"),
+            Self::Unknown(why) => write!(f, "unknown: {why}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a condition says of a = 5, b = -2, f = 2.5, s = "abc", mode = Scan; other variables have no value.
+    fn holds(text: &str) -> Truth {
+        let condition: Condition = text
+            .parse()
+            .unwrap_or_else(|error| panic!("{text}: {error}"));
+        let held = |(name, _): &(String, Path)| {
+            let (number, text) = match name.as_str() {
+                "a" | "p->a" | "(*p).a" | "v[2].a" => (Some(Number::Integer(5)), "5"),
+                "b" => (Some(Number::Integer(-2)), "-2"),
+                "f" => (Some(Number::Float(2.5)), "2.5"),
+                "nan" => (Some(Number::Float(f64::NAN)), "nan"),
+                "s" => (None, "\"abc\""),
+                "long" => (None, "\"abc\"…"),
+                "c" => (Some(Number::Integer(0x404)), "0x404 \"abc\""),
+                "mode" => (Some(Number::Integer(3)), "Scan"),
+                _ => return Err(PathError::NoAddress),
+            };
+            let text = text.to_owned();
+            Ok(Held { number, text })
+        };
+        let held = Vec::from_iter(condition.paths.iter().map(held));
+        condition.holds(&held)
+    }
+
+    #[test]
+    fn operators_bind_as_in_c() {
+        for text in [
+            "a == 5",
+            "a > 4 && b < 0",
+            "a + b * 2 == 1",
+            "(a + b) * 2 == 6",
+            "a - 1 - 1 == 3",
+            "!(a < b) || a == 7",
+            "-b == 2 && - -b == b",
+            "a & 4",
+            "(a & 3) == 1",
+            "a | 2 && (a ^ 1) == 4",
+            "1 << 3 > 7 && a >> 1 == 2",
+            "~0 == -1",
+            "7 / 2 == 3 && 7 % 4 == 3 && -7 / 2 == -3",
+            "p->a == 5 && (*p).a == 5 && v[2].a == a",
+            "f * 2 == a && f < 3 && 2 < f",
+            "s == \"abc\" && s != \"abd\" && \"abc\" == s && \"a\" != \"b\"",
+            "c == \"abc\" && c == 0x404",
+            "s == s && !(s != s)",
+            "mode == \"Scan\" && mode == 3",
+            "'a' == 97 && '\\n' == 10",
+            "true && !false && a != NULL",
+            "0xff == 255 && 1_000 == 1000 && 1e3 == 1000 && 1.5e-1 < 0.2 && 3u == 3",
+            // Unsigned numbers are not negative ones.
+            "b < 18446744073709551615",
+            "9007199254740993 > 9007199254740992.0",
+        ] {
+            assert_eq!(holds(text), Truth::True, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_value_is_unknown_unless_the_rest_decides() {
+        for (text, truth) in [
+            ("gone == 1", None),
+            ("gone && a == 5", None),
+            ("gone && a == 6", Some(false)),
+            ("gone || a == 5", Some(true)),
+            ("a == 6 && gone", Some(false)),
+            ("!gone", None),
+            ("a / 0 == 1", None),
+            ("s + 1 == 2", None),
+            ("s", None),
+            ("long == \"abc\"", None),
+            ("long == s", None),
+            ("mode == s", None),
+            ("s < \"abd\"", None),
+            ("f & 1", None),
+            ("a << 200 == 0", None),
+            ("nan == nan", Some(false)),
+            ("nan != nan", Some(true)),
+            ("nan < 1 || nan >= 1", Some(false)),
+        ] {
+            let found = match holds(text) {
+                Truth::True => Some(true),
+                Truth::False => Some(false),
+                Truth::Unknown(_) => None,
+            };
+            assert_eq!(found, truth, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_should_be_where() {
+        for (text, why) in [
+            (
+                "",
+                "expected a variable, a number, a text or '(' at character 1",
+            ),
+            (
+                "a ==",
+                "expected a variable, a number, a text or '(' at character 5",
+            ),
+            (
+                "a == 1 b",
+                "expected an operator, such as ==, < or &&, or the end at character 8",
+            ),
+            ("(a == 1", "expected ')' at character 8"),
+            (
+                "a == 1)",
+                "expected the end: there is no '(' for this ')' at character 7",
+            ),
+            (
+                "a < b < 3",
+                "expected && or ||: comparisons do not chain at character 7",
+            ),
+            (
+                "a == 'xy'",
+                "expected one character between the quotation marks at character 6",
+            ),
+            (
+                "s == \"x",
+                "expected the closing quotation mark at character 8",
+            ),
+            (
+                "a == 12x4",
+                "expected a number, such as 42, 0x2a or 1.5 at character 6",
+            ),
+            ("a.", "expected the name of a member at character 3"),
+        ] {
+            let error = text.parse::<Condition>().unwrap_err().to_string();
+            assert!(error.starts_with(why), "{text}: {error}");
+        }
+        // Nothing recurses.
+        let deep = "(".repeat(100_000) + "1" + &")".repeat(100_000);
+        assert_eq!(holds(&deep), Truth::True);
+        let long = "!".repeat(100_000) + "0 || " + &"a == 5 && ".repeat(10_000) + "1";
+        assert_eq!(holds(&long), Truth::True);
+    }
+}
