@@ -92,6 +92,11 @@ impl Session {
         }
     }
 
+    /// Which code is taken for the user's own.
+    pub fn code(&self) -> &CodeFilter {
+        &self.code
+    }
+
     /// A source map in which code that is not the user's own has the lines of the user's own that it was inlined for. Of a program that has no code of the user's own, all is
     /// taken for it.
     pub(crate) fn folded<'s>(&self, source: &'s SourceMap<'s>) -> Folded<'s> {

@@ -11,7 +11,7 @@ use afterimage::diff::versions::versions;
 use afterimage_present::{NextQuestion, PresentError, render};
 use anyhow::{Result, bail};
 
-use crate::arguments::{formats, rows};
+use crate::arguments::{CodeArguments, formats, rows};
 use crate::exit::Exit;
 use crate::input;
 use crate::lens::{session, traced};
@@ -67,6 +67,8 @@ pub(crate) struct Arguments {
     /// At most N rows of each list: of lines and of values that are ranked [default: 25 for text, all otherwise], or about two recordings [default: 10, or 20 lines, for text, all otherwise]
     #[arg(long, value_name = "N", value_parser = rows)]
     top: Option<usize>,
+    #[command(flatten)]
+    code: CodeArguments,
     /// The first recording
     #[arg(
         value_name = "A.aft",
@@ -138,7 +140,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.slice && arguments.format != Format::Text {
         bail!("--slice writes text; for other formats, ask afterimage slice");
     }
-    arguments.compare([&traced(first)?, &traced(second)?])?;
+    let code = arguments.code.filter()?;
+    let opened = |at| Ok::<_, anyhow::Error>(traced(at)?.looking_at(code.clone()));
+    arguments.compare([&opened(first)?, &opened(second)?])?;
     Ok(Exit::Success)
 }
 

@@ -12,7 +12,7 @@ use afterimage_analyses::diff::{
 };
 use afterimage_analyses::slices::{Direction, SliceAbout, SliceQuery};
 use afterimage_ids::{FuncId, OpId};
-use afterimage_profile::Line;
+use afterimage_profile::{CodeFilter, Line};
 use afterimage_program::{Block, Names, Program};
 use afterimage_replay::steps::{Step, What};
 
@@ -382,6 +382,8 @@ pub struct DiffView<'r> {
     pub report: DiffReport<'r>,
     /// Source text.
     pub sources: &'r dyn Sources,
+    /// Whose lines text lists.
+    pub code: &'r CodeFilter,
 }
 
 impl DiffView<'_> {
@@ -408,7 +410,8 @@ impl Render for DiffView<'_> {
     const NAME: &'static str = "a comparison of two recordings";
 
     fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
-        diff_text(out, &self.scenes, &self.report, self.sources)
+        let shown = (self.sources, self.code);
+        diff_text(out, &self.scenes, &self.report, shown)
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {

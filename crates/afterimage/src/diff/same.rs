@@ -105,6 +105,7 @@ pub fn same<R>(
         scenes,
         report,
         sources: query.sources,
+        code: a.code(),
     })
 }
 

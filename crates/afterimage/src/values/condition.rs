@@ -1,15 +1,17 @@
 //! When a condition about variables holds.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::document::objects::Function;
 use afterimage_present::values::{
     ConditionInstance, ConditionReport, ConditionValue, VariableMissing,
 };
+use afterimage_program::Names;
 use afterimage_replay::state::{
-    Bodies, Condition, ConditionNumber, Evaluated, FunctionScopes, Held, Limits, Moment, Occasion,
-    Path, PathError, Rank, Shape, Truth, Variables, Watch, follow_to,
+    Bodies, Condition, ConditionNumber, Evaluated, FunctionScopes, Held, Limits, Moment, Path,
+    PathError, Rank, Shape, Truth, Variables, Watch, follow_to,
 };
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
@@ -93,104 +95,143 @@ impl ConditionQuery {
         let called = |function: FuncId| names.function(function).to_owned();
         let path = first_path.clone();
         let watch = Watch::new(&loaded.program, &bodies, &values, &variables, &called, path);
-        let look = |occasions: &[Occasion]| -> Result<Vec<Evaluated<Found>>> {
+        let mut tally = Tally {
+            condition: &condition,
+            names: &names,
+            listed: match self.wanted {
+                Wanted::All => query.most(place.which),
+                Wanted::First | Wanted::Last => 1,
+                Wanted::Count => 0,
+            },
+            looked_at: 0,
+            holds: 0,
+            unknown: BTreeMap::new(),
+            instances: Vec::new(),
+            reasons: None,
+        };
+        let is_one = matches!(self.wanted, Wanted::First | Wanted::Last);
+        for numbers in chunks(first, last, self.wanted == Wanted::Last) {
+            let mut wanted = Vec::new();
+            for number in numbers {
+                wanted.extend(all.get(&values, number)?);
+            }
             let rows = watch.at_each(
-                occasions,
+                &wanted,
                 |halts, show| follow(session, |run, log| Ok(follow_to(run, log, halts, show)?)),
                 |moment, scopes| found(&condition, &variables, moment, scopes),
             );
-            rows.map_err(unwatched)
-        };
-        let mut report = ConditionReport {
-            condition: text.clone(),
-            at: place.at,
-            count,
-            looked_at: 0,
-            holds: 0,
-            unknown: Vec::new(),
-            instances: Vec::new(),
-            more: 0,
-            happened,
-        };
-        let listed = match self.wanted {
-            Wanted::All => query.most(place.which),
-            Wanted::First | Wanted::Last => 1,
-            Wanted::Count => 0,
-        };
-        let mut unknown: BTreeMap<String, u64> = BTreeMap::new();
-        // Of what has a value nowhere, whatever it holds, it is said once.
-        let mut reasons: Option<Vec<Option<PathError>>> = None;
-        let (mut from, mut to) = (first, last);
-        'looking: while from <= to {
-            let chunk = match self.wanted {
-                Wanted::Last => (to.saturating_sub(AT_ONCE - 1)).max(from)..=to,
-                _ => from..=to.min(from.saturating_add(AT_ONCE - 1)),
-            };
-            match self.wanted {
-                Wanted::Last => to = chunk.start() - 1,
-                _ => from = chunk.end() + 1,
-            }
-            let mut wanted = Vec::new();
-            for number in chunk {
-                wanted.extend(all.get(&values, number)?);
-            }
-            let mut rows = look(&wanted)?;
+            let mut rows = rows.map_err(unwatched)?;
             if self.wanted == Wanted::Last {
                 rows.reverse();
             }
             for row in rows {
-                report.looked_at += 1;
-                let (truth, held) = match row.value {
-                    Ok(found) => found,
-                    Err(why) => (Truth::Unknown(why.to_string()), Vec::new()),
-                };
-                let missing = held.iter().map(|held| held.as_ref().err().cloned());
-                let missing = Vec::from_iter(missing);
-                match &mut reasons {
-                    None => reasons = Some(missing),
-                    Some(known) => {
-                        for (known, now) in known.iter_mut().zip(missing) {
-                            if *known != now {
-                                *known = None;
-                            }
-                        }
+                if !(is_one && tally.holds > 0) {
+                    tally.add(row);
+                }
+            }
+            if is_one && tally.holds > 0 {
+                break;
+            }
+        }
+        tally.check(text)?;
+        let unknown = tally.unknown.into_iter();
+        let unknown = unknown.map(|(unavailable, times)| VariableMissing { unavailable, times });
+        Ok(ConditionReport {
+            condition: text.clone(),
+            at: place.at,
+            count,
+            looked_at: tally.looked_at,
+            holds: tally.holds,
+            unknown: unknown.collect(),
+            more: match self.wanted {
+                Wanted::Count => 0,
+                _ => tally.holds - tally.instances.len() as u64,
+            },
+            instances: tally.instances,
+            happened,
+        })
+    }
+}
+
+/// The numbers from one to another in parts, from the first or from the last on.
+fn chunks(first: u64, last: u64, backwards: bool) -> impl Iterator<Item = RangeInclusive<u64>> {
+    let (mut from, mut to) = (first, last);
+    std::iter::from_fn(move || {
+        if from > to {
+            return None;
+        }
+        let chunk = match backwards {
+            true => to.saturating_sub(AT_ONCE - 1).max(from)..=to,
+            false => from..=to.min(from.saturating_add(AT_ONCE - 1)),
+        };
+        match backwards {
+            true => to = chunk.start() - 1,
+            false => from = chunk.end() + 1,
+        }
+        Some(chunk)
+    })
+}
+
+/// What was found so far.
+struct Tally<'t> {
+    condition: &'t Condition,
+    names: &'t Names,
+    /// So many of the times when it holds are listed.
+    listed: u64,
+    looked_at: u64,
+    holds: u64,
+    unknown: BTreeMap<String, u64>,
+    instances: Vec<ConditionInstance>,
+    /// Why each variable had no value, as long as that is the same everywhere.
+    reasons: Option<Vec<Option<PathError>>>,
+}
+
+impl Tally<'_> {
+    fn add(&mut self, row: Evaluated<Found>) {
+        self.looked_at += 1;
+        let (truth, held) = match row.value {
+            Ok(found) => found,
+            Err(why) => (Truth::Unknown(why.to_string()), Vec::new()),
+        };
+        let missing = held.iter().map(|held| held.as_ref().err());
+        match &mut self.reasons {
+            None => self.reasons = Some(missing.map(Option::<&_>::cloned).collect()),
+            Some(known) => {
+                for (known, now) in known.iter_mut().zip(missing) {
+                    if known.as_ref() != now {
+                        *known = None;
                     }
-                }
-                match truth {
-                    Truth::False => continue,
-                    Truth::Unknown(why) => {
-                        *unknown.entry(why).or_default() += 1;
-                        continue;
-                    }
-                    Truth::True => report.holds += 1,
-                }
-                if (report.instances.len() as u64) < listed {
-                    let named = condition.paths.iter().zip(held);
-                    report.instances.push(ConditionInstance {
-                        number: row.number,
-                        t: row.time,
-                        function: Function::new(&names, row.function),
-                        values: named.map(|((name, _), held)| value(name, held)).collect(),
-                    });
-                }
-                if matches!(self.wanted, Wanted::First | Wanted::Last) {
-                    break 'looking;
                 }
             }
         }
-        let reasons = reasons.unwrap_or_default();
-        for ((name, _), why) in condition.paths.iter().zip(&reasons) {
+        match truth {
+            Truth::False => return,
+            Truth::Unknown(why) => {
+                *self.unknown.entry(why).or_default() += 1;
+                return;
+            }
+            Truth::True => self.holds += 1,
+        }
+        if (self.instances.len() as u64) < self.listed {
+            let named = self.condition.paths.iter().zip(held);
+            self.instances.push(ConditionInstance {
+                number: row.number,
+                t: row.time,
+                function: Function::new(self.names, row.function),
+                values: named.map(|((name, _), held)| value(name, held)).collect(),
+            });
+        }
+    }
+
+    /// Refuses a variable that can have no value, whatever it holds.
+    fn check(&self, text: &str) -> Result<()> {
+        let reasons = self.reasons.iter().flatten();
+        for ((name, _), why) in self.condition.paths.iter().zip(reasons) {
             if let Some(why) = never([why.as_ref()].into_iter()) {
                 bail!("--where '{text}': {name}: {why}");
             }
         }
-        if !matches!(self.wanted, Wanted::Count) {
-            report.more = report.holds - report.instances.len() as u64;
-        }
-        let rows = unknown.into_iter();
-        let rows = rows.map(|(unavailable, times)| VariableMissing { unavailable, times });
-        report.unknown = rows.collect();
-        Ok(report)
+        Ok(())
     }
 }
 
@@ -228,7 +269,7 @@ fn of_path(
     variables: &Variables<'_>,
     path: &Path,
     moment: &Moment<'_, '_>,
-    place: (&FunctionScopes, afterimage_ids::OrigOffset),
+    place: (&FunctionScopes, OrigOffset),
 ) -> Result<Held, PathError> {
     let object = variables.resolve(path, Some(place), moment)?;
     let text = || {

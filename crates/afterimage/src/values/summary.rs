@@ -24,6 +24,13 @@ pub(super) struct Moments<'m, 'a> {
 /// How many moments are looked at in one go. Between two of them the run is followed from the last checkpoint again.
 const TOGETHER: u64 = 1 << 18;
 
+/// A value, how often it occurred, and at which moment first, by number.
+struct Counted {
+    number: Number,
+    times: u64,
+    first: u64,
+}
+
 /// Sums up one number at many moments, and tells how many of the values are left out.
 pub(super) fn rows<'a>(
     traced: &Session,
@@ -37,7 +44,7 @@ pub(super) fn rows<'a>(
         first,
         last,
     } = moments;
-    let mut counts: BTreeMap<(String, u128), (Number, u64)> = BTreeMap::new();
+    let mut counts: BTreeMap<(String, u128), Counted> = BTreeMap::new();
     let mut missing: BTreeMap<String, (PathError, u64)> = BTreeMap::new();
     let total = Some((last + 1).saturating_sub(first));
     let progress = traced
@@ -55,7 +62,12 @@ pub(super) fn rows<'a>(
                 Ok((number, is_marked)) => {
                     marked += u64::from(is_marked);
                     let key = (number.type_name.clone(), number.bits);
-                    counts.entry(key).or_insert((number, 0)).1 += 1;
+                    let counted = counts.entry(key).or_insert(Counted {
+                        number,
+                        times: 0,
+                        first: row.number,
+                    });
+                    counted.times += 1;
                 }
                 Err(why) => {
                     let text = why.to_string();
@@ -73,19 +85,20 @@ pub(super) fn rows<'a>(
     let missing = missing.into_iter();
     let missing = missing.map(|(unavailable, (_, times))| VariableMissing { unavailable, times });
     let mut counts = Vec::from_iter(counts.into_values());
-    counts.sort_by(|(a, _), (b, _)| {
+    counts.sort_by(|a, b| {
+        let (a, b) = (&a.number, &b.number);
         let types = a.type_name.cmp(&b.type_name);
         types.then_with(|| a.rank.order(&b.rank))
     });
-    let stats = counts.chunk_by(|a, b| a.0.type_name == b.0.type_name);
+    let stats = counts.chunk_by(|a, b| a.number.type_name == b.number.type_name);
     let stats = Vec::from_iter(stats.filter_map(extremes));
-    counts.sort_by_key(|(_, often)| std::cmp::Reverse(*often));
+    counts.sort_by_key(|counted| std::cmp::Reverse(counted.times));
     let most = usize::try_from(query.values.limit).unwrap_or(usize::MAX);
     let more = counts.len().saturating_sub(most) as u64;
     let counts = counts
         .into_iter()
         .take(most)
-        .map(|(number, times)| VariableCount {
+        .map(|Counted { number, times, .. }| VariableCount {
             type_name: number.type_name,
             value: number.text,
             bits: format!("0x{:x}", number.bits),
@@ -102,15 +115,17 @@ pub(super) fn rows<'a>(
 }
 
 /// The extremes of the values of one type, which are in order.
-fn extremes(counts: &[(Number, u64)]) -> Option<VariableStats> {
-    let (smallest, largest) = (&counts.first()?.0, &counts.last()?.0);
-    let (most, times) = counts.iter().rev().max_by_key(|(_, often)| *often)?;
+fn extremes(counts: &[Counted]) -> Option<VariableStats> {
+    let (smallest, largest) = (counts.first()?, counts.last()?);
+    let most = counts.iter().rev().max_by_key(|counted| counted.times)?;
     Some(VariableStats {
-        type_name: smallest.type_name.clone(),
+        type_name: smallest.number.type_name.clone(),
         different: counts.len(),
-        smallest: smallest.text.clone(),
-        largest: largest.text.clone(),
-        most: most.text.clone(),
-        most_times: *times,
+        smallest: smallest.number.text.clone(),
+        smallest_first: smallest.first,
+        largest: largest.number.text.clone(),
+        largest_first: largest.first,
+        most: most.number.text.clone(),
+        most_times: most.times,
     })
 }

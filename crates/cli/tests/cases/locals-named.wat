@@ -27,9 +27,9 @@
 ;; |           #4  t=9              0
 ;; $ afterimage values run.aft --at @0x40 --var total --stats
 ;; | total (i64) at @0x40: executed 4 times
-;; |     3 different values, from 0 to 5; most often 0 (2 times)
+;; |     3 different values, from 0 (first #1) to 5 (first #3); most often 0 (2 times)
 ;; $ afterimage values run.aft --at @0x40 --var n --histogram --format json
-;; | {"schema":"afterimage/variable/2","variable":"n","at":"@0x40","count":4,"stats":[{"type":"i32","different":3,"smallest":"1","largest":"3","most":"1","most_times":2}],"counts":[{"type":"i32","value":"1","bits":"0x1","times":2},{"type":"i32","value":"2","bits":"0x2","times":1},{"type":"i32","value":"3","bits":"0x3","times":1}],"missing":[],"more":0}
+;; | {"schema":"afterimage/variable/2","variable":"n","at":"@0x40","count":4,"stats":[{"type":"i32","different":3,"smallest":"1","smallest_first":3,"largest":"3","largest_first":1,"most":"1","most_times":2}],"counts":[{"type":"i32","value":"1","bits":"0x1","times":2},{"type":"i32","value":"2","bits":"0x2","times":1},{"type":"i32","value":"3","bits":"0x3","times":1}],"missing":[],"more":0}
 ;; $ afterimage state run.aft --at @0x40#3
 ;; | before @0x40, in the block at t=5 of 11
 ;; | #0 sum(1)  @0x40  t=5

@@ -113,4 +113,4 @@
 ;; = 125
 ;; $ afterimage values run.aft --at down --var n --stats
 ;; | n (i32) at down: called 4 times
-;; |     4 different values, from 0 to 3; each once
+;; |     4 different values, from 0 (first #4) to 3 (first #1); each once

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use afterimage_analyses::diff::{CallPlace, OutputDifference, Written};
 use afterimage_ids::{BlockId, FuncId};
+use afterimage_profile::{CodeFilter, Folded};
 use afterimage_replay::state::quoted;
 use afterimage_replay::steps::{Step, What};
 
@@ -19,7 +20,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 /// Lines that are shown if nothing else is asked for.
 const LINES: usize = 20;
 
-/// Writes how two executions differ, for a person.
+/// Writes how two executions differ, for a person. Lines are those of some code, with their text where it is at hand.
 ///
 /// # Errors
 /// If `out` fails or the module cannot be read.
@@ -27,7 +28,7 @@ pub fn diff_text(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
     report: &DiffReport<'_>,
-    sources: &dyn Sources,
+    (sources, code): (&dyn Sources, &CodeFilter),
 ) -> Result<(), PresentError> {
     let [a, b] = report.names.map(plain);
     let scene = &scenes[0];
@@ -87,7 +88,7 @@ pub fn diff_text(
     }
     if let Some(lines) = &report.lines {
         writeln!(out)?;
-        line_counts(out, scene, report, lines, sources)?;
+        line_counts(out, scene, report, lines, (sources, code))?;
     }
     questions(out, scenes, report)
 }
@@ -289,7 +290,7 @@ fn line_counts(
     scene: &StepScene<'_>,
     report: &DiffReport<'_>,
     lines: &[super::LineDifference],
-    sources: &dyn Sources,
+    (sources, code): (&dyn Sources, &CodeFilter),
 ) -> Result<(), PresentError> {
     if lines.is_empty() {
         writeln!(
@@ -305,11 +306,20 @@ fn line_counts(
         counted(report.known_lines as u64, "line"),
     );
     writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
-    let mut table = Table::new(&[("A", Right), ("B", Right), ("line", Left), ("text", Left)]);
+    let folded = Folded::new(scene.source, code);
+    let is_own = |row: &&super::LineDifference| !folded.shows_any() || folded.shows(row.line.file);
+    let own = Vec::from_iter(lines.iter().filter(is_own));
+    let mut table = Table::new(&[
+        ("A", Right),
+        ("B", Right),
+        ("B/A", Right),
+        ("line", Left),
+        ("text", Left),
+    ]);
     let mut cache = Cache::new(sources);
     let files = scene.source.files();
     let top = report.top.unwrap_or(LINES);
-    for row in lines.iter().take(top) {
+    for row in own.iter().take(top) {
         let path = files.get(row.line.file.0 as usize);
         let path = path.map_or("", String::as_str);
         let text = cache.line(path, row.line.number).map(str::trim);
@@ -317,6 +327,7 @@ fn line_counts(
         table.row([
             grouped(row.counts[0]),
             grouped(row.counts[1]),
+            ratio(row.counts),
             plain(&format!(
                 "{}:{}",
                 scene.source.shown_path(row.line.file),
@@ -326,9 +337,22 @@ fn line_counts(
         ]);
     }
     table.write(out, scene.style, |_| Paint::Plain)?;
-    if lines.len() > top {
-        let more = grouped((lines.len() - top) as u64);
+    if own.len() > top {
+        let more = grouped((own.len() - top) as u64);
         writeln!(out, "… and {more} more: --top N")?;
     }
+    if lines.len() > own.len() {
+        let others = counted((lines.len() - own.len()) as u64, "line");
+        writeln!(out, "library code: {others}; --code all shows them")?;
+    }
     Ok(())
+}
+
+/// By how many times more often something happened in B than in A.
+fn ratio([a, b]: [u64; 2]) -> String {
+    match (a, b) {
+        (0, _) => "only B".to_owned(),
+        (_, 0) => "only A".to_owned(),
+        _ => format!("{:.2}", b as f64 / a as f64),
+    }
 }

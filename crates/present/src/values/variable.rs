@@ -113,8 +113,12 @@ pub struct VariableStats {
     pub different: usize,
     /// The smallest, as C would write it.
     pub smallest: String,
+    /// Which time it was held first, from 1.
+    pub smallest_first: u64,
     /// The largest.
     pub largest: String,
+    /// Which time it was held first.
+    pub largest_first: u64,
     /// The most frequent.
     pub most: String,
     /// How often that is.
@@ -288,10 +292,12 @@ fn extremes(
     }
     writeln!(
         out,
-        "    {kind}{} different values, from {} to {}; {}",
+        "    {kind}{} different values, from {} (first #{}) to {} (first #{}); {}",
         grouped(stats.different as u64),
         plain(&stats.smallest),
+        grouped(stats.smallest_first),
         plain(&stats.largest),
+        grouped(stats.largest_first),
         most_often(&plain(&stats.most), stats.most_times)
     )?;
     Ok(())

@@ -20,6 +20,8 @@ pub struct Bodies<'a> {
     pub(super) module: &'a [u8],
     known: RefCell<HashMap<FuncId, Rc<Body<'a>>>>,
     offsets: RefCell<HashMap<(FuncId, OpId), OrigOffset>>,
+    /// Nodes up to an operator.
+    codes: RefCell<HashMap<(FuncId, OpId), Vec<Prefix>>>,
     /// By function and local.
     pub(super) sets: RefCell<HashMap<(FuncId, u32), Sets>>,
 }
@@ -32,6 +34,7 @@ impl<'a> Bodies<'a> {
             module,
             known: RefCell::default(),
             offsets: RefCell::default(),
+            codes: RefCell::default(),
             sets: RefCell::default(),
         }
     }
@@ -48,6 +51,26 @@ impl<'a> Bodies<'a> {
         Some(offset)
     }
 
+    /// The code of some blocks, the last one before an operator.
+    fn code(
+        &self,
+        body: &Body<'a>,
+        blocks: &[BlockId],
+        op: OpId,
+    ) -> Result<Rc<NodeCode>, StateError> {
+        let mut all = self.codes.borrow_mut();
+        let known = all.entry((body.function.id, op)).or_default();
+        if let Some((_, code)) = known.iter().find(|(own, _)| **own == *blocks) {
+            return Ok(Rc::clone(code));
+        }
+        let code = Rc::new(compile_before(self.program, body, blocks, op)?);
+        // Few nodes lead to an operator; of a function with more, the first ones are kept.
+        if known.len() < PREFIXES {
+            known.push((blocks.into(), Rc::clone(&code)));
+        }
+        Ok(code)
+    }
+
     fn get(&self, function: FuncId) -> Result<Rc<Body<'a>>, StateError> {
         if let Some(known) = self.known.borrow().get(&function) {
             return Ok(Rc::clone(known));
@@ -60,6 +83,12 @@ impl<'a> Bodies<'a> {
         Ok(body)
     }
 }
+
+/// So many nodes are kept that lead to one operator.
+const PREFIXES: usize = 64;
+
+/// The blocks of a node up to an operator, and their code.
+type Prefix = (Box<[BlockId]>, Rc<NodeCode>);
 
 /// An activation at a moment: before an operator of a block.
 pub struct Activation<'a> {
@@ -77,7 +106,7 @@ pub struct Activation<'a> {
     pub stands: Stands,
     body: Rc<Body<'a>>,
     /// The node up to there.
-    code: NodeCode,
+    code: Rc<NodeCode>,
     pub(super) program: &'a Program,
     module: &'a [u8],
     /// The types of the slots of the operand stack that are in use.
@@ -238,7 +267,7 @@ impl<'a> Activation<'a> {
             Before::Last => ops.rev().find(executed).unwrap_or(known.ops.start),
             Before::Op(op) => op,
         };
-        let code = compile_before(bodies.program, &body, blocks, op)?;
+        let code = bodies.code(&body, blocks, op)?;
         let offset = bodies.offset(body.function, op);
         Ok(Self {
             function,

@@ -211,64 +211,57 @@ impl<'w, 'a> Watch<'w, 'a> {
     ) -> Result<Vec<Evaluated<T>>, WatchError<E>> {
         let mut found = Vec::new();
         let mut enough = true;
+        let mut activations = Vec::with_capacity(occasions.len());
         for occasion in occasions {
-            let (activation, entry) = self.activation(occasion)?;
+            activations.push(self.activation(occasion)?);
+        }
+        for (occasion, (activation, entry)) in occasions.iter().zip(&activations) {
             if !enough {
-                found.push(self.evaluated(occasion, &activation, Err(PathError::NoAddress)));
+                found.push(self.evaluated(occasion, activation, Err(PathError::NoAddress)));
                 continue;
             }
             let recorded = Recorded::new(self.values);
             let moment = Moment {
-                activation: &activation,
+                activation,
                 contents: &recorded,
-                entry: Some(&entry),
+                entry: Some(entry),
                 program: self.program,
                 name: self.name,
             };
             let value = evaluate(&moment);
             enough = recorded.is_enough();
-            found.push(self.evaluated(occasion, &activation, value));
+            found.push(self.evaluated(occasion, activation, value));
         }
         if enough {
             return Ok(found);
         }
-        let halts = occasions.iter().map(|occasion| {
-            let (activation, _) = self.activation(occasion)?;
-            Ok::<_, StateError>(Halt {
-                start: activation.instance.time,
-                instructions: activation.instructions(),
-            })
+        let halts = activations.iter().map(|(activation, _)| Halt {
+            start: activation.instance.time,
+            instructions: activation.instructions(),
         });
-        let halts = halts.collect::<Result<Vec<_>, _>>()?;
+        let halts = Vec::from_iter(halts);
         let mut failed = None;
         let mut reached = 0;
         let followed = follow(&halts, &mut |position, first_result, paused| {
-            let shown = self
-                .activation(&occasions[position])
-                .and_then(|(activation, entry)| {
-                    let recorded = Recorded::new(self.values);
-                    let contents = Followed {
-                        paused,
-                        first_result,
-                        instance: activation.instance,
-                        recorded: &recorded,
-                    };
-                    let moment = Moment {
-                        activation: &activation,
-                        contents: &contents,
-                        entry: Some(&entry),
-                        program: self.program,
-                        name: self.name,
-                    };
-                    let value = evaluate(&moment);
-                    match recorded.failure() {
-                        Some(error @ StateError::Checkpoints(_)) => Err(error),
-                        _ => Ok(value),
-                    }
-                });
-            match shown {
-                Ok(value) => found[position].value = value,
-                Err(error) => failed = Some(error),
+            let (activation, entry) = &activations[position];
+            let recorded = Recorded::new(self.values);
+            let contents = Followed {
+                paused,
+                first_result,
+                instance: activation.instance,
+                recorded: &recorded,
+            };
+            let moment = Moment {
+                activation,
+                contents: &contents,
+                entry: Some(entry),
+                program: self.program,
+                name: self.name,
+            };
+            let value = evaluate(&moment);
+            match recorded.failure() {
+                Some(error @ StateError::Checkpoints(_)) => failed = Some(error),
+                _ => found[position].value = value,
             }
             reached = position + 1;
         });
