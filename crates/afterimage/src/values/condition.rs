@@ -1,7 +1,9 @@
 //! When a condition about variables holds.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::document::objects::Function;
@@ -11,7 +13,7 @@ use afterimage_present::values::{
 use afterimage_program::Names;
 use afterimage_replay::state::{
     Bodies, Condition, ConditionNumber, Evaluated, FunctionScopes, Held, Limits, Moment, Path,
-    PathError, Rank, Shape, Truth, Variables, Watch, follow_to,
+    PathError, Rank, Shape, Truth, Variable, Variables, Watch, follow_to,
 };
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
@@ -109,6 +111,11 @@ impl ConditionQuery {
             instances: Vec::new(),
             reasons: None,
         };
+        let look = Look {
+            condition: &condition,
+            variables: &variables,
+            begun: RefCell::default(),
+        };
         let is_one = matches!(self.wanted, Wanted::First | Wanted::Last);
         for numbers in chunks(first, last, self.wanted == Wanted::Last) {
             let mut wanted = Vec::new();
@@ -118,7 +125,7 @@ impl ConditionQuery {
             let rows = watch.at_each(
                 &wanted,
                 |halts, show| follow(session, |run, log| Ok(follow_to(run, log, halts, show)?)),
-                |moment, scopes| found(&condition, &variables, moment, scopes),
+                |moment, scopes| look.found(moment, scopes),
             );
             let mut rows = rows.map_err(unwatched)?;
             if self.wanted == Wanted::Last {
@@ -251,55 +258,81 @@ fn value(name: &str, held: Result<Held, PathError>) -> ConditionValue {
     }
 }
 
-fn found(
-    condition: &Condition,
-    variables: &Variables<'_>,
-    moment: &Moment<'_, '_>,
-    scopes: &FunctionScopes,
-) -> Found {
-    let at = moment.activation.offset;
-    let held = condition.paths.iter();
-    let held = held.map(|(_, path)| of_path(variables, path, moment, (scopes, at)));
-    let held = Vec::from_iter(held);
-    (condition.holds(&held), held)
+/// Finds out whether a condition holds.
+struct Look<'l, 'a> {
+    condition: &'l Condition,
+    variables: &'l Variables<'a>,
+    /// Which variable a path begins with, by its number and where: that takes far longer to find than what it holds.
+    begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Begun>>,
 }
 
-/// What a path expression holds: a number with its text, or a text.
-fn of_path(
-    variables: &Variables<'_>,
-    path: &Path,
-    moment: &Moment<'_, '_>,
-    place: (&FunctionScopes, OrigOffset),
-) -> Result<Held, PathError> {
-    let object = variables.resolve(path, Some(place), moment)?;
-    let text = || {
-        let rendered = variables.render(&object, &LIMITS, moment);
-        match rendered.shape {
-            Shape::Missing(why) => Err(*why),
-            _ => Ok(rendered.to_string()),
+/// The variable that a path begins with, and the path from there.
+type Begun = Rc<Result<(Variable, Path), PathError>>;
+
+impl Look<'_, '_> {
+    fn found(&self, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Found {
+        let paths = 0..self.condition.paths.len();
+        let held = Vec::from_iter(paths.map(|number| self.held(number, moment, scopes)));
+        (self.condition.holds(&held), held)
+    }
+
+    fn begun(&self, number: usize, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Begun {
+        let activation = moment.activation;
+        let key = (number, activation.function, activation.offset);
+        let mut all = self.begun.borrow_mut();
+        let begun = all.entry(key).or_insert_with(|| {
+            let (_, path) = &self.condition.paths[number];
+            let found = self
+                .variables
+                .begin(path, Some((scopes, activation.offset)));
+            Rc::new(found.map(|(variable, path)| (variable, path.into_owned())))
+        });
+        Rc::clone(begun)
+    }
+
+    /// What a path expression holds: a number with its text, or a text.
+    fn held(
+        &self,
+        number: usize,
+        moment: &Moment<'_, '_>,
+        scopes: &FunctionScopes,
+    ) -> Result<Held, PathError> {
+        let variables = self.variables;
+        let begun = self.begun(number, moment, scopes);
+        let (variable, path) = (*begun).as_ref().map_err(PathError::clone)?;
+        let at = Some(moment.activation.offset);
+        let object = variables.resolve_begun((variable, path), at, moment)?;
+        let text = || {
+            let rendered = variables.render(&object, &LIMITS, moment);
+            match rendered.shape {
+                Shape::Missing(why) => Err(*why),
+                _ => Ok(rendered.to_string()),
+            }
+        };
+        match variables.number(&object, moment) {
+            Ok(number) => {
+                let value = match number.rank {
+                    Rank::Signed(value) => Some(ConditionNumber::Integer(value)),
+                    Rank::Unsigned(value) => {
+                        i128::try_from(value).ok().map(ConditionNumber::Integer)
+                    }
+                    Rank::Float(value) => Some(ConditionNumber::Float(value)),
+                };
+                // With a pointer to characters stands the text.
+                let text = match number.text.starts_with("0x") {
+                    true => text()?,
+                    false => number.text,
+                };
+                Ok(Held {
+                    number: value,
+                    text,
+                })
+            }
+            Err(PathError::Aggregate { .. }) => Ok(Held {
+                number: None,
+                text: text()?,
+            }),
+            Err(why) => Err(why),
         }
-    };
-    match variables.number(&object, moment) {
-        Ok(number) => {
-            let value = match number.rank {
-                Rank::Signed(value) => Some(ConditionNumber::Integer(value)),
-                Rank::Unsigned(value) => i128::try_from(value).ok().map(ConditionNumber::Integer),
-                Rank::Float(value) => Some(ConditionNumber::Float(value)),
-            };
-            // With a pointer to characters stands the text.
-            let text = match number.text.starts_with("0x") {
-                true => text()?,
-                false => number.text,
-            };
-            Ok(Held {
-                number: value,
-                text,
-            })
-        }
-        Err(PathError::Aggregate { .. }) => Ok(Held {
-            number: None,
-            text: text()?,
-        }),
-        Err(why) => Err(why),
     }
 }

@@ -59,7 +59,7 @@ pub use activation::{Activation, Bodies, Stands};
 pub use afterimage_variables::{
     BitField, Condition, ConditionError, ConditionNumber, DebugError, FunctionScopes, Held, Limits,
     Machine, Nothing, Number, Object, Path, PathError, Piece, Place, Rank, Rendered, Shape, Truth,
-    Unavailable, VariableKind, Variables, Word, quoted,
+    Unavailable, Variable, VariableKind, Variables, Word, quoted,
 };
 pub use error::StateError;
 pub use follow::{Halt, follow_to};

@@ -10,7 +10,7 @@ use crate::object::Object;
 use crate::place::{Machine, Piece, Place};
 use crate::scopes::FunctionScopes;
 use crate::types::TypeKind;
-use crate::{Limits, PathError, Variables};
+use crate::{Limits, PathError, Variable, Variables};
 
 impl Variables<'_> {
     /// The object that a path expression means at an offset of a function, or, without one, among the global variables.
@@ -24,8 +24,21 @@ impl Variables<'_> {
         machine: &dyn Machine,
     ) -> Result<Object, PathError> {
         let (variable, path) = self.begin(path, place)?;
-        let object = self.locate(&variable, place.map(|(_, at)| at), machine)?;
-        self.follow(&path, object, machine)
+        self.resolve_begun((&variable, &path), place.map(|(_, at)| at), machine)
+    }
+
+    /// The object of a path expression whose variable was found at this offset ([`begin`](Self::begin)), whatever the moment.
+    ///
+    /// # Errors
+    /// As [`resolve`](Self::resolve).
+    pub fn resolve_begun(
+        &self,
+        (variable, path): (&Variable, &Path),
+        at: Option<OrigOffset>,
+        machine: &dyn Machine,
+    ) -> Result<Object, PathError> {
+        let object = self.locate(variable, at, machine)?;
+        self.follow(path, object, machine)
     }
 
     /// Takes the steps of a path from an object on.
