@@ -151,9 +151,6 @@ impl<'s, 'a> Scene<'s, 'a> {
         let found = self.operators().get(function, op)?;
         let found = found.context("an operator that the program does not have")?;
         let (mut source, mut around, mut text) = (None, None, None);
-        let known = self.traced.program().function(function);
-        let body = known.map(|known| &known.body);
-        let at = (found.offset, found.position);
         if let Some(position) = found.position {
             source = Some(self.source().line(position));
             text = self.text(position);
@@ -175,7 +172,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             operator: found.name.to_string(),
             at: format!("@{}", found.offset),
             t: 0,
-            library: is_library(self.source(), self.folded(), body, at),
+            library: is_library(self.folded(), found.offset, found.position),
         })
     }
 

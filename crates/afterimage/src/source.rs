@@ -1,7 +1,6 @@
 //! Where the code of a program comes from.
 
 use std::collections::HashSet;
-use std::ops::Range;
 use std::path::Path;
 
 use afterimage_ids::OrigOffset;
@@ -138,16 +137,11 @@ fn unread(name: &Path, map: &SourceMap<'_>) -> Option<String> {
     ))
 }
 
-/// Whether an operator at `offset` of a function's body, which comes from `position`, is not of the user's own code, nor inlined into that.
+/// Whether an operator at `offset`, which comes from `position`, is not of the user's own code, nor inlined into that. What has no line may be the user's own, compiled without them.
 pub(crate) fn is_library(
-    source: &SourceMap<'_>,
     folded: &Folded<'_>,
-    body: Option<&Range<OrigOffset>>,
-    (offset, position): (OrigOffset, Option<Location>),
+    offset: OrigOffset,
+    position: Option<Location>,
 ) -> bool {
-    match position {
-        Some(at) => !folded.shows(at.file) && folded.around(offset).is_empty(),
-        // Of code that compilers merged, the function tells.
-        None => folded.shows_any() && body.is_none_or(|body| !source.has_lines(body)),
-    }
+    position.is_some_and(|at| !folded.shows(at.file) && folded.around(offset).is_empty())
 }

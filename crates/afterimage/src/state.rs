@@ -437,10 +437,9 @@ impl<'a> Asked<'_, 'a> {
             name: &name,
         };
         let position = (self.position)(activation.function, activation.op)?;
-        let known = self.session.program().function(activation.function);
-        let body = known.map(|known| &known.body);
-        let at = (activation.offset, position);
-        let library = is_library(self.source, self.folded, body, at);
+        let library = is_library(self.folded, activation.offset, position);
+        let around = position.filter(|at| !self.folded.shows(at.file));
+        let around = around.and_then(|_| self.folded.locate(activation.offset));
         // What stands in a library is told by where that was called, unless it is asked about.
         let is_told = !library || number == 0 || self.query.frame.is_some();
         let activations = self.activations;
@@ -470,6 +469,7 @@ impl<'a> Asked<'_, 'a> {
             inlined: inlined.collect(),
             variables: shown,
             locals: own,
+            around: around.map(|at| self.source.line(at)),
             library,
             outside: None,
         })

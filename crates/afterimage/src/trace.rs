@@ -56,10 +56,17 @@ impl Bounds {
     }
 
     /// The stretch from one statement to another, both included; a time or a call names a whole block.
-    fn exactly(&self, positions: &Positions<'_, FileSegments>) -> Result<(Window, Within)> {
+    fn exactly(
+        &self,
+        positions: &Positions<'_, FileSegments>,
+        level: Level,
+    ) -> Result<(Window, Within)> {
         let at = |option: &str, text: Option<&str>, default: &str| {
             let text = text.unwrap_or(default);
-            let found = positions.statement(text);
+            let found = match level {
+                Level::Line => positions.arrived(text),
+                _ => positions.statement(text),
+            };
             found.with_context(|| format!("{option} {text}"))
         };
         let from = at("--from", self.from.as_deref(), "start")?;
@@ -332,7 +339,7 @@ impl TraceQuery {
             }
             let (window, within) = match self.level {
                 Level::Line | Level::Statement | Level::Memory => {
-                    self.bounds.exactly(&positions)?
+                    self.bounds.exactly(&positions, self.level)?
                 }
                 Level::Block | Level::Path | Level::Call => {
                     (self.bounds.window(&positions)?, Within::default())

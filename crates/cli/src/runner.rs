@@ -210,6 +210,9 @@ impl Tests<'_> {
             .filter(|line| !line.starts_with("afterimage: "));
         errors.for_each(|line| said += &format!("{line}\n"));
         if !ran.status.success() {
+            if ran.status.code() == Some(TIMED_OUT) {
+                said += "stopped by --timeout\n";
+            }
             let kept = said.clone();
             return Ok((
                 Ended::Failed {
@@ -278,13 +281,13 @@ fn explained(recording: &Path) -> Result<String> {
     let said = String::from_utf8_lossy(&asked.stdout).into_owned();
     Ok(said
         .lines()
-        .take(EXPLAINED)
+        .take(1)
         .map(|line| format!("{line}\n"))
         .collect())
 }
 
-/// So many lines of an explanation are shown.
-const EXPLAINED: usize = 3;
+/// The exit code of what `--timeout` ended.
+const TIMED_OUT: i32 = 124;
 
 #[expect(
     clippy::disallowed_methods,

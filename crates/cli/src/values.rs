@@ -37,7 +37,7 @@ Examples:
   afterimage values app.aft --at @0x1f3 --histogram
   afterimage values app.aft --at parser.c:42 --var depth
   afterimage values app.aft --at parser.c:42 --var depth --histogram
-  afterimage values app.aft --at bank.c:52 --where 'fee < 0 && a->balance > 10' --first
+  afterimage values app.aft --at bank.c:52 --where 'fee < 0 && n > 3' --first
   afterimage values app.aft --at list.c:16 --var 'n->next->key' --instances last
   afterimage values app.aft --loads
   afterimage values app.aft --loads --each --format bin -o loads.bin")]

@@ -21,7 +21,7 @@ pub enum PresentError {
     #[error("this format is about source lines: {0}, or choose another format")]
     NoSource(NoDebug),
     /// All lines are of other code than that which is looked at.
-    #[error("no source file of the program is of this code; see all with --code all")]
+    #[error("no source file matches --code; --code all shows all of them")]
     NoCode,
     /// The report does not have this format.
     #[error("{report} has no {format}: choose --format text or json")]

@@ -90,10 +90,12 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
             Vec::from_iter(own.map(value_of)).join(", ")
         }
     };
-    let place = frame.line.as_ref();
-    let place = place.map_or(String::new(), |line| {
-        format!(" at {}", plain(&line.to_string()))
-    });
+    let place = match (&frame.around, &frame.line) {
+        (Some(around), Some(line)) => format!(" at {around} ({line})"),
+        (_, Some(line)) => format!(" at {line}"),
+        (_, None) => String::new(),
+    };
+    let place = plain(&place);
     writeln!(
         out,
         "#{} {}({}){place}  @{}  t={}",
@@ -305,6 +307,9 @@ pub struct StateFrame {
     pub offset: u32,
     /// Its line, if that is known.
     pub source: Option<Position>,
+    /// If that is of a library, the line of the user's own code that it was inlined for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub around: Option<Position>,
     /// The names of the functions that were inlined there, the innermost first.
     pub inlined: Vec<String>,
     /// There, and `true`, if its code is not the user's own. Its variables are there if it is the innermost, or was asked for.
@@ -415,6 +420,7 @@ impl From<&Frame> for StateFrame {
             t: frame.time,
             offset: frame.offset.0,
             source: frame.line.as_ref().map(Position::from),
+            around: frame.around.as_ref().map(Position::from),
             inlined: frame.inlined.clone(),
             library: frame.library,
             outside: frame.outside.clone(),

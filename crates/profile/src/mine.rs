@@ -19,7 +19,7 @@ pub enum CodeFilter {
     Mine,
     /// All code that has lines.
     All,
-    /// The files whose path, or an end of it, matches a glob: `src/**/*.c`.
+    /// The files whose path matches a glob, or an end of it does and they are of no library: `src/**/*.c`.
     Files(String),
 }
 
@@ -50,16 +50,13 @@ impl fmt::Display for CodeFilter {
 
 /// Whether a source file is of a library, by its path: Rust's or C's standard library, a compiler's runtime, or a package from a registry.
 pub fn is_library(path: &str) -> bool {
-    const PARTS: [&str; 20] = [
+    const PARTS: [&str; 17] = [
         "/rustc/",
         "/rustlib/src/",
         "/rust/deps/",
         "/.cargo/registry/",
         "/.cargo/git/",
         "/registry/src/",
-        "/library/std/",
-        "/library/core/",
-        "/library/alloc/",
         "wasi-libc",
         "wasi-sysroot",
         "libc-top-half",
@@ -75,15 +72,18 @@ pub fn is_library(path: &str) -> bool {
     PARTS.iter().any(|part| path.contains(part))
 }
 
+/// A star is part of a name; two are any folders.
+const OPTIONS: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: false,
+};
+
 /// Whether a path, or what follows one of its separators, matches.
 fn matches(glob: &Pattern, path: &str) -> bool {
-    let options = MatchOptions {
-        require_literal_separator: true,
-        ..MatchOptions::default()
-    };
     let ends = path.match_indices(['/', '\\']).map(|(at, _)| at + 1);
     let mut ends = [0].into_iter().chain(ends);
-    ends.any(|from| glob.matches_with(&path[from..], options))
+    ends.any(|from| glob.matches_with(&path[from..], OPTIONS))
 }
 
 /// A source map in which code that is not shown has the line of the shown code that called it, if it was inlined there, and none otherwise.
@@ -98,7 +98,10 @@ impl<'s> Folded<'s> {
         let is_shown = |path: &String| match filter {
             CodeFilter::Mine => !is_library(path),
             CodeFilter::All => true,
-            CodeFilter::Files(glob) => Pattern::new(glob).is_ok_and(|glob| matches(&glob, path)),
+            CodeFilter::Files(glob) => Pattern::new(glob).is_ok_and(|glob| {
+                // A library is meant only if its whole path is written.
+                glob.matches_with(path, OPTIONS) || !is_library(path) && matches(&glob, path)
+            }),
         };
         let shown = source.files().iter().map(is_shown).collect();
         Self { source, shown }

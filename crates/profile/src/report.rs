@@ -147,12 +147,21 @@ impl Report {
 impl Rows {
     /// Keeps functions and lines of the code that is shown, if there are any.
     fn keep(&mut self, folded: &Folded<'_>) -> LeftOut {
-        if !folded.shows_any() {
+        // What has no lines may be the user's own, compiled without them.
+        let is_shown = |at: Option<FileId>| at.is_none_or(|file| folded.shows(file));
+        let any = match self {
+            Self::Functions(rows) => rows
+                .iter()
+                .any(|row| is_shown(row.position.map(|at| at.file))),
+            Self::Lines(rows) => rows.iter().any(|row| is_shown(Some(row.line.file))),
+            Self::Blocks(_) | Self::Edges(_) | Self::Instructions(_) => false,
+        };
+        if !any {
             return LeftOut::default();
         }
         let mut left_out = LeftOut::default();
         let mut keeps = |at: Option<FileId>, instructions| {
-            let is_shown = at.is_some_and(|file| folded.shows(file));
+            let is_shown = is_shown(at);
             if !is_shown {
                 left_out.rows += 1;
                 left_out.instructions += instructions;

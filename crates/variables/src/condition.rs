@@ -305,9 +305,13 @@ impl Value {
         match self {
             Self::Held(held) => {
                 let number = held.number;
-                number.ok_or_else(|| format!("{} is no number", held.text))
+                let kind = match held.text.starts_with('"') {
+                    true => "a text",
+                    false => "a structure",
+                };
+                number.ok_or_else(|| format!("{kind} is no number"))
             }
-            Self::Text(text) => Err(format!("{} is no number", quoted(text.as_bytes()))),
+            Self::Text(_) => Err("a text is no number".to_owned()),
             Self::Unknown(why) => Err(why.clone()),
         }
     }
@@ -402,8 +406,8 @@ impl Value {
             (Self::Held(a), Self::Held(b)) if a.number.is_none() && b.number.is_none() => {
                 let whole = |held: &Held| match held.text.starts_with('"') {
                     true if held.text.ends_with('"') => Ok(()),
-                    true => Err(format!("{} is not known whole", held.text)),
-                    false => Err(format!("{} is no number, and no text", held.text)),
+                    true => Err("a text is not known whole".to_owned()),
+                    false => Err("a structure is no number, and no text".to_owned()),
                 };
                 whole(a).and(whole(b)).map(|()| a.text == b.text)
             }
@@ -425,13 +429,21 @@ impl Value {
             Some((_, own)) => own,
             None => &held.text,
         };
-        if own.ends_with('…') || own.starts_with('<') {
-            return Err(format!("{own} is not known whole"));
+        if own.starts_with('"') {
+            return match own.ends_with('"') {
+                true => Ok(own == quoted(text.as_bytes())),
+                false => Err("a text is not known whole".to_owned()),
+            };
         }
-        Ok(match own.starts_with('"') {
-            true => own == quoted(text.as_bytes()),
-            false => own == text,
-        })
+        // The name of a constant, and nothing with contents.
+        let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | ':');
+        let is_name =
+            own.chars().all(is_part) && !own.starts_with(|sign: char| sign.is_ascii_digit());
+        match (is_name, held.number) {
+            (true, _) => Ok(own == text),
+            (false, Some(_)) => Err("a number is no text".to_owned()),
+            (false, None) => Err("a structure is no text".to_owned()),
+        }
     }
 
     fn compute(&self, binary: Binary, right: &Self) -> Result<Number, String> {
@@ -442,6 +454,9 @@ impl Value {
         if is_bitwise {
             let (a, b) = (self.integer()?, right.integer()?);
             let by = u32::try_from(b).ok().filter(|by| *by < 127);
+            if by.is_none() && matches!(binary, Binary::Left | Binary::Right) {
+                return Err("it shifts by a number below 0 or above 126".to_owned());
+            }
             let found = match binary {
                 Binary::BitOr => Some(a | b),
                 Binary::BitXor => Some(a ^ b),
@@ -588,6 +603,9 @@ impl<'t> Reader<'t> {
                 whole.or_else(float)
             }
         };
+        // To C, 010 is 8; to others it is 10.
+        let is_octal = word.len() > 1 && word.starts_with('0') && !is_hex && !word.contains('.');
+        let found = found.filter(|_| !is_octal);
         let found = found.ok_or_else(|| self.error("a number, such as 42, 0x2a or 1.5"))?;
         self.at += word.len();
         Ok(Step::Number(found))
@@ -729,6 +747,8 @@ mod tests {
             ("mode == s", None),
             ("s < \"abd\"", None),
             ("f & 1", None),
+            ("a == \"5\"", None),
+            ("a >> -1", None),
             ("a << 200 == 0", None),
             ("nan == nan", Some(false)),
             ("nan != nan", Some(true)),
@@ -774,6 +794,10 @@ mod tests {
             (
                 "s == \"x",
                 "expected the closing quotation mark at character 8",
+            ),
+            (
+                "a == 010",
+                "expected a number, such as 42, 0x2a or 1.5 at character 6",
             ),
             (
                 "a == 12x4",

@@ -102,7 +102,7 @@ const PRINTERS: [Printer; 14] = [
     Printer {
         library: LIBCXX,
         types: &["array<"],
-        read: |reader, object| Some(Contents::Held(Some(reader.part(object, "__elems_")?))),
+        read: |reader, object| reader.array(object),
     },
     Printer {
         library: LIBCXX,
@@ -498,6 +498,20 @@ impl Reader<'_, '_> {
             items.found.push((None, found));
         }
         Some(Contents::Items(items))
+    }
+
+    fn array(&self, object: &Object) -> Option<Contents> {
+        let plain = self.variables.plain(object.type_ref).ok()?;
+        let name = self.variables.describe(plain).ok()?.name.clone()?;
+        // One without elements has something else in their place.
+        let count = name
+            .rsplit(", ")
+            .next()?
+            .trim_end_matches(['>', 'U', 'L', ' ']);
+        match count {
+            "0" => Some(Contents::Items(Items::default())),
+            _ => Some(Contents::Held(Some(self.part(object, "__elems_")?))),
+        }
     }
 
     fn optional(&self, object: &Object) -> Option<Contents> {

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::ValuesQuery;
 use super::variable::{known, named_place, never, occasions, unwatched};
 use crate::Session;
+use crate::monitor::Work;
 use crate::steps::follow;
 
 /// When does a condition about variables hold?
@@ -117,6 +118,9 @@ impl ConditionQuery {
             begun: RefCell::default(),
         };
         let is_one = matches!(self.wanted, Wanted::First | Wanted::Last);
+        let total = Some((last + 1).saturating_sub(first));
+        let work = Work::Question("looking at each time");
+        let progress = session.monitor().begin(work, total);
         for numbers in chunks(first, last, self.wanted == Wanted::Last) {
             let mut wanted = Vec::new();
             for number in numbers {
@@ -136,6 +140,7 @@ impl ConditionQuery {
                     tally.add(row);
                 }
             }
+            progress(tally.looked_at);
             if is_one && tally.holds > 0 {
                 break;
             }

@@ -76,10 +76,8 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let repeated = repeated.filter(|repeated| repeated.end() <= LOOKED_AT);
     let mut enough = repeated.as_ref().map_or(FRAMES, Repeated::end);
     // The innermost functions of the user's own are always among them, if there are any.
-    let mut owned = match scene.folded().shows_any() {
-        true => 0,
-        false => CALLS,
-    };
+    let owns = scene.folded().shows_any();
+    let mut owned = if owns { 0 } else { CALLS };
     stack.truncate(LOOKED_AT);
     let mut frames = Vec::new();
     // The innermost branch that decided; of those that did not, or by a constant only, the innermost.
@@ -97,7 +95,9 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             enough = enough.max(depth + 1);
         }
         frames.push(WhyFrame { own, ..frame });
-        if let Some(branch) = branch.filter(|_| !found) {
+        // What calls the user's own code decided nothing.
+        let is_outside = !own && owned > 0 && owns;
+        if let Some(branch) = branch.filter(|_| !found && !is_outside) {
             let decides = (own || may_return(scene, call.function)) && is_computed(scene, &branch)?;
             if decides || decisive.is_none() {
                 decisive = Some((decides, depth, branch));

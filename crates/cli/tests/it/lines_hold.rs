@@ -307,6 +307,11 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         );
         let part = stepped(&sandbox, &from);
         assert!(inside.ends_with(&part));
+        // A line that is named is the first, and over calls begins with the first line that there is.
+        let named = line(&inside[middle]);
+        let at = stepped(&sandbox, &format!("--from run.c:{named}"));
+        assert_eq!(at.first().map(line), Some(named));
+        assert_eq!(stepped(&sandbox, "--over"), rows);
         let last = stepped(&sandbox, "--last 5");
         assert!(inside.ends_with(&last));
     }

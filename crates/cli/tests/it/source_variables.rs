@@ -110,7 +110,7 @@ fn numbers_are_summed_up() {
     let pointer = summed("pair");
     assert_eq!(pointer["stats"][0]["different"], 1);
     let text = sandbox.ok(&format!("values app.aft --at {LINE} --var half --stats"));
-    let line = "6 different values, from -3 to 2; most often -3 (2 times)";
+    let line = "6 different values, from -3 (first #1) to 2 (first #11); most often -3 (2 times)";
     assert!(text.stdout.contains(line), "{text:?}");
     let part = "values app.aft --at app.rs:19 --var half --histogram --instances 1..3";
     let text = sandbox.ok(part).stdout;

@@ -220,7 +220,7 @@ pub fn lines_text(
         }
     }
     if written == 0 {
-        writeln!(out, "no line is arrived at")?;
+        writeln!(out, "no line is executed there")?;
     }
     Ok(None)
 }

@@ -285,6 +285,20 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
+    /// The arrival of a position, to begin or to end with line by line: of a line, the moment right before its first operator; of an operator, that one. A number, and the call of a
+    /// function, name a whole block.
+    ///
+    /// # Errors
+    /// As [`time`](Self::time).
+    pub fn arrived(&self, text: &str) -> Result<At, PositionError<S::Error>> {
+        if let Some(time) = time_of(text, self.path.length())? {
+            return Ok(At::block(time));
+        }
+        let text = text.trim();
+        let is_function = matches!(self.resolved(text)?.0, Place::Function(_));
+        self.place(text, !is_function)
+    }
+
     /// The exact statement of a position, to begin or to end with: of a line, the first one that the arrival executes; of an operator, that one. A number, and the call
     /// of a function, name a whole block. Where the line has no statement, the moment right before its first operator.
     ///

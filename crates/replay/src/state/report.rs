@@ -47,6 +47,8 @@ pub struct Frame {
     pub variables: Result<Vec<Shown>, String>,
     /// The locals of WebAssembly, if there are no variables of the source.
     pub locals: Vec<Local>,
+    /// If that is of a library: the line of the user's own code that it was inlined for.
+    pub around: Option<SourceLine>,
     /// Its code is not the user's own; unless it was asked for, its variables are left out.
     pub library: bool,
     /// Why what some of them hold is not known: no values were kept of the time of the call, or of the function.

@@ -59,7 +59,7 @@ pub enum Enter {
     Calls,
     /// Into those of one function.
     Function(FuncId),
-    /// Into none: only the activation in which the stretch begins is followed, and what it returns to. Backwards: in which it ends, and what called it.
+    /// Into none: only the activation of the stretch's first line is followed, and what it returns to. Backwards: of its last line, and what called it.
     Nothing,
 }
 
@@ -179,17 +179,30 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         stop: Option<Stop>,
         wanted: WantedLines,
     ) -> Result<Self, LineStepsError<S::Error>> {
-        let window = wanted.window;
+        let mut window = wanted.window;
         let mut cursor = run.path.cursor();
         cursor.seek(if wanted.reverse {
             window.last
         } else {
             window.first
         })?;
-        let level = match wanted.enter {
-            Enter::Calls => usize::MAX,
-            Enter::Function(_) | Enter::Nothing => cursor.depth(),
-        };
+        let mut level = usize::MAX;
+        if wanted.enter != Enter::Calls {
+            // What has no lines is no place to begin.
+            let all = WantedLines {
+                enter: Enter::Calls,
+                function: None,
+                ..wanted
+            };
+            if let Some(first) = Self::new(run, source, stop, all)?.next()? {
+                cursor.seek(first.time)?;
+                level = cursor.depth();
+                match wanted.reverse {
+                    true => window.last = first.time,
+                    false => window.first = first.time,
+                }
+            }
+        }
         let visits = match wanted.enter {
             Enter::Calls | Enter::Function(_) => {
                 let visits = Visits::new(run.path, window, wanted.reverse, wanted.function);

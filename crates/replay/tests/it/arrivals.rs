@@ -198,15 +198,17 @@ fn line_steps(
         assert_eq!(stepped(window, true, Enter::Calls).unwrap(), backwards);
         // What is in no more activations than all that was executed since the beginning, or until the end.
         let least = |from: u64, to: u64| (from..=to).map(depth).min().unwrap();
-        let is_over = |step: &&LineStep| depth(step.time) <= least(first, step.time);
+        let begin = own.first().map_or(first, |step| step.time);
+        let is_over = |step: &&LineStep| depth(step.time) <= least(begin, step.time);
         let over = Vec::from_iter(own.iter().filter(is_over).copied());
         assert_eq!(stepped(window, false, Enter::Nothing).unwrap(), over);
-        let is_over = |step: &&LineStep| depth(step.time) <= least(step.time, last);
+        let end = own.last().map_or(last, |step| step.time);
+        let is_over = |step: &&LineStep| depth(step.time) <= least(step.time, end);
         let over = Vec::from_iter(backwards.iter().filter(is_over).copied());
         assert_eq!(stepped(window, true, Enter::Nothing).unwrap(), over);
         for function in program.functions.iter().take(3) {
             let is_wanted = |step: &&LineStep| {
-                step.function == function.id || depth(step.time) <= least(first, step.time)
+                step.function == function.id || depth(step.time) <= least(begin, step.time)
             };
             let into = Vec::from_iter(own.iter().filter(is_wanted).copied());
             let found = stepped(window, false, Enter::Function(function.id)).unwrap();

@@ -26,12 +26,13 @@ pub fn told(scene: &Scene<'_, '_>, how: &str, frames: &[WhyFrame]) -> Result<Opt
         let mut names = inside.iter().map(|frame| &*frame.place.function.name);
         names.any(|called| called.contains(name))
     };
-    let (what, message) = if called("core::panicking::") || called("rust_begin_unwind") {
+    let panicked = ["core::panicking::", "std::panicking::", "rust_begin_unwind"];
+    let (what, message) = if panicked.into_iter().any(called) {
         ("panicked", message(scene, panic)?)
     } else if called("__assert_fail") {
         ("assertion failed", message(scene, assertion)?)
     } else if called("abort") {
-        ("aborted", message(scene, last_line)?)
+        ("aborted", message(scene, terminated)?)
     } else {
         (how, None)
     };
@@ -87,10 +88,10 @@ fn assertion(printed: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// The last line that says something.
-fn last_line(printed: &str) -> Option<String> {
-    let line = printed.lines().rfind(|line| !line.trim().is_empty());
-    line.map(str::to_owned)
+/// What the library of C++ said before it aborted.
+fn terminated(printed: &str) -> Option<String> {
+    let (_, last) = printed.rsplit_once("libc++abi: ")?;
+    last.lines().next().map(str::to_owned)
 }
 
 #[cfg(test)]
