@@ -172,7 +172,11 @@ impl<'s, 'a> Scene<'s, 'a> {
             operator: found.name.to_string(),
             at: format!("@{}", found.offset),
             t: 0,
-            library: is_library(self.folded(), found.offset, found.position),
+            library: is_library(
+                self.folded(),
+                found.offset,
+                (self.names.function(function), found.position),
+            ),
         })
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use afterimage_ids::OrigOffset;
 use afterimage_present::grouped;
-use afterimage_profile::{Folded, Profile, Scope, Source};
+use afterimage_profile::{Folded, Profile, Scope, Source, is_library_name};
 use afterimage_program::{Location, Module, NoDebug, SourceMap};
 use anyhow::{Result, anyhow};
 
@@ -137,11 +137,14 @@ fn unread(name: &Path, map: &SourceMap<'_>) -> Option<String> {
     ))
 }
 
-/// Whether an operator at `offset`, which comes from `position`, is not of the user's own code, nor inlined into that. What has no line may be the user's own, compiled without them.
+/// Whether an operator at `offset`, which comes from `position`, is not of the user's own code, nor inlined into that. Of a function without lines, its `name` tells.
 pub(crate) fn is_library(
     folded: &Folded<'_>,
     offset: OrigOffset,
-    position: Option<Location>,
+    (name, position): (&str, Option<Location>),
 ) -> bool {
-    position.is_some_and(|at| !folded.shows(at.file) && folded.around(offset).is_empty())
+    match position {
+        Some(at) => !folded.shows(at.file) && folded.around(offset).is_empty(),
+        None => folded.shows_any() && is_library_name(name),
+    }
 }

@@ -437,7 +437,11 @@ impl<'a> Asked<'_, 'a> {
             name: &name,
         };
         let position = (self.position)(activation.function, activation.op)?;
-        let library = is_library(self.folded, activation.offset, position);
+        let library = is_library(
+            self.folded,
+            activation.offset,
+            (self.names.function(activation.function), position),
+        );
         let around = position.filter(|at| !self.folded.shows(at.file));
         let around = around.and_then(|_| self.folded.locate(activation.offset));
         // What stands in a library is told by where that was called, unless it is asked about.

@@ -72,6 +72,13 @@ pub fn is_library(path: &str) -> bool {
     PARTS.iter().any(|part| path.contains(part))
 }
 
+/// Whether a function that has no line is of a library, by its name: C reserves names with two underscores for the implementation.
+pub fn is_library_name(name: &str) -> bool {
+    const BEGINNINGS: [&str; 4] = ["__", "std::", "core::", "alloc::"];
+    let name = name.trim_start_matches('<');
+    BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+}
+
 /// A star is part of a name; two are any folders.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
@@ -181,6 +188,11 @@ mod tests {
         for own in ["src/main.rs", "/home/a/library/src/lib.rs", "bank.c"] {
             assert!(!is_library(own), "{own}");
         }
+        assert!(is_library_name("__main_void"));
+        assert!(is_library_name(
+            "<core::fmt::Error as core::fmt::Debug>::fmt"
+        ));
+        assert!(!is_library_name("main") && !is_library_name("_start"));
     }
 
     #[test]

@@ -2,9 +2,13 @@
 
 use std::cmp::Reverse;
 
-use afterimage_program::{FileId, Location};
+use afterimage_ids::FuncId;
+use afterimage_program::Location;
 
-use crate::{CodeFilter, Folded, Profile, ProfileError, Rows, Scope, Totals, text};
+use crate::{
+    CodeFilter, Folded, FunctionRow, LineRow, Profile, ProfileError, Rows, Scope, Totals,
+    is_library_name, text,
+};
 
 /// What a report has one row for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,7 +100,7 @@ impl Report {
             By::Instruction => Rows::Instructions(profile.instruction_rows(scope)?),
         };
         let left_out = match &options.code {
-            Some(code) => rows.keep(&Folded::new(profile.source(), code)),
+            Some(code) => rows.keep(&Folded::new(profile.source(), code), name),
             None => LeftOut::default(),
         };
         let available = rows.len();
@@ -145,23 +149,24 @@ impl Report {
 }
 
 impl Rows {
-    /// Keeps functions and lines of the code that is shown, if there are any.
-    fn keep(&mut self, folded: &Folded<'_>) -> LeftOut {
+    /// Keeps functions and lines of the code that is shown, if there are any. `name` is what a function is called.
+    fn keep<'n>(&mut self, folded: &Folded<'_>, name: impl Fn(FuncId) -> &'n str) -> LeftOut {
         // What has no lines may be the user's own, compiled without them.
-        let is_shown = |at: Option<FileId>| at.is_none_or(|file| folded.shows(file));
+        let of_function = |row: &FunctionRow| match row.position {
+            Some(at) => folded.shows(at.file),
+            None => !is_library_name(name(row.function)),
+        };
+        let of_line = |row: &LineRow| folded.shows(row.line.file);
         let any = match self {
-            Self::Functions(rows) => rows
-                .iter()
-                .any(|row| is_shown(row.position.map(|at| at.file))),
-            Self::Lines(rows) => rows.iter().any(|row| is_shown(Some(row.line.file))),
+            Self::Functions(rows) => rows.iter().any(of_function),
+            Self::Lines(rows) => rows.iter().any(of_line),
             Self::Blocks(_) | Self::Edges(_) | Self::Instructions(_) => false,
         };
-        if !any {
-            return LeftOut::default();
-        }
         let mut left_out = LeftOut::default();
-        let mut keeps = |at: Option<FileId>, instructions| {
-            let is_shown = is_shown(at);
+        if !any {
+            return left_out;
+        }
+        let mut keeps = |is_shown: bool, instructions| {
             if !is_shown {
                 left_out.rows += 1;
                 left_out.instructions += instructions;
@@ -169,10 +174,8 @@ impl Rows {
             is_shown
         };
         match self {
-            Self::Functions(rows) => {
-                rows.retain(|row| keeps(row.position.map(|at| at.file), row.instructions));
-            }
-            Self::Lines(rows) => rows.retain(|row| keeps(Some(row.line.file), row.instructions)),
+            Self::Functions(rows) => rows.retain(|row| keeps(of_function(row), row.instructions)),
+            Self::Lines(rows) => rows.retain(|row| keeps(of_line(row), row.instructions)),
             Self::Blocks(_) | Self::Edges(_) | Self::Instructions(_) => {}
         }
         left_out
