@@ -267,14 +267,14 @@ fn handwritten_and_generated_programs() {
             controlled += compared.1;
         }
     };
-    each_with_values(seeds(12), show);
+    each_with_values(seeds(8), show);
     assert!(uses > 1000 && controlled > 500, "{uses}, {controlled}");
 }
 
 #[test]
 fn what_the_host_reads() {
     let mut parts = 0;
-    for seed in 0..seeds(6) {
+    for seed in 0..seeds(4) {
         let text = crate::forward::guests::guest(seed, seed % 3 == 1, seed % 5 == 4);
         let sandbox = Sandbox::new();
         sandbox.write("a.wasm", wat::parse_str(&text).expect("a module"));

@@ -284,7 +284,7 @@ fn check(sandbox: &Sandbox, own: &str, function: &str, line: &str, more: &[&str]
     for (i, place) in found.iter().enumerate() {
         let is_own = place.contains(own) && place.matches(':').count() == 1;
         // Libraries have thousands.
-        if found.len() > 1000 && !place.contains(own) && i % 8 > 0 {
+        if found.len() > 1000 && !place.contains(own) && i % 16 > 0 {
             continue;
         }
         for (k, command) in TAKING.iter().enumerate() {

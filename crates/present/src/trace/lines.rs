@@ -259,11 +259,86 @@ impl LineEntry {
         let one = |one: &ChangedVariable| {
             let value = one.now.value.as_deref().unwrap_or("?");
             let doubt = if one.now.written.is_some() { "?" } else { "" };
-            let value = shortened(&plain(value), VALUE, 0);
-            format!("{} = {value}{doubt}", named(&one.now))
+            let told = |name: &str, value: &str| {
+                format!("{name} = {}{doubt}", shortened(&plain(value), VALUE, 0))
+            };
+            let name = named(&one.now);
+            let members = one
+                .before
+                .as_deref()
+                .and_then(|before| members(before, value));
+            match members {
+                Some((joined, members)) => {
+                    let all = members.into_iter();
+                    let all =
+                        all.map(|(member, value)| told(&format!("{name}{joined}{member}"), value));
+                    Vec::from_iter(all).join(", ")
+                }
+                None => told(&name, value),
+            }
         };
         Vec::from_iter(own.map(one)).join(", ")
     }
+}
+
+/// So many members of a structure are shown one by one.
+const MEMBERS: usize = 3;
+
+/// If a structure changed in few members: what stands between its name and theirs, and these with their values.
+fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str, &'t str)>)> {
+    let (head, inside) = now.split_once("{ ")?;
+    let (head_before, inside_before) = before.split_once("{ ")?;
+    let joined = match head {
+        "" => ".",
+        pointer if pointer.ends_with(" -> ") => "->",
+        _ => return None,
+    };
+    if head != head_before {
+        return None;
+    }
+    let (old, new) = (
+        parts(inside_before.strip_suffix(" }")?)?,
+        parts(inside.strip_suffix(" }")?)?,
+    );
+    let is_same = |(a, b): (&(&str, &str), &(&str, &str))| a.0 == b.0;
+    if old.len() != new.len() || new.len() < 2 || !old.iter().zip(&new).all(is_same) {
+        return None;
+    }
+    let changed = old.iter().zip(&new).filter(|(a, b)| a.1 != b.1);
+    let changed = Vec::from_iter(changed.map(|(_, now)| *now));
+    let is_name = |name: &str| {
+        name.chars()
+            .all(|sign| sign.is_alphanumeric() || sign == '_')
+    };
+    let are_few = (1..=MEMBERS).contains(&changed.len());
+    (are_few && changed.iter().all(|(name, _)| is_name(name))).then_some((joined, changed))
+}
+
+/// The members that a text lists, with their values: `a = 1, b = { 2, 3 }`. `None` if it lists something else.
+fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
+    let (mut found, mut begin, mut depth) = (Vec::new(), 0, 0u32);
+    // Within a text or a character, and behind a backslash there.
+    let (mut quote, mut escaped) = (None, false);
+    for (at, sign) in text.char_indices() {
+        match (quote, sign) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(mark), sign) if mark == sign => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(sign),
+            (None, '{' | '(' | '<') => depth += 1,
+            (None, '}' | ')') => depth = depth.checked_sub(1)?,
+            // That of an arrow closes nothing.
+            (None, '>') if !text[..at].ends_with('-') => depth = depth.checked_sub(1)?,
+            (None, ',') if depth == 0 => {
+                found.push(text[begin..at].trim().split_once(" = ")?);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(text[begin..].trim().split_once(" = ")?);
+    Some(found)
 }
 
 /// A variable's name; parameters may have none.
@@ -271,5 +346,34 @@ fn named(variable: &Shown) -> String {
     match &*variable.name {
         "" => "_".to_owned(),
         name => plain(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::members;
+
+    #[test]
+    fn of_a_structure_the_members_that_changed_are_shown() {
+        let before = r#"0x10 -> { src = "a, \"b = }", pos = 5, seen = { '+' = 1, ',' = 2 }, f = 0x4 -> { 1 } }"#;
+        let now = r#"0x10 -> { src = "a, \"b = }", pos = 6, seen = { '+' = 1, ',' = 3 }, f = 0x4 -> { 1 } }"#;
+        let expected = vec![("pos", "6"), ("seen", "{ '+' = 1, ',' = 3 }")];
+        assert_eq!(members(before, now), Some(("->", expected)));
+        assert_eq!(
+            members("{ x = 1, y = 2 }", "{ x = 1, y = 3 }"),
+            Some((".", vec![("y", "3")]))
+        );
+        // What is no structure, or another one, is shown as a whole.
+        for (before, now) in [
+            ("{ 1, 2 }", "{ 1, 3 }"),
+            ("{ x = 1 }", "{ x = 2 }"),
+            ("0x10 -> { x = 1, y = 2 }", "0x20 -> { x = 1, y = 3 }"),
+            ("{ x = 1, y = 2 }", "{ x = 1, z = 2 }"),
+            ("1", "2"),
+            ("{ \"a\" = 1, \"b\" = 2 }", "{ \"a\" = 1, \"b\" = 3 }"),
+            ("{ x = 1, y = \"}", "{ x = 1, y = \"}"),
+        ] {
+            assert_eq!(members(before, now), None, "{now}");
+        }
     }
 }
