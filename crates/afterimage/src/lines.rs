@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::named::NamedProgram;
 
-/// So many lines are found before the run is followed to them.
+/// How many lines are found before the run is followed to them.
 const AT_ONCE: usize = 1024;
 
 /// What is shown of a value: of a pointer, what it points to, because that may change while the pointer does not.
@@ -59,12 +59,12 @@ enum Steps<'l> {
 struct Stood {
     step: LineStep,
     entered: u64,
-    /// Where its variables are looked at: the step, or where the function's prologue ends before which they are not set.
+    /// When its variables are read: at the step, but not before the end of the function's prologue, which sets them.
     at: (u64, Option<OpId>),
 }
 
 impl<'l, 'p> Lines<'l, 'p> {
-    /// Those that are wanted, or only so many, the `last` ones.
+    /// The wanted lines, or only the `last` of them.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -111,7 +111,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         })
     }
 
-    /// The next one; `None` at the end. At most `most` are looked for at once.
+    /// The next line; `None` at the end. Finds at most `most` lines at once.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -143,7 +143,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         })
     }
 
-    /// What there is to say of some steps, which are in the order of time.
+    /// The entries of some steps, which are in the order of time.
     fn entries(&self, steps: &[LineStep]) -> Result<Vec<LineEntry>> {
         // Each step, and that of its activation before it.
         let mut moments: Vec<Stood> = Vec::new();
@@ -376,7 +376,7 @@ impl<'l, 'p> Lines<'l, 'p> {
     }
 }
 
-/// The variables that are other than they were at the activation's step before.
+/// The variables that changed since the activation's previous step.
 fn changed(now: &[Shown], before: &[Shown], step: &LineStep) -> Vec<ChangedVariable> {
     let key = |one: &Shown| (one.name.clone(), one.inlined.clone(), one.line, one.calls);
     let mut known: HashMap<_, VecDeque<&Shown>> = HashMap::new();
@@ -426,7 +426,7 @@ pub(crate) fn check(source: &SourceMap<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What cannot be told while it is shown.
+/// Wraps an error for `present`.
 pub(crate) fn unreadable(error: anyhow::Error) -> PresentError {
     PresentError::Path(error.into())
 }

@@ -82,7 +82,7 @@ impl Session {
         }
     }
 
-    /// The same session, with other code taken for the user's own. Answers for people fold the rest.
+    /// The same session with another idea of which code is the user's own. Text output folds the rest.
     #[must_use]
     pub fn looking_at(self, code: CodeFilter) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Session {
         }
     }
 
-    /// Which code is taken for the user's own.
+    /// Which code counts as the user's own.
     pub fn code(&self) -> &CodeFilter {
         &self.code
     }

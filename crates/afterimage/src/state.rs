@@ -37,7 +37,7 @@ pub struct StateQuery {
     pub globals: bool,
 }
 
-/// So many calls within libraries may be among those that are shown.
+/// How many library calls a stack may show besides the user's own.
 const LIBRARY: usize = 256;
 
 /// How many global variables of the source are shown.
@@ -444,7 +444,7 @@ impl<'a> Asked<'_, 'a> {
         );
         let around = position.filter(|at| !self.folded.shows(at.file));
         let around = around.and_then(|_| self.folded.locate(activation.offset));
-        // What stands in a library is told by where that was called, unless it is asked about.
+        // A library call is shown by the line that made it, unless it was asked for.
         let is_told = !library || number == 0 || self.query.frame.is_some();
         let activations = self.activations;
         let written = |local| activations.written(call, activation, local);

@@ -119,14 +119,14 @@ impl Level {
     }
 }
 
-/// Into which calls somebody goes who steps by lines.
+/// Which calls a walk by lines enters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepInto {
     /// Into all.
     #[default]
     Calls,
-    /// Into those of one function, by what a user calls it.
+    /// Calls of one function, by the name that a user gives.
     Function(String),
     /// Into none.
     Nothing,

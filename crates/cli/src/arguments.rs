@@ -74,7 +74,7 @@ impl ReportArguments {
 /// Whose code is shown.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CodeArguments {
-    /// Whose code is shown: mine, all, or the files whose path ends like a glob (src/**/*.c). The rest is folded into the lines that called it. A file .afterimage.toml in this folder or one around it may say so with code = "…" [default: mine, which is all but standard libraries and packages of registries]
+    /// Show your own code (mine), all code, or the files that match a glob (src/**/*.c); the rest is folded into the lines that called it. A file .afterimage.toml here or in a folder above can set it: code = "…" [default: mine, which leaves out standard libraries and packages from registries]
     #[arg(long, value_name = "mine|all|GLOB")]
     code: Option<CodeFilter>,
 }
@@ -200,7 +200,7 @@ impl RunArguments {
         })
     }
 
-    /// The same, as words of a command line.
+    /// The same options as command-line arguments.
     pub(crate) fn words(&self) -> Vec<OsString> {
         let mut words = Vec::new();
         let mut option = |name: &str, value: &OsStr| {

@@ -353,7 +353,7 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
         sort: sort.or(for_people.then_some(Sort::Instructions)),
         top: arguments.top.or(for_people.then_some(TEXT_ROWS)),
         scope: scope.clone(),
-        // Programs that read a report get all of it, and so does who asks about a function.
+        // Formats for programs are complete, and so is a report about named functions.
         code: match for_people && functions.is_empty() || arguments.code.is_given() {
             true => Some(arguments.code.filter()?),
             false => None,

@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Records a program with these arguments to a file, which may be there.
+    /// Records a program with these arguments. Overwrites the file.
     pub(crate) fn of(program: &Path, args: &[String], output: PathBuf, run: RunArguments) -> Self {
         let guest = [program.into(), "--".into()].into_iter();
         Self {

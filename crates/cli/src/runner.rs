@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     run: RunArguments,
 }
 
-/// Options of libtest that say how the tests of one process are run or shown, and whether a value follows.
+/// Options of libtest that control how it runs or shows tests, and whether a value follows.
 const OWN: [(&str, bool); 9] = [
     ("--nocapture", false),
     ("--no-capture", false),
@@ -172,7 +172,7 @@ impl Tests<'_> {
         })
     }
 
-    /// The names of the tests that some filters select.
+    /// Lists the tests that the filters select.
     fn list(&self, filters: &[String]) -> Result<Vec<String>> {
         let recording = self.folder.join(format!("{}.list.aft", self.stem));
         let args = ["--list", "--format", "terse"].map(str::to_owned);
@@ -203,7 +203,7 @@ impl Tests<'_> {
         let ran = self.record(&recording, &args)?;
         let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
         let mut said = said(&printed, test);
-        // What the recorder says of it is said below.
+        // The recorder's own message is left out.
         let errors = String::from_utf8_lossy(&ran.stderr).into_owned();
         let errors = errors
             .lines()
@@ -240,7 +240,7 @@ impl Tests<'_> {
     }
 }
 
-/// What selects tests, and what says how they are run or shown.
+/// Separates what selects tests from what controls how they are shown.
 fn apart(args: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut filters, mut own) = (Vec::new(), Vec::new());
     let mut args = args.iter();

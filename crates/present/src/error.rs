@@ -20,7 +20,7 @@ pub enum PresentError {
     /// The format is about source lines, and none is known.
     #[error("this format is about source lines: {0}, or choose another format")]
     NoSource(NoDebug),
-    /// All lines are of other code than that which is looked at.
+    /// No source file matches the filter.
     #[error("no source file matches --code; --code all shows all of them")]
     NoCode,
     /// The report does not have this format.

@@ -115,7 +115,7 @@ pub(crate) fn short_type(name: &str) -> String {
     }
 }
 
-/// Whether an argument of a generic type is what it is if nobody says anything.
+/// Whether an argument of a generic type is its default.
 fn is_default(argument: &str) -> bool {
     const DEFAULTS: [&str; 8] = [
         "std::allocator<",

@@ -28,7 +28,7 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
     let mut said = None;
     let mut rest = &report.frames[..];
     while let Some((frame, further)) = rest.split_first() {
-        // What is asked about is shown wherever it is.
+        // The innermost frame is always shown.
         let is_folded = |frame: &&Frame| frame.library && frame.number > 0;
         let library = rest.iter().take_while(is_folded).count();
         if library > 1 {
@@ -147,7 +147,7 @@ fn shown_text<'s>(
             written_text(variable.written)
         )?;
     }
-    // Of one that is shown, another further out may be gone.
+    // A hidden variable of the same name may be optimised out.
     let mut gone: Vec<String> = Vec::new();
     for variable in shown.filter(is_gone) {
         let name = named(&variable.name);

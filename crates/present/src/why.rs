@@ -265,7 +265,7 @@ pub struct WhyText<'o> {
     pub file: String,
     /// The line of source that was shown last.
     pub shown: Option<String>,
-    /// Whether what happens in libraries is left out, with a word about how much it is.
+    /// Whether library steps are folded.
     pub fold: bool,
 }
 
@@ -306,7 +306,7 @@ impl WhyText<'_> {
         }
     }
 
-    /// How many steps of an entry are left out because they happen in libraries, which are all of them; 0 if it is shown.
+    /// How many steps an entry folds, if all of them are in libraries; 0 otherwise.
     pub fn folded(&self, entry: &WhyEntry) -> u64 {
         match entry {
             _ if !self.fold => 0,

@@ -50,11 +50,11 @@ pub struct Options {
     pub top: Option<usize>,
     /// The functions that it is about.
     pub scope: Scope,
-    /// Whose functions and lines have rows; all by default. A program that has no others has all of them.
+    /// Which functions and lines have rows; all by default. If the filter matches none, all have.
     pub code: Option<CodeFilter>,
 }
 
-/// What has no rows because it is not of the code that is looked at.
+/// What the filter left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// How many rows it would have.

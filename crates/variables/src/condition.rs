@@ -13,7 +13,7 @@ use crate::{Path, PathError, quoted};
 /// A condition that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// What it says about variables, each once, in the order in which they are named.
+    /// The variables that it names, each once, in order.
     pub paths: Vec<(String, Path)>,
     /// Operands before what is done with them.
     steps: Vec<Step>,

@@ -51,7 +51,7 @@ pub enum Wanted {
     Count,
 }
 
-/// So many moments are looked at before the next ones are found.
+/// How many moments are examined at a time.
 const AT_ONCE: u64 = 1 << 14;
 
 /// How much of a text is compared.
@@ -60,7 +60,7 @@ const LIMITS: Limits = Limits {
     ..Limits::DEFAULT
 };
 
-/// What was found at a moment: whether the condition holds, and what the variables hold.
+/// The result at a moment: whether the condition holds, and the values of its variables.
 type Found = (Truth, Vec<Result<Held, PathError>>);
 
 impl ConditionQuery {
@@ -165,7 +165,7 @@ impl ConditionQuery {
     }
 }
 
-/// The numbers from one to another in parts, from the first or from the last on.
+/// Splits a range of numbers into chunks, in either direction.
 fn chunks(first: u64, last: u64, backwards: bool) -> impl Iterator<Item = RangeInclusive<u64>> {
     let (mut from, mut to) = (first, last);
     std::iter::from_fn(move || {
@@ -188,13 +188,13 @@ fn chunks(first: u64, last: u64, backwards: bool) -> impl Iterator<Item = RangeI
 struct Tally<'t> {
     condition: &'t Condition,
     names: &'t Names,
-    /// So many of the times when it holds are listed.
+    /// How many of the times when it holds are listed.
     listed: u64,
     looked_at: u64,
     holds: u64,
     unknown: BTreeMap<String, u64>,
     instances: Vec<ConditionInstance>,
-    /// Why each variable had no value, as long as that is the same everywhere.
+    /// Why each variable has no value, if the reason is the same everywhere.
     reasons: Option<Vec<Option<PathError>>>,
 }
 
@@ -235,7 +235,7 @@ impl Tally<'_> {
         }
     }
 
-    /// Refuses a variable that can have no value, whatever it holds.
+    /// Refuses a variable that can never have a value.
     fn check(&self, text: &str) -> Result<()> {
         let reasons = self.reasons.iter().flatten();
         for ((name, _), why) in self.condition.paths.iter().zip(reasons) {
@@ -267,7 +267,7 @@ fn value(name: &str, held: Result<Held, PathError>) -> ConditionValue {
 struct Look<'l, 'a> {
     condition: &'l Condition,
     variables: &'l Variables<'a>,
-    /// Which variable a path begins with, by its number and where: that takes far longer to find than what it holds.
+    /// The variable that each path begins with, by path and place. Looking it up takes far longer than reading it.
     begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Begun>>,
 }
 
@@ -323,7 +323,7 @@ impl Look<'_, '_> {
                     }
                     Rank::Float(value) => Some(ConditionNumber::Float(value)),
                 };
-                // With a pointer to characters stands the text.
+                // A pointer to characters is followed by its text.
                 let text = match number.text.starts_with("0x") {
                     true => text()?,
                     false => number.text,

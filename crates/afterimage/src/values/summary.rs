@@ -24,7 +24,7 @@ pub(super) struct Moments<'m, 'a> {
 /// How many moments are looked at in one go. Between two of them the run is followed from the last checkpoint again.
 const TOGETHER: u64 = 1 << 18;
 
-/// A value, how often it occurred, and at which moment first, by number.
+/// A value, how often it occurred, and the number of the moment when it occurred first.
 struct Counted {
     number: Number,
     times: u64,

@@ -108,7 +108,7 @@ impl VariableQuery {
     }
 }
 
-/// A place with which of its executions are asked for.
+/// A place, and which of its executions are wanted.
 pub(super) struct NamedPlace {
     pub place: Place,
     pub which: Instances,

@@ -162,7 +162,7 @@ fn text(
         shown: None,
         fold: true,
     };
-    // What a library checked is what killed the run.
+    // The check that killed the run may be in a library.
     let check = if start.death.is_some() { CHECK } else { 0 };
     let mut shown = Shown::new(rest, check);
     loop {
@@ -181,13 +181,13 @@ fn text(
 struct Shown<'t> {
     /// So many may still be shown at once.
     left: usize,
-    /// Each with how many steps in libraries are left out before it.
+    /// Each with the number of library steps that were left out before it.
     last: VecDeque<(u64, WhyEntry)>,
     /// How many are not shown.
     between: u64,
-    /// How many steps in libraries were left out since the last entry.
+    /// How many library steps were left out since the last entry.
     folded: u64,
-    /// So many steps at the beginning are shown though they happen in libraries, less 1.
+    /// How many more library steps at the beginning are shown, plus 1.
     check: usize,
     /// How to see them.
     more: &'t str,
@@ -195,7 +195,7 @@ struct Shown<'t> {
 
 /// So many entries are shown at the beginning of the way, unless it is short.
 const FIRST: usize = 40;
-/// So many steps of a check in a library are shown, less 1.
+/// How many steps of a check in a library are shown, plus 1.
 const CHECK: usize = 5;
 /// And at its end.
 const LAST: usize = 12;

@@ -21,7 +21,7 @@ use crate::text::pasted;
 
 /// So many functions of the call stack are told, and more if the branch that is followed is further out.
 const FRAMES: usize = 16;
-/// So many functions of the user's own code are told in any case, if there are.
+/// At least this many of the user's own functions are listed, if there are as many.
 const CALLS: usize = 2;
 /// So many at most are asked which branch led there.
 const LOOKED_AT: usize = 256;

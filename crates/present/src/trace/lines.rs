@@ -157,12 +157,12 @@ pub fn line_rows(
 const PLACE: usize = 16;
 /// Columns that a line of source takes, unless it is longer and nothing changed.
 const SOURCE: usize = 44;
-/// Levels of calls that are shown by more space; deeper ones have as much.
+/// How many levels of calls are indented.
 const LEVELS: usize = 8;
 /// Most characters of a value.
 const VALUE: usize = 60;
 
-/// Writes lines for a person. Before the lines of an activation, and of one that is come back to, stands its function. `last` is the last time that may come.
+/// Writes lines for a person. A heading names the function wherever control enters it or returns to it. `last` is the largest possible time.
 ///
 /// Returns the entry with which it goes on, if there are more than `limit`.
 ///
@@ -281,10 +281,10 @@ impl LineEntry {
     }
 }
 
-/// So many members of a structure are shown one by one.
+/// At most this many changed members are listed instead of the whole structure.
 const MEMBERS: usize = 3;
 
-/// If a structure changed in few members: what stands between its name and theirs, and these with their values.
+/// The members of a structure that changed, with their new values, and what joins their names to the structure's. `None` if there are too many, or it is no structure.
 fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str, &'t str)>)> {
     let (head, inside) = now.split_once("{ ")?;
     let (head_before, inside_before) = before.split_once("{ ")?;

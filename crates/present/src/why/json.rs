@@ -25,7 +25,7 @@ pub struct WhyHead {
     pub value: String,
     /// The statement, as `--at` takes it: `@OFFSET#K`.
     pub at: Option<String>,
-    /// With `--trap`: how the run ended for who wrote the program, if that was in a library.
+    /// With `--trap`, if the run ended in a library: how it ended in terms of the user's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub death: Option<WhyDeath>,
     /// What wrote to the variable's place since the call began: it may be something else.
@@ -33,7 +33,7 @@ pub struct WhyHead {
     pub written: Option<WrittenSince>,
 }
 
-/// How a run ended that ended in a library: in the words of that, and where in the user's own code.
+/// How a run that ended in a library ended: the library's message, and the line of the user's own code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyDeath {
     /// What happened: `panicked`, `assertion failed`, `aborted`, or how the run ended.

@@ -51,7 +51,7 @@ impl<'a> Bodies<'a> {
         Some(offset)
     }
 
-    /// The code of some blocks, the last one before an operator.
+    /// Compiles some blocks, the last one up to an operator.
     fn code(
         &self,
         body: &Body<'a>,
@@ -84,7 +84,7 @@ impl<'a> Bodies<'a> {
     }
 }
 
-/// So many nodes are kept that lead to one operator.
+/// How many nodes are kept for each operator.
 const PREFIXES: usize = 64;
 
 /// The blocks of a node up to an operator, and their code.

@@ -51,7 +51,7 @@ pub enum LineStepsError<E: Error + 'static> {
     Ambiguous(u32, u32),
 }
 
-/// Into which calls somebody goes who follows a run by lines.
+/// Which calls a walk by lines enters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Enter {
     /// Into all.
@@ -94,7 +94,7 @@ pub struct LineSteps<'a, S: Segments> {
     found: VecDeque<LineStep>,
 }
 
-/// How the executed paths of a window are gone through.
+/// How the executed paths of a window are enumerated.
 enum Enumeration<'a, S: Segments> {
     All(Visits<'a, S>),
     /// What is called is passed over.
@@ -104,7 +104,7 @@ enum Enumeration<'a, S: Segments> {
     },
 }
 
-/// Where somebody arrives at lines in a function.
+/// The places in a function where control arrives at lines.
 #[derive(Default)]
 struct Table {
     entry: Option<Line>,
@@ -121,7 +121,7 @@ struct Table {
 }
 
 impl Table {
-    /// At which line somebody arrives who comes from one block to another in an activation. `Err` if the blocks do not tell.
+    /// The line that an activation arrives at on its way from one block to another. `Err` if the blocks do not determine it.
     fn between(&self, from: BlockId, to: BlockId) -> Result<Option<Line>, Line> {
         let over = self.over.get(&(from, to)).copied();
         let not_over = self.not_over.contains(&(from, to)).then_some(None);
@@ -188,7 +188,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         })?;
         let mut level = usize::MAX;
         if wanted.enter != Enter::Calls {
-            // What has no lines is no place to begin.
+            // Begin at code that has lines.
             let all = WantedLines {
                 enter: Enter::Calls,
                 function: None,

@@ -1,4 +1,4 @@
-//! How a run ended, for who wrote the program: where in its own code, and what the library said.
+//! How a run that ended in a library ended, in the author's terms: the line of their own code, and the library's message.
 
 use afterimage_analyses::why::{Printed, Stream};
 use afterimage_present::{WhyDeath, WhyFrame};
@@ -6,10 +6,10 @@ use anyhow::Result;
 
 use crate::explain::Scene;
 
-/// So many bytes of what was printed as errors are looked at, the last ones.
+/// How much of standard error is searched, from its end.
 const LOOKED_AT: u64 = 1 << 16;
 
-/// What ended the run, if that was not the user's own code, but something that this called. `how` is what the run did, and `frames` the calls, the innermost first.
+/// Explains a run that ended in a library that the user's code called; `None` for others. `how` is how the run ended, and `frames` are the calls, the innermost first.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -49,7 +49,7 @@ pub fn told(scene: &Scene<'_, '_>, how: &str, frames: &[WhyFrame]) -> Result<Opt
     }))
 }
 
-/// What was printed about it as an error, as far as the recording tells.
+/// Searches what was printed to standard error for a message.
 fn message(scene: &Scene<'_, '_>, find: impl Fn(&str) -> Option<String>) -> Result<Option<String>> {
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
@@ -88,7 +88,7 @@ fn assertion(printed: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// What the library of C++ said before it aborted.
+/// The last message of the C++ library.
 fn terminated(printed: &str) -> Option<String> {
     let (_, last) = printed.rsplit_once("libc++abi: ")?;
     last.lines().next().map(str::to_owned)
