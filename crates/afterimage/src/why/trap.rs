@@ -66,7 +66,12 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     };
     let (mut stack, open) = calls(scene.values, time, LOOKED_AT)?;
     // Compilers keep a stack of their own in memory, too. A program that exhausts that one traps at an address below 0, or anywhere.
-    let repeated = if overflowed || open >= DEEP {
+    // One that grows below 0 has addresses that are negative.
+    let is_below = code == Some(TrapCode::MemoryOutOfBounds)
+        && operand
+            .as_ref()
+            .is_some_and(|blamed| blamed.value.text.starts_with("0xf"));
+    let repeated = if overflowed || open >= DEEP || is_below {
         (stack, _) = calls(scene.values, time, usize::MAX)?;
         repeated(&sites(scene, &stack, op)?)
     } else {
@@ -119,7 +124,10 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     };
     let joined = if stack.is_some() { ";" } else { ":" };
     let how = &death.how;
-    let told = died::told(scene, how, &frames)?;
+    let told = match is_below && repeated.is_some() {
+        true => died::overflowed(&frames),
+        false => died::told(scene, how, &frames)?,
+    };
     let (what, from) = match (&operand, &decisive) {
         (
             Some(Blamed {

@@ -1,5 +1,6 @@
 //! `why` and `why-not` of a program whose answers are known by construction.
 
+use afterimage_testkit::tools;
 use serde_json::Value;
 
 use crate::common::{Sandbox, ran_with_input};
@@ -221,6 +222,23 @@ fn a_panic_is_explained_by_the_check_that_failed() {
         sandbox.write(".afterimage.toml", settings);
         sandbox.refused("why app.aft --trap", 125, &[".afterimage.toml", why]);
     }
+}
+
+#[test]
+fn a_stack_in_memory_that_overflows_is_called_so() {
+    let sandbox = Sandbox::new();
+    let Some(clang) = tools::clang() else {
+        return;
+    };
+    let text = "static int deep(int n)\n{\n    volatile char room[1000];\n    room[0] = n;\n    return deep(n + 1) + room[0];\n}\nint run(void) { return deep(1); }\n";
+    let source = sandbox.write("deep.c", text);
+    let link = ["-Wl,--no-entry", "-Wl,--export=run", "-Wl,--stack-first"];
+    clang.module(&["-g", "-O0"], &[source], &link, &sandbox.path("deep.wasm"));
+    sandbox.run("record --invoke run -o deep.aft deep.wasm");
+    let told = sandbox.ok("why deep.aft --trap").stdout;
+    let said = "stack overflow, at deep.c:2 in deep, called from deep.c:5\n";
+    assert!(told.starts_with(said), "{told}");
+    assert!(told.contains("deep at deep.c:5 called itself, "), "{told}");
 }
 
 #[test]

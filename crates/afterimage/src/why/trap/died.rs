@@ -36,17 +36,28 @@ pub fn told(scene: &Scene<'_, '_>, how: &str, frames: &[WhyFrame]) -> Result<Opt
     } else {
         (how, None)
     };
-    let caller = own.get(1..).unwrap_or_default().iter();
-    let caller = caller.clone().find(|frame| frame.own);
-    Ok(Some(WhyDeath {
+    Ok(death(what, message, own))
+}
+
+/// That the stack that compilers keep in memory overflowed.
+pub fn overflowed(frames: &[WhyFrame]) -> Option<WhyDeath> {
+    let own = frames.iter().position(|frame| frame.own)?;
+    death("stack overflow", None, &frames[own..])
+}
+
+/// What happened in the first of some calls, or in what that called.
+fn death(what: &str, message: Option<String>, own: &[WhyFrame]) -> Option<WhyDeath> {
+    let (first, outer) = own.split_first()?;
+    let caller = outer.iter().find(|frame| frame.own);
+    Some(WhyDeath {
         what: what.to_owned(),
         message,
-        place: own[0].place.clone(),
+        place: first.place.clone(),
         called_from: caller.and_then(|frame| {
             let place = &frame.place;
             place.around.clone().or_else(|| place.source.clone())
         }),
-    }))
+    })
 }
 
 /// Searches what was printed to standard error for a message.
