@@ -157,6 +157,8 @@ pub fn line_rows(
 const PLACE: usize = 16;
 /// Columns that a line of source takes, unless it is longer and nothing changed.
 const SOURCE: usize = 44;
+/// The fewest columns that a line of source takes.
+const LEAST_SOURCE: usize = 20;
 /// How many levels of calls are indented.
 const LEVELS: usize = 8;
 /// Most characters of a value.
@@ -176,6 +178,9 @@ pub fn lines_text(
     limit: Option<u64>,
 ) -> Result<Option<LineEntry>, PresentError> {
     let time = last.to_string().len().max(4) + "t=".len();
+    // Half of what a narrow terminal has left is for the variables.
+    let narrow = |columns: usize| (columns.saturating_sub(time + PLACE + 6) / 2).max(LEAST_SOURCE);
+    let source = style.width.map_or(SOURCE, narrow).min(SOURCE);
     let mut cache = Cache::new(sources);
     // The outermost activation of the stretch has no space before it.
     let (mut least, mut around) = (None, None);
@@ -200,7 +205,7 @@ pub fn lines_text(
         let text = cache.line(&entry.line.path, entry.line.line);
         let text = plain(text.unwrap_or_default().trim());
         let changed = entry.changed_text();
-        let room = SOURCE.saturating_sub(indent.len());
+        let room = source.saturating_sub(indent.len());
         let text = match changed.is_empty() {
             true => text,
             false => shortened(&text, room, 0),
