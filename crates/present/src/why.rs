@@ -13,7 +13,7 @@ pub use csv::WhyCsv;
 pub use dot::WhyDot;
 pub use expression::expression;
 pub use json::{WhyDeath, WhyHead, why_head};
-pub use origin::{SEARCHED, steps_were, why_origin};
+pub use origin::{SEARCHED, why_origin};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -397,7 +397,7 @@ impl WhyText<'_> {
             on(decided)
         );
         if *followed {
-            writeln!(self.out, "{on}, which is gone back from below")?
+            writeln!(self.out, "{on}, followed below")?
         } else {
             let (file, at) = (&self.file, &branch.at);
             writeln!(self.out, "{on}: afterimage why {file} --at {at}")?;

@@ -2,7 +2,7 @@
 
 use afterimage_analyses::why::{End, Entry, Link, Made, Move, Moved, Spot, Step, ValType};
 use afterimage_present::{
-    WhyEnd, WhyEntry, WhyHow, WhyMade, WhyMove, WhyOperand, steps_were, value_text,
+    WhyEnd, WhyEntry, WhyHow, WhyMade, WhyMove, WhyOperand, counted, value_text,
 };
 use afterimage_replay::steps::Range;
 use anyhow::Result;
@@ -187,8 +187,8 @@ impl<'t, 'a> Teller<'t, 'a> {
             ..none(
                 "stopped",
                 format!(
-                    "… {} gone back, and the beginning was not reached",
-                    steps_were(links)
+                    "… stopped after {}, before the beginning",
+                    counted(links, "step")
                 ),
             )
         })

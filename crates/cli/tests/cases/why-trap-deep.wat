@@ -14,11 +14,11 @@
 ;; = 134
 ;; $ afterimage why run.aft --trap --steps 3
 ;; | the run trapped: memory access out of bounds at @0x4e#2501 in keeps, with 2,502 activations on the stack: keeps at @0x56 called itself, 2,500 times; the address of i32.store is 0xfffffff0, which
-;; | has a longer way behind it: 3 steps were gone back, and the beginning was not reached
+;; | goes further back than the 3 steps followed
 ;; |   ended at @0x4e#2501 in keeps
 ;; |   called at @0x56#2500 in keeps
 ;; |   … and 2,500 more
 ;; |     ↑ read at @0x4a#2501 in keeps ← written at @0x48#2501
 ;; |   -16 = 0 - 16                        @0x47#2501 in keeps  t=2,502
-;; |   … 3 steps were gone back, and the beginning was not reached
+;; |   … stopped after 3 steps, before the beginning
 ;; |       to go on from here, ask why about @0x47#2501; its --steps N goes further

@@ -27,14 +27,14 @@
 ;; ! afterimage: why-vectors.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage why run.aft --at @0x60 --steps 9
 ;; | 25 at @0x60#1 in _start
-;; | has a longer way behind it: 9 steps were gone back, and the beginning was not reached
+;; | goes further back than the 9 steps followed
 ;; |     ↑ loaded at @0x60#1 in _start ← stored at @0x59#1 ← loaded at @0x55#1 ← stored at @0x3e#6
 ;; |   25 = 5 * 5                          @0x3d#6 in _start  t=7
 ;; |       5: afterimage why run.aft --at @0x3d#6 --operand right
 ;; |   5 = 4 + 1                           @0x46#5 in _start  t=6
 ;; |   … this 3 more times, back to
 ;; |   2 = 1 + 1                           @0x46#2 in _start  t=3
-;; |   … 9 steps were gone back, and the beginning was not reached
+;; |   … stopped after 9 steps, before the beginning
 ;; |       to go on from here, ask why about @0x46#2; its --steps N goes further
 ;; $ afterimage why run.aft --at @0x6b --steps 9
 ;; | 824449296 (0x31241910) at @0x6b#1 in _start
@@ -64,25 +64,25 @@
 ;; |   the constant 2055                   @0xaa#1 in _start  t=18
 ;; $ afterimage why run.aft --at @0xbb --steps 9
 ;; | 49 at @0xbb#1 in _start
-;; | has a longer way behind it: 9 steps were gone back, and the beginning was not reached
+;; | goes further back than the 9 steps followed
 ;; |     ↑ loaded at @0xbb#1 in _start ← stored at @0xad#1 ← moved between lanes at @0xaa#1 ← loaded at @0xa3#1 ← stored at @0x3e#8
 ;; |   49 = 7 * 7                          @0x3d#8 in _start  t=9
 ;; |       7: afterimage why run.aft --at @0x3d#8 --operand right
 ;; |   7 = 6 + 1                           @0x46#7 in _start  t=8
 ;; |   … this 2 more times, back to
 ;; |   5 = 4 + 1                           @0x46#5 in _start  t=6
-;; |   … 9 steps were gone back, and the beginning was not reached
+;; |   … stopped after 9 steps, before the beginning
 ;; |       to go on from here, ask why about @0x46#5; its --steps N goes further
 ;; $ afterimage why run.aft --at @0xd1 --steps 9
 ;; | 49 at @0xd1#1 in _start
-;; | has a longer way behind it: 9 steps were gone back, and the beginning was not reached
+;; | goes further back than the 9 steps followed
 ;; |     ↑ loaded at @0xd1#1 in _start ← stored at @0xc9#1 ← loaded at @0xc5#1 ← stored at @0x3e#8
 ;; |   49 = 7 * 7                          @0x3d#8 in _start  t=9
 ;; |       7: afterimage why run.aft --at @0x3d#8 --operand right
 ;; |   7 = 6 + 1                           @0x46#7 in _start  t=8
 ;; |   … this 3 more times, back to
 ;; |   4 = 3 + 1                           @0x46#4 in _start  t=5
-;; |   … 9 steps were gone back, and the beginning was not reached
+;; |   … stopped after 9 steps, before the beginning
 ;; |       to go on from here, ask why about @0x46#4; its --steps N goes further
 ;; $ afterimage why run.aft --at @0xde --steps 9
 ;; | 0, stored at @0xde#1 in _start,

@@ -92,11 +92,11 @@
 ;; |   how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read told
 ;; $ afterimage why run.aft --at @0xe3#30 --steps 10
 ;; | 30 at @0xe3#30 in _start
-;; | has a longer way behind it: 10 steps were gone back, and the beginning was not reached
+;; | goes further back than the 10 steps followed
 ;; |   30 = 29 + 1                         @0xe3#30 in _start  t=38
 ;; |   … this 9 more times, back to
 ;; |   21 = 20 + 1                         @0xe3#21 in _start  t=29
-;; |   … 10 steps were gone back, and the beginning was not reached
+;; |   … stopped after 10 steps, before the beginning
 ;; |       to go on from here, ask why about @0xe3#21; its --steps N goes further
 ;; $ afterimage why run.aft --at @0xe3#30 --format json
 ;; | {"schema":"afterimage/why/2","about":"30 at @0xe3#30 in _start","value":"30","at":"@0xe3#30"}
@@ -111,7 +111,7 @@
 ;; |   n0 -> n1;
 ;; |   n2 [label="21 = 20 + 1\l@0xe3#21 in _start  t=29\l"];
 ;; |   n1 -> n2 [label="this step 9 more times", style=dotted];
-;; |   n3 [label="… 10 steps were gone back, and the beginning was not reached\lto go on from here, ask why about @0xe3#21; its --steps N goes further\l", shape=ellipse];
+;; |   n3 [label="… stopped after 10 steps, before the beginning\lto go on from here, ask why about @0xe3#21; its --steps N goes further\l", shape=ellipse];
 ;; |   n2 -> n3;
 ;; | }
 ;; $ afterimage why run.aft --at @0x10a --format dot
@@ -136,7 +136,7 @@
 ;; | computed,29 + 1,30,1,4,_start,,,,i32.add,'@0xe3#30,38
 ;; | again,1 step,,9,,,,,,,,
 ;; | computed,20 + 1,21,1,4,_start,,,,i32.add,'@0xe3#21,29
-;; | stopped,"… 10 steps were gone back, and the beginning was not reached",,1,,,,,,,,
+;; | stopped,"… stopped after 10 steps, before the beginning",,1,,,,,,,,
 ;; $ afterimage why run.aft --at @0x10a --format csv
 ;; | step,what,value,times,function,name,file,line,column,operator,at,t
 ;; | stored,memory 0x190,97,1,4,_start,,,,i32.store8,'@0x10a#1,51

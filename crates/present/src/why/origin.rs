@@ -1,18 +1,10 @@
 //! Where a value came from, in one sentence.
 
 use super::{WhyEntry, expression};
-use crate::grouped;
+use crate::{counted, grouped};
 
 /// The kind of an end that says that operands were looked for in a part of the run only. It is behind the end of the way itself.
 pub const SEARCHED: &str = "searched";
-
-/// `2 steps were`.
-pub fn steps_were(links: u64) -> String {
-    match links {
-        1 => "1 step was".to_owned(),
-        links => format!("{} steps were", grouped(links)),
-    }
-}
 
 /// What was found, behind what it was found of.
 pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
@@ -25,8 +17,8 @@ pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
     match begun.iter().rfind(is_way) {
         Some(WhyEntry::End(end)) if end.kind == "stopped" => {
             format!(
-                "has a longer way behind it: {} gone back, and the beginning was not reached",
-                steps_were(links)
+                "goes further back than the {} followed",
+                counted(links, "step")
             )
         }
         Some(WhyEntry::End(end)) => {
@@ -46,7 +38,6 @@ pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
             let back = back(links.saturating_sub(1));
             format!("comes from {of} at {at}{back}")
         }
-        _ => "has a long way behind it: how far that was gone back, and to what, is told last"
-            .to_owned(),
+        _ => "goes a long way back: the last lines say where it begins".to_owned(),
     }
 }
