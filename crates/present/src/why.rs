@@ -105,7 +105,7 @@ pub struct WhyMove {
     pub value: String,
     /// Where in the program.
     pub place: WhyPlace,
-    /// Other parts of what was read: how many. They are not gone back from.
+    /// Other parts of what was read: how many. These are not followed.
     pub besides: u64,
 }
 

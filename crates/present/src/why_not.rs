@@ -26,7 +26,7 @@ pub struct WhyNotReport {
     pub cause: WhyNotCause,
     /// Where the value came from that decided it, as in `afterimage/why`.
     pub why: Vec<WhyEntry>,
-    /// How many moves and computations that was gone back.
+    /// How many moves and computations were followed back.
     pub steps: u64,
     /// The other causes that are as near.
     pub others: Vec<WhyNotCause>,

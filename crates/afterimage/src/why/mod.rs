@@ -33,7 +33,7 @@ use tell::Teller;
 pub struct WhyQuery {
     /// The value.
     pub about: WhyAbout,
-    /// At most so many moves and computations are gone back.
+    /// At most so many moves and computations are followed back.
     pub steps: u64,
 }
 
@@ -80,7 +80,7 @@ impl WhyQuery {
         Self { about, steps }
     }
 
-    /// So many moves and computations are gone back if nothing else is asked for.
+    /// So many moves and computations are followed back if nothing else is asked for.
     pub const STEPS: u64 = 10_000;
 
     /// Finds the value.
