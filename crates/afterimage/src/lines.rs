@@ -25,7 +25,7 @@ use crate::named::NamedProgram;
 /// How many lines are found before the run is followed to them.
 const AT_ONCE: usize = 1024;
 
-/// What is shown of a value: of a pointer, what it points to, because that may change while the pointer does not.
+/// How deep values are printed: pointers are followed once, because what they point to may change while they do not.
 const LIMITS: Limits = Limits {
     pointers: 1,
     ..Limits::DEFAULT
@@ -40,7 +40,7 @@ pub(crate) struct Lines<'l, 'p> {
     wanted: WantedLines,
     known: Result<Variables<'p>, String>,
     bodies: Bodies<'p>,
-    /// What activations were called with, by when they began.
+    /// The arguments of activations, by the times at which these began.
     given: RefCell<HashMap<u64, Option<Box<[Bits]>>>>,
     prologues: RefCell<HashMap<FuncId, Prologue>>,
     steps: Steps<'l>,
@@ -344,7 +344,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         Some(demangle(&raw).unwrap_or(raw))
     }
 
-    /// What an activation was called with.
+    /// The arguments of an activation.
     fn given(&self, function: FuncId, entered: u64) -> Option<Box<[Bits]>> {
         if let Some(known) = self.given.borrow().get(&entered) {
             return known.clone();

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::reader::Reader;
 use crate::{Path, PathError, quoted};
 
 /// A condition that was read.
@@ -520,18 +521,7 @@ fn exactly(integer: i128, float: f64) -> Option<Ordering> {
     Some(order.then_with(|| 0.0.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal)))
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
-}
-
-impl<'t> Reader<'t> {
-    fn rest(&mut self) -> &'t str {
-        let rest = self.text[self.at..].trim_start();
-        self.at = self.text.len() - rest.len();
-        rest
-    }
-
+impl Reader<'_> {
     fn error(&self, expected: &'static str) -> ConditionError {
         ConditionError {
             at: self.text[..self.at].chars().count() + 1,

@@ -47,6 +47,7 @@ mod object;
 mod path;
 mod place;
 mod prologue;
+mod reader;
 mod render;
 mod scalar;
 mod scopes;

@@ -7,6 +7,7 @@
 //! ```
 
 use crate::PathError;
+use crate::reader::Reader;
 
 mod find;
 mod member;
@@ -57,9 +58,9 @@ impl Path {
         match reader.rest() {
             "" => Ok(path),
             rest if rest.starts_with(')') => {
-                Err(reader.error("the end: there is no '(' for this ')'"))
+                Err(reader.syntax("the end: there is no '(' for this ')'"))
             }
-            _ => Err(reader.error("'.', '->', '[' or the end")),
+            _ => Err(reader.syntax("'.', '->', '[' or the end")),
         }
     }
 
@@ -104,39 +105,22 @@ impl Path {
         }
         let length = reader.at;
         while let Some(step) = waiting.pop() {
-            steps.push(step.ok_or_else(|| reader.error("')'"))?);
+            steps.push(step.ok_or_else(|| reader.syntax("')'"))?);
         }
         Ok((Self { variable, steps }, length))
     }
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
-}
-
 impl<'t> Reader<'t> {
-    fn rest(&mut self) -> &'t str {
-        let rest = self.text[self.at..].trim_start();
-        self.at = self.text.len() - rest.len();
-        rest
-    }
-
-    fn take(&mut self, token: &str) -> bool {
-        let found = self.rest().starts_with(token);
-        self.at += if found { token.len() } else { 0 };
-        found
-    }
-
     fn expect(&mut self, token: &str, expected: &'static str) -> Result<(), PathError> {
         if self.take(token) {
             Ok(())
         } else {
-            Err(self.error(expected))
+            Err(self.syntax(expected))
         }
     }
 
-    fn error(&self, expected: &'static str) -> PathError {
+    fn syntax(&self, expected: &'static str) -> PathError {
         PathError::Syntax {
             at: self.at,
             expected,
@@ -158,7 +142,7 @@ impl<'t> Reader<'t> {
             let word = self.word();
             if word.is_empty() || word.starts_with(|c: char| c.is_ascii_digit()) {
                 self.at -= word.len();
-                return Err(self.error("the name of a variable"));
+                return Err(self.syntax("the name of a variable"));
             }
             if !self.take("::") {
                 let name = self.text[start..self.at].split_whitespace();
@@ -171,7 +155,7 @@ impl<'t> Reader<'t> {
         let word = self.word();
         // Tuples of Rust have numbers as members, which DWARF calls __0, __1 and so on.
         let name = match word.bytes().next() {
-            None => return Err(self.error("the name of a member")),
+            None => return Err(self.syntax("the name of a member")),
             Some(b'0'..=b'9') => format!("__{word}"),
             Some(_) => word.to_string(),
         };
@@ -188,7 +172,7 @@ impl<'t> Reader<'t> {
         };
         let Ok(magnitude) = magnitude else {
             self.at = start;
-            return Err(self.error("an integer"));
+            return Err(self.syntax("an integer"));
         };
         Ok(if negative { -magnitude } else { magnitude })
     }

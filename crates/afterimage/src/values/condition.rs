@@ -184,7 +184,7 @@ fn chunks(first: u64, last: u64, backwards: bool) -> impl Iterator<Item = RangeI
     })
 }
 
-/// What was found so far.
+/// The counts and instances so far.
 struct Tally<'t> {
     condition: &'t Condition,
     names: &'t Names,
@@ -295,7 +295,7 @@ impl Look<'_, '_> {
         Rc::clone(begun)
     }
 
-    /// What a path expression holds: a number with its text, or a text.
+    /// The value of a path expression: a number with its text, or a text.
     fn held(
         &self,
         number: usize,

@@ -33,7 +33,7 @@ use tell::Teller;
 pub struct WhyQuery {
     /// The value.
     pub about: WhyAbout,
-    /// At most so many moves and computations are followed back.
+    /// How many moves and computations are followed back at most.
     pub steps: u64,
 }
 
@@ -80,7 +80,7 @@ impl WhyQuery {
         Self { about, steps }
     }
 
-    /// So many moves and computations are followed back if nothing else is asked for.
+    /// The default of `steps`.
     pub const STEPS: u64 = 10_000;
 
     /// Finds the value.

@@ -36,7 +36,7 @@ pub enum Rest<'t> {
 }
 
 impl Start {
-    /// Writes where the value came from, step by step as that is found. At most so many `steps` are followed back.
+    /// Writes where the value came from, each step as soon as it is found; at most `steps` of them.
     ///
     /// # Errors
     /// If the recording is damaged, or `out` fails.

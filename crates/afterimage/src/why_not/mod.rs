@@ -25,12 +25,12 @@ pub struct WhyNotQuery {
     pub at: String,
     /// Why it was not executed after this moment.
     pub after: Option<String>,
-    /// At most so many moves and computations are followed back from what decided it.
+    /// How many moves and computations are followed back at most from what decided it.
     pub steps: u64,
 }
 
 impl WhyNotQuery {
-    /// So many moves and computations are followed back if nothing else is asked for.
+    /// The default of `steps`.
     pub const STEPS: u64 = 200;
 
     /// The same question about the whole run.

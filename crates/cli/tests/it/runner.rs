@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore]
+    #[ignore] // Of the recorded program: the runner must leave it out.
     fn slow() {
         println!("slow indeed");
     }

@@ -119,7 +119,7 @@ pub struct OnMachine<'m> {
     pub first_result: u32,
     /// The open activations.
     pub standing: &'m Standing,
-    /// What an activation was called with that began before the run was followed.
+    /// The arguments of an activation that began before the run was followed.
     pub arguments: &'m dyn Fn(u64) -> Option<Box<[Bits]>>,
     /// A variable of an activation that waits for a call, when the call was made.
     pub at_call: &'m dyn Fn(&Activation<'_>, u32) -> Option<Bits>,
@@ -128,7 +128,7 @@ pub struct OnMachine<'m> {
 }
 
 impl OnMachine<'_> {
-    /// What an activation was called with.
+    /// The arguments of an activation.
     fn given(&self, open: &Open) -> Option<Box<[Bits]>> {
         match &open.arguments {
             Some(given) => Some(given.clone()),
