@@ -4,15 +4,17 @@ use std::collections::{HashMap, VecDeque};
 use std::str::FromStr;
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_present::document::{Listed, WithRows};
+use afterimage_present::document::{JsonLines, Listed, WithRows};
 use afterimage_present::{
-    AddressStatsHead, AddressesHead, NextAccess, PresentError, Style, address_rows,
-    address_stats_rows,
+    AddressStatsHead, AddressesHead, NextAccess, PresentError, Style, accessed_binary,
+    accessed_rows, accessed_text, address_rows, address_stats_rows, address_stats_text,
+    addresses_text,
 };
 use afterimage_profile::location::{Occurrence, Place, number};
 use afterimage_replay::paths::FileSegments;
 use afterimage_replay::steps::{
-    Access, AccessSite, Addresses, access_sites, address_stats, nearest_access,
+    Access, AccessSite, AccessedStretches, AddressStats, Addresses, access_sites, address_stats,
+    nearest_access,
 };
 use afterimage_replay::values::{Types, block_executions};
 use anyhow::{Context, Error, Result, bail};
@@ -21,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::Session;
 use crate::named::{NamedProgram, with_names};
 use crate::places::{counts_whole, reached, times};
+use crate::rows::{Form, MORE, Rows};
 use crate::steps::follow;
 
 /// Which addresses did loads and stores access?
@@ -53,6 +56,42 @@ impl AddressesQuery {
         )?)
     }
 
+    /// Writes them, if a few stretches of the run suffice. `false` if not.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_early(&self, session: &Session, to: &Rows<'_>) -> Result<bool> {
+        let written = of_stretches(session, &self.at, self.instances.as_deref(), |found| {
+            self.listed(found, to)
+        });
+        Ok(written?.is_some())
+    }
+
+    /// Writes them. The path must be there.
+    ///
+    /// # Errors
+    /// If there are none at the place, the run cannot be followed, or the rows cannot be written.
+    pub fn write(&self, session: &Session, to: &Rows<'_>) -> Result<()> {
+        with_names(session, |program| {
+            let found = Accesses::find(program, &self.at, self.instances.as_deref())?;
+            self.listed(&found, to)
+        })
+    }
+
+    fn listed(&self, found: &Accesses<'_, '_>, to: &Rows<'_>) -> Result<()> {
+        let (scene, sites) = (&found.program.scene(to.style), &found.sites);
+        found.each(|next| {
+            let more = "--limit N, --instances A..B, or -o FILE";
+            to.write(more, |out| match to.form {
+                Form::Text => addresses_text(out, scene, sites, next, self.limit),
+                Form::Json | Form::Bin => {
+                    let out = &mut JsonLines(out);
+                    address_rows(out, scene, sites, next, self.limit).map(|()| false)
+                }
+            })
+        })
+    }
+
     fn rows(&self, found: &Accesses<'_, '_>) -> Result<WithRows<AddressesHead>> {
         let program = found.program;
         let mut rows = Listed::default();
@@ -66,10 +105,7 @@ impl AddressesQuery {
 }
 
 /// The addresses of the loads and stores at a place, or of the whole program, summed up.
-pub(crate) fn summed(
-    program: NamedProgram<'_>,
-    at: Option<&str>,
-) -> Result<WithRows<AddressStatsHead>> {
+fn sum_up(program: NamedProgram<'_>, at: Option<&str>) -> Result<AddressStats> {
     let found = at.map(|at| Accesses::find(program, at, None)).transpose()?;
     if let Some(found) = found.as_ref().filter(|found| found.is_one) {
         bail!(
@@ -78,19 +114,68 @@ pub(crate) fn summed(
         );
     }
     let sites = found.as_ref().map(|found| found.sites.as_slice());
-    let stats = follow(program.session, |run, log| {
+    follow(program.session, |run, log| {
         Ok(address_stats(run, log, sites)?)
-    })?;
+    })
+}
+
+/// As a document.
+pub(crate) fn summed(
+    program: NamedProgram<'_>,
+    at: Option<&str>,
+) -> Result<WithRows<AddressStatsHead>> {
+    let stats = sum_up(program, at)?;
     let mut rows = Listed::default();
     address_stats_rows(&mut rows, &program.scene(Style::default()), &stats)?;
     rows.all().into_iter().next().context("no head")
+}
+
+/// Writes the addresses of the loads and stores at a place, or of the whole program, summed up. The path must be there.
+///
+/// # Errors
+/// If there are none, the run cannot be followed, or the rows cannot be written.
+pub fn write_address_stats(session: &Session, at: Option<&str>, to: &Rows<'_>) -> Result<()> {
+    with_names(session, |program| {
+        let (stats, scene) = (sum_up(program, at)?, program.scene(to.style));
+        to.write(MORE, |out| match to.form {
+            Form::Text => address_stats_text(out, &scene, &stats, to.limit),
+            Form::Json | Form::Bin => {
+                address_stats_rows(&mut JsonLines(out), &scene, &stats).map(|()| false)
+            }
+        })
+    })
+}
+
+/// Writes all addresses that the program accessed. The path must be there.
+///
+/// # Errors
+/// If the run cannot be followed, or the rows cannot be written.
+pub fn write_accessed(session: &Session, to: &Rows<'_>) -> Result<()> {
+    with_names(session, |program| {
+        let scene = program.scene(to.style);
+        follow(session, |run, log| {
+            let mut stretches = AccessedStretches::new(run, log)?;
+            let mut next = || {
+                let next = stretches.next();
+                next.map_err(|error| PresentError::Path(Box::new(error)))
+            };
+            to.write(MORE, |out| match to.form {
+                Form::Text => accessed_text(out, &scene, &mut next, to.limit),
+                Form::Json => {
+                    let out = &mut JsonLines(out);
+                    accessed_rows(out, &scene, &mut next, to.limit).map(|()| false)
+                }
+                Form::Bin => accessed_binary(out, &scene, &mut next, to.limit).map(|()| false),
+            })
+        })
+    })
 }
 
 /// Asks about a few executions, of which only the stretches of the run that have them are built. `None` if there are more executions, or these need too many stretches.
 ///
 /// # Errors
 /// If there are no such executions, the recording is damaged, or `ask` fails.
-pub fn of_stretches<R>(
+fn of_stretches<R>(
     session: &Session,
     at: &str,
     instances: Option<&str>,
@@ -168,7 +253,7 @@ impl Which {
 }
 
 /// Loads and stores at a place, and which of their executions are asked for.
-pub struct Accesses<'t, 'a> {
+struct Accesses<'t, 'a> {
     /// The program.
     pub program: NamedProgram<'a>,
     at: &'t str,

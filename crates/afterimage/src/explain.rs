@@ -3,6 +3,8 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::OnceLock;
+use std::thread;
 
 use afterimage_analyses::why::{Spot, Walk};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
@@ -45,6 +47,29 @@ pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R
     let values = traced.values()?;
     let source = || &source;
     ask(&Scene::new((traced, &names, &source), &values)?)
+}
+
+/// As [`explain`]. `build` builds the values if they are not there yet. Line tables are read meanwhile: who needs them waits for them.
+///
+/// # Errors
+/// As there, and if `build` fails.
+pub fn explain_with<R>(
+    session: &Session,
+    build: impl for<'r> FnOnce(&'r Session) -> Result<RecordedValues<'r>>,
+    ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
+) -> Result<R> {
+    // What the source map lives with must be there until it is gone.
+    let (with, known) = (OnceCell::new(), OnceLock::new());
+    let source = || known.get_or_init(|| session.source_map());
+    thread::scope(|scope| {
+        // Where no thread can be had, who asks first reads them.
+        let _ = thread::Builder::new().spawn_scoped(scope, source);
+        session.ensure_path()?;
+        session.stops()?;
+        let names = with.get_or_init(|| session.module().names_with(&source));
+        let values = build(session)?;
+        ask(&Scene::new((session, names, &source), &values)?)
+    })
 }
 
 /// As [`explain`], about two recordings.

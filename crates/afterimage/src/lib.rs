@@ -40,6 +40,8 @@
 #[doc(hidden)]
 pub mod addresses;
 mod append;
+#[doc(hidden)]
+pub mod check;
 mod counts;
 #[doc(hidden)]
 pub mod currency;
@@ -54,13 +56,21 @@ pub mod ended;
 mod error;
 #[doc(hidden)]
 pub mod explain;
+#[doc(hidden)]
+pub mod export;
+#[doc(hidden)]
+pub mod files;
 mod filters;
 #[doc(hidden)]
 pub mod given;
 #[doc(hidden)]
+pub mod grants;
+#[doc(hidden)]
 pub mod info;
 #[doc(hidden)]
 pub mod instrument;
+#[doc(hidden)]
+pub mod libtest;
 mod lines;
 pub mod memory;
 mod monitor;
@@ -77,7 +87,11 @@ mod questions;
 pub mod recorded;
 #[doc(hidden)]
 pub mod redundancy;
+#[doc(hidden)]
+pub mod rows;
 mod session;
+#[doc(hidden)]
+pub mod settings;
 #[doc(hidden)]
 pub mod simulate;
 #[doc(hidden)]

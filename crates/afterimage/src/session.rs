@@ -5,12 +5,15 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use afterimage_ids::Counts;
 use afterimage_profile::{CodeFilter, Folded, Profile, Remarks, Resolver};
 use afterimage_program::{Names, SourceMap};
 use afterimage_record::PathFilter;
-use afterimage_replay::paths::{FileSegments, Positions, RecordedPath};
+use afterimage_replay::paths::{
+    FileSegments, Positions, RecordedPath, recorded_directory, recorded_path_of,
+};
 use afterimage_replay::steps::{SnapshotError, Snapshots};
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::Kind;
@@ -18,6 +21,7 @@ use afterimage_trace::Kind;
 use crate::counts::{self, Counting};
 use crate::early::{self, Snapshotting};
 use crate::error::{QuestionError, Reason, SessionError};
+use crate::files;
 use crate::monitor::{Monitor, Note, Silent};
 use crate::path::{self, Added, Empty};
 use crate::source::source_map;
@@ -65,9 +69,50 @@ impl Session {
     ///
     /// # Errors
     /// If the file is no recording, or is damaged.
-    pub fn open(at: &Path) -> Result<Self, SessionError> {
-        let recording = Recording::open(at).map_err(|why| SessionError::new(at, why))?;
-        Ok(Self::of(recording, Silent))
+    pub fn open(at: &Path) -> Result<Self, QuestionError> {
+        Ok(Self::open_with(at, Silent)?)
+    }
+
+    /// As [`open`](Self::open). The monitor hears what is built.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_with(at: &Path, monitor: impl Monitor + Send + 'static) -> anyhow::Result<Self> {
+        let file = files::recording(at)?;
+        let module = files::recorded_program(at, &file)?.module;
+        Ok(Self::of(Recording::of(at, file, module), monitor))
+    }
+
+    /// As [`open_with`](Self::open_with), for what needs the end of the run. The path is read at the same time as the program.
+    ///
+    /// # Errors
+    /// As there, and if the program is still running.
+    pub fn open_finished(
+        at: &Path,
+        monitor: impl Monitor + Send + 'static,
+    ) -> anyhow::Result<Self> {
+        let file = files::recording(at)?;
+        files::is_over(at, &file)?;
+        let (loaded, directory) = thread::scope(|scope| {
+            let read = || recorded_directory(&file);
+            let other = thread::Builder::new().spawn_scoped(scope, read);
+            let loaded = files::recorded_program(at, &file);
+            // Where no thread can be had, this one does it.
+            let directory = match other.map(thread::ScopedJoinHandle::join) {
+                Ok(Ok(directory)) => directory,
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                Err(_) => read(),
+            };
+            (loaded, directory)
+        });
+        let module = loaded?.module;
+        let path = directory.and_then(|found| recorded_path_of(&file, &module.program, found));
+        let recording = Recording::of(at, file, module);
+        // What is damaged, or lacks, is so when it is looked for again.
+        if let Ok(Some(path)) = path {
+            recording.use_path(path);
+        }
+        Ok(Self::of(recording, monitor))
     }
 
     /// A session about a recording that is open, and who hears what is built.

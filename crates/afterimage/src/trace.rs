@@ -27,6 +27,7 @@ use crate::ended::results;
 use crate::lines::{self, Lines};
 use crate::named::{NamedProgram, with_names};
 use crate::path::numbering;
+use crate::rows::Form;
 use crate::steps::follow;
 
 /// A stretch of a run.
@@ -134,14 +135,6 @@ pub enum StepInto {
 
 /// What a run executed, in order.
 pub type TraceReport = WithRows<TraceHead>;
-
-/// How entries are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    Text,
-    Json,
-    Bin,
-}
 
 /// What did a run execute, in order?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

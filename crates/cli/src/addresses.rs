@@ -1,21 +1,13 @@
 //! `afterimage addresses`
 
-use afterimage::Session;
-use afterimage::addresses::{Accesses, of_stretches};
-use afterimage::named::{NamedProgram, with_names};
-use afterimage::steps::follow;
-use afterimage_present::document::JsonLines;
-use afterimage_present::{
-    PresentError, accessed_binary, accessed_rows, accessed_text, address_rows, address_stats_rows,
-    address_stats_text, addresses_text,
-};
-use afterimage_replay::steps::{AccessSite, AccessedStretches, address_stats};
+use afterimage::AddressesQuery;
+use afterimage::addresses::{write_accessed, write_address_stats};
+use afterimage::rows::Form;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::lens::{session, with_whole_path};
-use crate::output::write;
 
 /// Show which addresses loads and stores accessed
 ///
@@ -67,124 +59,35 @@ enum Format {
     Bin,
 }
 
-/// Lines that text has on standard output if nothing else is asked for.
-const LINES: u64 = 100;
-
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     if arguments.format == Format::Bin && !arguments.each {
         bail!("--format bin is for --all --each");
     }
+    let form = match arguments.format {
+        Format::Text => Form::Text,
+        Format::Json => Form::Json,
+        Format::Bin => Form::Bin,
+    };
+    let rows = &arguments.report.rows(form, arguments.limit);
+    let query = arguments.at.as_ref().map(|at| AddressesQuery {
+        at: at.clone(),
+        instances: arguments.instances.clone(),
+        limit: rows.limit,
+    });
     let session = session(file)?;
-    let early = arguments.answer_early(&session);
-    if early.with_context(|| file.display().to_string())? {
+    let about = || file.display().to_string();
+    if let Some(query) = query.as_ref().filter(|_| !arguments.stats)
+        && query.write_early(&session, rows).with_context(about)?
+    {
         return Ok(Exit::Success);
     }
     let session = with_whole_path(session)?;
-    let found = with_names(&session, |program| arguments.answer(program));
-    found.with_context(|| file.display().to_string())?;
+    let written = match &query {
+        Some(query) if !arguments.stats => query.write(&session, rows),
+        None if arguments.each => write_accessed(&session, rows),
+        query => write_address_stats(&session, query.as_ref().map(|query| &*query.at), rows),
+    };
+    written.with_context(about)?;
     Ok(Exit::Success)
-}
-
-impl Arguments {
-    /// Whether stretches of the run gave the answer.
-    fn answer_early(&self, session: &Session) -> Result<bool> {
-        let Some(at) = self.at.as_deref().filter(|_| !self.stats) else {
-            return Ok(false);
-        };
-        let found = of_stretches(session, at, self.instances.as_deref(), |found| {
-            self.listed(found)
-        });
-        Ok(found?.is_some())
-    }
-
-    fn answer(&self, program: NamedProgram<'_>) -> Result<()> {
-        if self.each {
-            return self.each(program);
-        }
-        let Some(at) = &self.at else {
-            return self.summed(program, None);
-        };
-        let found = Accesses::find(program, at, self.instances.as_deref())?;
-        if !self.stats {
-            return self.listed(&found);
-        }
-        if found.is_one {
-            bail!("{at} names one execution, of which there is nothing to sum up")
-        }
-        self.summed(program, Some(&found.sites))
-    }
-
-    fn limit(&self) -> Option<u64> {
-        let screen = self.format == Format::Text && self.report.output.is_none();
-        self.limit.or(screen.then_some(LINES))
-    }
-
-    fn summed(&self, program: NamedProgram<'_>, sites: Option<&[AccessSite]>) -> Result<()> {
-        let stats = follow(program.session, |run, log| {
-            Ok(address_stats(run, log, sites)?)
-        })?;
-        let scene = &program.scene(self.report.style());
-        write(self.report.output.as_deref(), false, |out| {
-            match self.format {
-                Format::Text => {
-                    if address_stats_text(out, scene, &stats, self.limit())? {
-                        writeln!(out, "… and more: see them with --limit N, or -o FILE")?;
-                    }
-                }
-                Format::Json | Format::Bin => {
-                    address_stats_rows(&mut JsonLines(out), scene, &stats)?
-                }
-            }
-            Ok(())
-        })
-    }
-
-    /// All addresses of the program.
-    fn each(&self, program: NamedProgram<'_>) -> Result<()> {
-        let (scene, limit) = (&program.scene(self.report.style()), self.limit());
-        follow(program.session, |run, log| {
-            let mut stretches = AccessedStretches::new(run, log)?;
-            let mut next = || {
-                let next = stretches.next();
-                next.map_err(|error| PresentError::Path(Box::new(error)))
-            };
-            let (output, binary) = (self.report.output.as_deref(), self.format == Format::Bin);
-            write(output, binary, |out| {
-                match self.format {
-                    Format::Text => {
-                        if accessed_text(out, scene, &mut next, limit)? {
-                            writeln!(out, "… and more: see them with --limit N, or -o FILE")?;
-                        }
-                    }
-                    Format::Json => accessed_rows(&mut JsonLines(out), scene, &mut next, limit)?,
-                    Format::Bin => accessed_binary(out, scene, &mut next, limit)?,
-                }
-                Ok(())
-            })
-        })
-    }
-
-    fn listed(&self, found: &Accesses<'_, '_>) -> Result<()> {
-        let (scene, limit) = (&found.program.scene(self.report.style()), self.limit());
-        found.each(|next| {
-            write(self.report.output.as_deref(), false, |out| {
-                let sites = &found.sites;
-                match self.format {
-                    Format::Text => {
-                        if addresses_text(out, scene, sites, next, limit)? {
-                            writeln!(
-                                out,
-                                "… and more: see them with --limit N, --instances A..B, or -o FILE"
-                            )?;
-                        }
-                    }
-                    Format::Json | Format::Bin => {
-                        address_rows(&mut JsonLines(out), scene, sites, next, limit)?
-                    }
-                }
-                Ok(())
-            })
-        })
-    }
 }

@@ -1,19 +1,20 @@
 //! Arguments that several commands take.
 
-use std::env::VarError;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use afterimage::grants::Grants;
+use afterimage::rows::{Form, Rows};
+use afterimage::settings::Settings;
 use afterimage::trace::Bounds;
 use afterimage_present::Style;
 use afterimage_profile::CodeFilter;
 use afterimage_profile::location::{Occurrence, number};
 use afterimage_record::Command;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 
-use crate::output::Color;
-use crate::settings::Settings;
+use crate::output::{Color, ToFile};
 
 /// Says which formats of reports those of a command's `Format` are.
 macro_rules! formats {
@@ -64,7 +65,21 @@ pub(crate) struct ReportArguments {
     pub file: PathBuf,
 }
 
+/// Lines that text has on standard output if nothing else is asked for.
+const LINES: u64 = 100;
+
 impl ReportArguments {
+    /// Where rows go, and how many: on standard output text has a few, if it is not said.
+    pub(crate) fn rows(&self, form: Form, limit: Option<u64>) -> Rows<'_> {
+        let on_screen = form == Form::Text && self.output.is_none();
+        Rows {
+            output: Box::new(ToFile(self.output.as_deref())),
+            form,
+            style: self.style(),
+            limit: limit.or(on_screen.then_some(LINES)),
+        }
+    }
+
     /// How the report is written.
     pub(crate) fn style(&self) -> Style {
         self.color.style(self.output.as_deref())
@@ -147,57 +162,13 @@ const DEFAULT_STACK: usize = afterimage_record::RECORD_STACK / 1024;
 impl RunArguments {
     /// The command for the recorder.
     pub(crate) fn command(&self, program: &Path, args: &[String]) -> Result<Command> {
-        let mut env = Vec::new();
-        for variable in &self.env {
-            if variable.is_empty() || variable.starts_with('=') {
-                bail!(
-                    "--env {variable}: a variable has a name; write --env NAME or --env NAME=VALUE"
-                );
-            }
-            match variable.split_once('=') {
-                Some((key, value)) => env.push((key.to_owned(), value.to_owned())),
-                None => {
-                    let value = std::env::var(variable).map_err(|error| match error {
-                        VarError::NotPresent => anyhow!("--env {variable}: there is no such variable here; give one with --env {variable}=VALUE"),
-                        VarError::NotUnicode(_) => anyhow!("--env {variable}: its value is not UTF-8, which WASI asks for"),
-                    })?;
-                    env.push((variable.clone(), value));
-                }
-            }
-        }
-        let mut dirs = Vec::new();
-        for dir in &self.dir {
-            let (host, guest) = dir.split_once("::").unwrap_or((dir, dir));
-            match std::fs::metadata(host) {
-                Err(error) => bail!("--dir {host}: {error}"),
-                Ok(data) if !data.is_dir() => {
-                    bail!("--dir {host}: not a folder; a guest is granted folders only")
-                }
-                Ok(_) => dirs.push((PathBuf::from(host), guest.to_owned())),
-            }
-        }
-        if let Some(path) = &self.stdin {
-            match std::fs::metadata(path) {
-                Err(error) => bail!("--stdin {}: {error}", path.display()),
-                Ok(data) if data.is_dir() => bail!(
-                    "--stdin {}: a folder cannot be read; name a file",
-                    path.display()
-                ),
-                Ok(_) => {}
-            }
-        }
-        let name = program.file_name().map_or_else(
-            || "program".to_owned(),
-            |n| n.to_string_lossy().into_owned(),
-        );
-        Ok(Command {
-            name,
-            args: args.to_vec(),
-            env,
-            dirs,
-            stdin: self.stdin.clone(),
-            invoke: self.invoke.clone(),
-        })
+        let grants = Grants {
+            dirs: &self.dir,
+            env: &self.env,
+            stdin: self.stdin.as_deref(),
+            invoke: self.invoke.as_deref(),
+        };
+        grants.command(program, args)
     }
 
     /// The same options as command-line arguments.

@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use afterimage::values::{kept_values, missing_values};
-use afterimage::{Adds, Beyond, Empty, Session};
+use afterimage::files::{self, Loaded};
+use afterimage::values::{add_first_values, missing_values};
+use afterimage::{Empty, Session};
 use afterimage_record::PathFilter;
 use afterimage_replay::{Recording, RecordingError};
 use anyhow::{Context, Result, bail};
 
 use crate::exit::Exit;
 use crate::filters::FilterArguments;
-use crate::input::{self, Loaded};
 use crate::lens::{self, session, stoppable};
-use crate::output::{pasted, say};
+use crate::output::say;
 
 /// Prepare a recording, so that later questions are fast
 ///
@@ -53,7 +53,7 @@ pub(crate) enum Lens {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    input::ended(&arguments.file)?;
+    files::ended(&arguments.file)?;
     let session = session(&arguments.file)?;
     if arguments.lens == Lens::Full {
         return full(&arguments, session);
@@ -101,27 +101,10 @@ fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
     full(arguments, lens::session(at)?)
 }
 
-/// Adds what the filters keep of the values of a run that has ended just now. If that is nothing, it is said.
+/// Adds what the filters keep of the values of a run that has ended just now.
 pub(crate) fn follow(at: &Path, filters: &FilterArguments) -> Result<()> {
     let session = session(at)?;
-    session.ensure_whole_path()?;
-    match kept_values(&session, &filters.filters(), Beyond::Cut) {
-        Ok(kept) => {
-            // If somebody asked about the run as soon as it had ended, they may be there.
-            if stoppable(|stop| session.add_values(&kept, Adds::First, stop))? {
-                Ok(())
-            } else {
-                stoppable(|stop| session.ensure_values(stop))
-            }
-        }
-        Err(why) => {
-            say(format_args!(
-                "{why:#}; no values were added. The path is there: add values with: afterimage build --lens full {}",
-                pasted(at)
-            ));
-            Ok(())
-        }
-    }
+    stoppable(|stop| add_first_values(&session, &filters.filters(), stop))
 }
 
 /// Compacts the path that a live run wrote.

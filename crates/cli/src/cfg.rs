@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use afterimage::files::{self, Kind};
 use afterimage::instrument::{Mode, counters};
 use afterimage::path::{GraphOf, dynamic_graph};
 use afterimage_present::{CfgView, DynamicCfgView, Render, Whole, render};
@@ -12,9 +13,9 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::arguments::{formats, occurrence};
 use crate::exit::Exit;
-use crate::input::{self, Kind};
 use crate::lens::finished;
 use crate::output::{Color, pasted, write};
+use crate::progress::Terminal;
 
 /// Show a function's control-flow graph, or one call in it
 ///
@@ -90,14 +91,14 @@ enum CountersArgument {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let loaded = match input::kind(&arguments.program)? {
-        Kind::Program => input::program(&arguments.program)?,
+    let loaded = match files::kind(&arguments.program)? {
+        Kind::Program => files::program(&arguments.program)?,
         Kind::Recording => {
-            let file = input::recording(&arguments.program)?;
-            input::recorded_program(&arguments.program, &file)?
+            let file = files::recording(&arguments.program)?;
+            files::recorded_program(&arguments.program, &file)?
         }
     };
-    let source = loaded.source_map();
+    let source = loaded.source_map(&Terminal);
     let names = loaded.names(&source);
     let id = names
         .find(&arguments.function, &source)
@@ -147,7 +148,7 @@ fn show(arguments: &Arguments, view: &impl Render) -> Result<()> {
 /// The graph of one call.
 fn dynamic(arguments: &Arguments, function: &Function, name: &str) -> Result<()> {
     let at = &arguments.program;
-    if let Kind::Program = input::kind(at)? {
+    if let Kind::Program = files::kind(at)? {
         bail!(
             "{}: --dynamic shows what a call did, so it needs a recording; make one with: afterimage record {}",
             at.display(),

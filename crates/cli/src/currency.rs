@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use afterimage::currency::question::{CurrencyQuery, refuse_unlike};
+use afterimage::files;
 use afterimage_present::{CurrenciesView, CurrencyView, render};
 use afterimage_profile::location::split_occurrence;
 use anyhow::{Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
-use crate::input;
 use crate::lens::{traced_whole, values};
 use crate::output::write;
 
@@ -67,7 +67,7 @@ formats!(Text, Json);
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let (optimised, unoptimised) = (&arguments.report.file, &arguments.unoptimised);
     for file in [unoptimised, optimised] {
-        input::ended(file)?;
+        files::ended(file)?;
     }
     let query = CurrencyQuery {
         at: arguments.at.clone(),

@@ -1,13 +1,13 @@
 //! `afterimage dataflow`
 
 use afterimage::dataflow::DataflowQuery;
+use afterimage::files;
 use afterimage::named::{NamedProgram, with_names};
 use afterimage_present::render;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
-use crate::input;
 use crate::lens::traced_whole;
 use crate::output::write;
 
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         instances: arguments.instances.unwrap_or(usual),
     };
     query.check()?;
-    input::ended(file)?;
+    files::ended(file)?;
     let session = traced_whole(file)?;
     let found = with_names(&session, |program| arguments.answer(&query, program));
     found.with_context(|| file.display().to_string())?;

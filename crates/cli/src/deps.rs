@@ -1,12 +1,11 @@
 //! `afterimage deps`
 
 use afterimage::DepsQuery;
+use afterimage::check::{self, Needs};
 use afterimage_present::{DepsAlong, DepsDirection, render};
 use anyhow::Result;
 
 use crate::arguments::{ReportArguments, formats};
-use crate::build::Lens;
-use crate::early;
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::write;
@@ -76,7 +75,7 @@ formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let session = lens::finished(&arguments.report.file)?;
-    early::places(&session, Lens::Full, [arguments.at.as_str()])?;
+    check::places(&session, Needs::Values, [arguments.at.as_str()])?;
     let query = arguments.query();
     let report = match query.direction {
         DepsDirection::Backward => lens::answered(session, |session| session.deps(&query))?,

@@ -7,16 +7,16 @@ use afterimage::Session;
 use afterimage::diff::Programs;
 use afterimage::diff::rank::{RankQuery, rank};
 use afterimage::diff::same::{SameQuery, same};
+use afterimage::diff::slices::{SlicesShown, write_slices};
 use afterimage::diff::versions::versions;
+use afterimage::files;
 use afterimage_present::{NextQuestion, PresentError, render};
 use anyhow::{Result, bail};
 
 use crate::arguments::{CodeArguments, formats, rows};
 use crate::exit::Exit;
-use crate::input;
-use crate::lens::{session, traced};
+use crate::lens::{self, session, traced};
 use crate::output::{Color, SourceFiles, say, write};
-use crate::slice;
 
 /// Show where two executions first differ
 ///
@@ -180,7 +180,7 @@ impl Arguments {
     fn rank(&self) -> Result<()> {
         let opened = |paths: &[PathBuf]| -> Result<Vec<Session>> {
             let open = |at: &PathBuf| {
-                input::ended(at)?;
+                files::ended(at)?;
                 session(at)
             };
             paths.iter().map(open).collect()
@@ -213,20 +213,13 @@ impl Arguments {
         if !self.slice {
             return Ok(());
         }
-        let questions = questions()?;
-        let top = self.top.unwrap_or(LINES);
-        let style = self.color.style(self.output.as_deref());
-        let mut found = false;
-        for (side, session) in sessions.into_iter().enumerate() {
-            for NextQuestion { command, slice } in &questions {
-                if let Some((_, query)) = slice.as_ref().filter(|slice| slice.0 == side) {
-                    found = true;
-                    writeln!(out, "\n{command}")?;
-                    slice::lines(out, session, query, top, style)?;
-                }
-            }
-        }
-        if !found {
+        let shown = SlicesShown {
+            limit: self.top.unwrap_or(LINES),
+            sources: &SourceFiles,
+            style: self.color.style(self.output.as_deref()),
+            ensure_values: &|session| lens::values(session).map(|_| ()),
+        };
+        if !write_slices(out, sessions, &questions()?, &shown)? {
             say("--slice: the executions differ in nothing that a slice could be of");
         }
         Ok(())

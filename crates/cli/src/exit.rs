@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use afterimage::files::FileError;
 use afterimage::text;
 use afterimage_replay::paths::PathFileError;
 use afterimage_trace::{End, Ending, Interrupter};
@@ -103,6 +104,16 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
     }) {
         return Exit::Success;
     }
+    let error = match error.downcast::<FileError>() {
+        Ok(error) => {
+            say(&error);
+            return match error {
+                FileError::NotFound(_) => Exit::NotFound,
+                FileError::NoProgram(_) => Exit::CannotRun,
+            };
+        }
+        Err(error) => error,
+    };
     let (exit, error) = match error.downcast::<Failed>() {
         Ok(failed) => (failed.exit, failed.error),
         Err(error) => (Exit::Failure, error),

@@ -1,10 +1,11 @@
 //! Options that leave parts of a path out.
 
 use afterimage::Filters;
+use afterimage::files::Loaded;
 use afterimage_record::PathFilter;
 use anyhow::Result;
 
-use crate::input::Loaded;
+use crate::progress::Terminal;
 
 /// What of a path, or of values, is kept.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -59,7 +60,7 @@ impl FilterArguments {
         if self.given().is_none() {
             return Ok(PathFilter::default());
         }
-        let source = loaded.source_map();
+        let source = loaded.source_map(&Terminal);
         self.filters().path(&loaded.names(&source), &source, loaded)
     }
 }

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use afterimage::files;
 use afterimage::info::info;
 use afterimage_present::render;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::formats;
 use crate::exit::Exit;
-use crate::input;
 use crate::output::write;
 use crate::progress::Terminal;
 
@@ -35,8 +35,8 @@ enum Format {
 formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let file = input::recording(&arguments.file)?;
-    let loaded = input::recorded_program(&arguments.file, &file)?;
+    let file = files::recording(&arguments.file)?;
+    let loaded = files::recorded_program(&arguments.file, &file)?;
     let name = || arguments.file.display().to_string();
     let report = info(&arguments.file, &file, &loaded, arguments.sizes, &Terminal);
     let report = report.with_context(name)?;

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use afterimage::files;
 use afterimage::instrument::{Instrumented, MEMORY_EXPORT, Mode, instrument};
 use afterimage_present::document::begin;
 use afterimage_present::{InstrumentDocument, counted};
 use anyhow::{Result, bail};
 
 use crate::exit::{Exit, Failed};
-use crate::input;
 use crate::output::{say, write, write_module};
 use crate::record::same_file;
 
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.standalone && arguments.mode != Placement::Quick {
         bail!("--standalone is possible with --mode quick only");
     }
-    let loaded = input::program(&arguments.program)?;
+    let loaded = files::program(&arguments.program)?;
     let mode = match arguments.mode {
         Placement::Quick => Mode::Quick,
         Placement::Program => Mode::Program,

@@ -1,54 +1,26 @@
 //! Opening recordings for commands that look at the path of a run, and building what they need.
 
-use std::cell::OnceCell;
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::thread;
 
-use afterimage::explain::Scene;
+use afterimage::explain::{Scene, explain_with};
 use afterimage::{QuestionError, Reason, Session, SessionError};
-use afterimage_replay::paths::{recorded_directory, recorded_path_of};
 use afterimage_replay::values::RecordedValues;
 use afterimage_replay::{Recording, RecordingError};
 use anyhow::{Context, Result};
 
 use crate::exit::Failed;
-use crate::input;
 use crate::progress::Terminal;
 use crate::signals::StopFlag;
 
 /// Opens a recording, of which nothing is built yet.
 pub(crate) fn session(at: &Path) -> Result<Session> {
-    let file = input::recording(at)?;
-    let module = input::recorded_program(at, &file)?.module;
-    Ok(Session::of(Recording::of(at, file, module), Terminal))
+    Session::open_with(at, Terminal)
 }
 
-/// As [`session`], for what needs the end of the run. The path is read at the same time as the program.
+/// As [`session`], for what needs the end of the run.
 pub(crate) fn finished(at: &Path) -> Result<Session> {
-    let file = input::recording(at)?;
-    input::is_over(at, &file)?;
-    let (loaded, directory) = thread::scope(|scope| {
-        let read = || recorded_directory(&file);
-        let other = thread::Builder::new().spawn_scoped(scope, read);
-        let loaded = input::recorded_program(at, &file);
-        // Where no thread can be had, this one does it.
-        let directory = match other.map(thread::ScopedJoinHandle::join) {
-            Ok(Ok(directory)) => directory,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(_) => read(),
-        };
-        (loaded, directory)
-    });
-    let module = loaded?.module;
-    let path = directory.and_then(|found| recorded_path_of(&file, &module.program, found));
-    let recording = Recording::of(at, file, module);
-    // What is damaged, or lacks, is so when it is looked for again.
-    if let Ok(Some(path)) = path {
-        recording.use_path(path);
-    }
-    Ok(Session::of(recording, Terminal))
+    Session::open_finished(at, Terminal)
 }
 
 /// A session with the path, which is built if it is not there yet. What is damaged at the end of the run is said before anything is answered.
@@ -92,23 +64,12 @@ pub(crate) fn traced_whole(at: &Path) -> Result<Session> {
     with_whole_path(session(at)?)
 }
 
-/// Finds what a question about a recording needs, building it if it is not there yet, and asks. Line tables are read meanwhile: who needs them waits for them.
+/// Finds what a question about a recording needs, building it if it is not there yet, and asks.
 pub(crate) fn opened<R>(
     session: &Session,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
 ) -> Result<R> {
-    // What the source map lives with must be there until it is gone.
-    let (with, known) = (OnceCell::new(), OnceLock::new());
-    let source = || known.get_or_init(|| session.source_map());
-    thread::scope(|scope| {
-        // Where no thread can be had, who asks first reads them.
-        let _ = thread::Builder::new().spawn_scoped(scope, source);
-        session.ensure_path()?;
-        session.stops()?;
-        let names = with.get_or_init(|| session.module().names_with(&source));
-        let values = values(session)?;
-        ask(&Scene::new((session, names, &source), &values)?)
-    })
+    explain_with(session, |session| values(session), ask)
 }
 
 /// What is damaged at the end of the run is said before anything is answered.

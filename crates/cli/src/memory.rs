@@ -1,12 +1,8 @@
 //! `afterimage memory`
 
-use afterimage::memory::{FoundBytes, MemoryBytes, MemoryQuery, addresses};
-use afterimage::named::{NamedProgram, with_names};
-use afterimage::steps::follow;
-use afterimage_present::document::JsonLines;
-use afterimage_present::{MemoryReport, PresentError, Stretch, render, step_rows, steps_text};
-use afterimage_replay::paths::Window;
-use afterimage_replay::steps::{Level, Steps, Wanted, Within};
+use afterimage::memory::{MemoryBytes, MemoryQuery, addresses};
+use afterimage::rows::Form;
+use afterimage_present::{MemoryReport, render};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
@@ -67,9 +63,6 @@ enum Format {
 
 formats!(Text, Json);
 
-/// Lines that text has on standard output if nothing else is asked for.
-const LINES: u64 = 100;
-
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     let session = lens::session(file)?;
@@ -102,9 +95,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let traced = lens::with_whole_path(session)?;
     let ensure = || lens::values(&traced).map(|_| ());
     if arguments.all {
-        let found = query.find(&traced, &ensure).with_context(name)?;
-        let shown = with_names(&traced, |program| accesses(&arguments, program, &found));
-        shown.with_context(name)?;
+        let form = match arguments.format {
+            Format::Text => Form::Text,
+            Format::Json => Form::Json,
+        };
+        let rows = &arguments.report.rows(form, arguments.limit);
+        let written = query.write_accesses(&traced, &ensure, rows);
+        written.with_context(name)?;
         return Ok(Exit::Success);
     }
     let report = query.answer(&traced, &ensure).with_context(name)?;
@@ -117,63 +114,4 @@ fn show(arguments: &Arguments, report: &MemoryReport) -> Result<Exit> {
         Ok(render(out, report, arguments.format, style)?)
     })?;
     Ok(Exit::Success)
-}
-
-/// Every read and write of the bytes.
-fn accesses(
-    arguments: &Arguments,
-    program: NamedProgram<'_>,
-    FoundBytes { range, variable }: &FoundBytes,
-) -> Result<()> {
-    let (traced, scene) = (program.session, &program.scene(arguments.report.style()));
-    let length = traced.path()?.length();
-    let call = variable.as_ref().and_then(|v| v.call.as_ref());
-    let (first, last) = call.map_or((1, length), |call| (call.first_t, call.last_t));
-    let (level, window) = (Level::Memory, Window { first, last });
-    let wanted = Wanted {
-        level,
-        window,
-        within: Within::default(),
-        function: None,
-        range: Some(*range),
-    };
-    let out = arguments.report.output.as_deref();
-    let screen = arguments.format == Format::Text && out.is_none();
-    let limit = arguments.limit.or(screen.then_some(LINES));
-    follow(traced, |run, log| {
-        let mut steps = Steps::new(run, log, wanted)?;
-        let mut next = || {
-            let next = steps.next();
-            next.map_err(|error| PresentError::Path(Box::new(error)))
-        };
-        write(out, false, |out| {
-            match arguments.format {
-                Format::Text => {
-                    if let Some(variable) = variable {
-                        variable.head(out)?;
-                    }
-                    if steps_text(out, scene, &mut next, length, limit)?.is_some() {
-                        writeln!(out, "… and more: see them with --limit N, or -o FILE")?;
-                    }
-                }
-                Format::Json => {
-                    let stretch = Stretch {
-                        window,
-                        reverse: false,
-                        function: None,
-                    };
-                    step_rows(
-                        &mut JsonLines(out),
-                        scene,
-                        &mut next,
-                        level,
-                        &stretch,
-                        length,
-                        limit,
-                    )?;
-                }
-            }
-            Ok(())
-        })
-    })
 }

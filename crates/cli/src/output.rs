@@ -7,6 +7,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use afterimage::rows::Output;
 pub(crate) use afterimage::text::{harmless, pasted};
 use afterimage_present::{Sources, Style, Visible};
 use afterimage_program::{BEGINNING, is_module};
@@ -83,6 +84,19 @@ pub(crate) fn write(
             let place = || "cannot write to standard output".to_owned();
             fill(terminal.lock(), binary, report, place).map(drop)
         }
+    }
+}
+
+/// A report goes to this file, or to standard output.
+pub(crate) struct ToFile<'p>(pub(crate) Option<&'p Path>);
+
+impl Output for ToFile<'_> {
+    fn write(
+        &self,
+        is_binary: bool,
+        report: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
+    ) -> Result<()> {
+        write(self.0, is_binary, report)
     }
 }
 

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use afterimage::files::{self, Kind, Loaded};
 use afterimage::instrument::read_dump;
+use afterimage::without_lines;
 use afterimage::{CounterPlacement, Counting, Reason, Session, SessionError};
 use afterimage_ids::Counts;
 use afterimage_present::export::{callgrind, lcov, pprof};
@@ -15,12 +17,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{CodeArguments, RunArguments};
 use crate::exit::Exit;
-use crate::input::{self, Kind, Loaded};
 use crate::lens;
 use crate::output::{Color, SourceFiles, pasted, say, write};
+use crate::progress::Terminal;
 use crate::record::{Live, execute, has_clock};
 use crate::signals::{Watch, leave_scratch};
-use afterimage::without_lines;
 
 /// Count how often functions, lines, blocks and edges ran
 ///
@@ -152,11 +153,11 @@ struct Counted {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check(&arguments)?;
     let path = &arguments.file;
-    let counted = match (&arguments.counters, input::kind(path)?) {
+    let counted = match (&arguments.counters, files::kind(path)?) {
         (Some(dump), Kind::Program) => {
             guest_wanted(&arguments, "--counters reads what was counted elsewhere")?;
-            let loaded = input::program(path)?;
-            let read = read_dump(dump, input::open(dump)?, path, &loaded)?;
+            let loaded = files::program(path)?;
+            let read = read_dump(dump, files::open(dump)?, path, &loaded)?;
             Counted {
                 loaded,
                 counts: read.counts,
@@ -173,7 +174,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             of_recording(path, path, &arguments)?
         }
         (None, Kind::Program) => {
-            let loaded = input::program(path)?;
+            let loaded = files::program(path)?;
             let watch = Watch::start(has_clock(&arguments.run, Live::Nothing))?;
             let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
             leave_scratch(folder.path().to_owned());
@@ -241,7 +242,7 @@ fn guest_wanted(arguments: &Arguments, why: &str) -> Result<()> {
 }
 
 fn is_recording(argument: &str) -> bool {
-    matches!(input::kind(Path::new(argument)), Ok(Kind::Recording))
+    matches!(files::kind(Path::new(argument)), Ok(Kind::Recording))
 }
 
 /// `name`: what the user knows it by.
@@ -257,7 +258,7 @@ fn of_recording(path: &Path, name: &Path, arguments: &Arguments) -> Result<Count
         Err(error) => error,
     })?;
     let Some(counts) = counts else {
-        input::ended(path)?;
+        files::ended(path)?;
         return Err(failed(Box::new(Reason::NoCounts)).into());
     };
     let stops = session
@@ -284,7 +285,7 @@ impl Arguments {
             (Some(ModeArgument::Slow), _) => CounterPlacement::Checked,
             (Some(ModeArgument::Program), _) => CounterPlacement::Program,
         };
-        let earlier = self.weights.as_deref().map(input::recording).transpose()?;
+        let earlier = self.weights.as_deref().map(files::recording).transpose()?;
         let weights = self.weights.as_deref().zip(earlier.as_ref());
         Ok(session.count(&Counting { placement, weights })?)
     }
@@ -297,7 +298,7 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
         stops,
         ..
     } = counted;
-    let source: SourceMap<'_> = loaded.source_map();
+    let source: SourceMap<'_> = loaded.source_map(&Terminal);
     let names = loaded.names(&source);
     let profile = Profile::new(
         &loaded.program,

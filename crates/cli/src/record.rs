@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use afterimage::files::{self, Loaded};
 use afterimage::recorded::{literal, remark};
 use afterimage_placement::{Mode, PlanOptions};
 use afterimage_present::{counted, size};
@@ -18,7 +19,6 @@ use crate::arguments::RunArguments;
 use crate::build;
 use crate::exit::{Exit, Failed};
 use crate::filters::FilterArguments;
-use crate::input::{self, Loaded};
 use crate::output::{be_quiet, pasted, say, tell, write};
 use crate::progress::Bar;
 use crate::signals::{Watch, leave_last_words};
@@ -131,7 +131,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         text.ok_or_else(|| anyhow!("argument {arg:?}: not UTF-8, which WASI asks for"))
     });
     let args = args.collect::<Result<Vec<_>>>()?;
-    let loaded = input::program(program)?;
+    let loaded = files::program(program)?;
     let filter = arguments.filters.path(&loaded)?;
     if let (Some(option), None | Some(Lens::Counts)) = (arguments.filters.given(), arguments.lens) {
         bail!(

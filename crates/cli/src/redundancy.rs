@@ -1,13 +1,12 @@
 //! `afterimage redundancy`
 
+use afterimage::check::{self, Needs};
 use afterimage::named::{NamedProgram, with_names};
 use afterimage::redundancy::RedundancyQuery;
 use afterimage_present::{RedundancyOf, render};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
-use crate::build::Lens;
-use crate::early;
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::write;
@@ -71,7 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bail!("--paths is for text and JSON: comma-separated values have a row for each");
     }
     let session = lens::session(&arguments.report.file)?;
-    early::places(&session, Lens::Paths, arguments.function.as_deref())?;
+    check::places(&session, Needs::Path, arguments.function.as_deref())?;
     let session = lens::with_path(session)?;
     let found = with_names(&session, |program| arguments.answer(program));
     found.with_context(|| arguments.report.file.display().to_string())?;

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
+use afterimage::files;
+use afterimage::libtest::{self, Asked, Ended};
 use anyhow::{Context, Result, anyhow};
 
 use crate::arguments::RunArguments;
 use crate::exit::Exit;
-use crate::input;
-use crate::output::write;
+use crate::output::{pasted, write};
+use crate::progress::Terminal;
 use crate::record;
 
 /// Record what Cargo runs: a program, or each failing test
@@ -41,19 +43,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     run: RunArguments,
 }
-
-/// Options of libtest that control how it runs or shows tests, and whether a value follows.
-const OWN: [(&str, bool); 9] = [
-    ("--nocapture", false),
-    ("--no-capture", false),
-    ("--show-output", false),
-    ("--quiet", false),
-    ("-q", false),
-    ("--test-threads", true),
-    ("--format", true),
-    ("--color", true),
-    ("--report-time", false),
-];
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let (program, args) = arguments.guest.split_first().context("name a program")?;
@@ -91,8 +80,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 /// Whether a program is the tests of a crate.
 fn is_libtest(program: &Path) -> Result<bool> {
-    let loaded = input::program(program)?;
-    let source = loaded.source_map();
+    let loaded = files::program(program)?;
+    let source = loaded.source_map(&Terminal);
     let names = loaded.names(&source);
     let mut functions = names.functions();
     Ok(functions.any(|function| names.function(function).starts_with("test::test_main")))
@@ -106,63 +95,79 @@ struct Tests<'t> {
     run: &'t RunArguments,
 }
 
-/// How a test ended.
-enum Ended {
-    Passed,
-    Ignored,
-    Failed { recording: PathBuf, said: String },
+/// A test that ran: how it ended, what it said, and where its recording is.
+struct Ran<'t> {
+    test: &'t str,
+    ended: Ended,
+    said: String,
+    recording: PathBuf,
 }
 
 impl Tests<'_> {
     fn run(&self, args: &[String]) -> Result<Exit> {
         let begun = Instant::now();
-        let (filters, own) = apart(args);
-        let shown = own.iter().any(|arg| arg.starts_with("--no"));
+        let asked = Asked::of(args).map_err(anyhow::Error::msg)?;
         let all = self.list(&[])?;
-        let tests = self.list(&filters)?;
-        let ignored = filters.iter().filter(|arg| arg.ends_with("ignored"));
-        let ignored = Vec::from_iter(ignored.cloned());
-        let (mut passed, mut left_out, mut failed) = (0, 0, Vec::new());
-        line(&format!("\nrunning {}", count(tests.len())))?;
+        let tests = self.list(&asked.selection)?;
+        text(&format!("\nrunning {}\n", count(tests.len())))?;
+        let mut ran = Vec::new();
         for test in &tests {
-            let (ended, said) = self.test(test, &ignored)?;
-            if shown {
-                text(&said)?;
+            let one = self.test(test, &asked.ignored())?;
+            if asked.streams {
+                text(&one.said)?;
             }
-            let how = match ended {
-                Ended::Passed => {
-                    passed += 1;
-                    "ok"
-                }
-                Ended::Ignored => {
-                    left_out += 1;
-                    "ignored"
-                }
-                Ended::Failed { recording, said } => {
-                    failed.push((test, recording, said));
-                    "FAILED"
-                }
+            let (sign, how) = match &one.ended {
+                Ended::Passed => (".", "ok".to_owned()),
+                Ended::Ignored(why) => ("i", format!("ignored{why}")),
+                Ended::Failed | Ended::Exited => ("F", "FAILED".to_owned()),
             };
-            line(&format!("test {test} ... {how}"))?;
+            match asked.is_quiet {
+                true => text(sign)?,
+                false => text(&format!("test {test} ... {how}\n"))?,
+            }
+            ran.push(one);
+        }
+        if asked.is_quiet {
+            text("\n")?;
+        }
+        let of =
+            |wanted: fn(&Ended) -> bool| Vec::from_iter(ran.iter().filter(|r| wanted(&r.ended)));
+        let passed = of(|ended| *ended == Ended::Passed);
+        let ignored = of(|ended| matches!(ended, Ended::Ignored(_)));
+        let failed = of(|ended| matches!(ended, Ended::Failed | Ended::Exited));
+        let spoke = Vec::from_iter(passed.iter().copied().filter(|r| !r.said.is_empty()));
+        if asked.shows_output && !spoke.is_empty() {
+            text("\nsuccesses:\n")?;
+            for Ran { test, said, .. } in &spoke {
+                text(&format!("\n---- {test} stdout ----\n{said}"))?;
+            }
+            named("successes", &spoke)?;
         }
         if !failed.is_empty() {
-            line("\nfailures:")?;
-            for (test, recording, said) in &failed {
-                line(&format!("\n---- {test} ----"))?;
-                text(said)?;
-                line(&format!("recording: {}", recording.display()))?;
-                text(&explained(recording)?)?;
+            text("\nfailures:\n")?;
+            for one in &failed {
+                let (said, at) = (&one.said, one.recording.display());
+                let why = match one.ended {
+                    Ended::Exited => format!(
+                        "the test ended the process before it had ended itself; see: afterimage trace --level call --last 20 {}\n",
+                        pasted(&one.recording)
+                    ),
+                    _ => explained(&one.recording)?,
+                };
+                text(&format!(
+                    "\n---- {} ----\n{said}recording: {at}\n{why}",
+                    one.test
+                ))?;
             }
-            line("\nfailures:")?;
-            for (test, ..) in &failed {
-                line(&format!("    {test}"))?;
-            }
+            named("failures", &failed)?;
         }
         let result = if failed.is_empty() { "ok" } else { "FAILED" };
         let filtered = all.len().saturating_sub(tests.len());
-        line(&format!(
-            "\ntest result: {result}. {passed} passed; {} failed; {left_out} ignored; 0 measured; {filtered} filtered out; finished in {:.2}s\n",
+        text(&format!(
+            "\ntest result: {result}. {} passed; {} failed; {} ignored; 0 measured; {filtered} filtered out; finished in {:.2}s\n\n",
+            passed.len(),
             failed.len(),
+            ignored.len(),
             begun.elapsed().as_secs_f64()
         ))?;
         Ok(match failed.is_empty() {
@@ -186,13 +191,11 @@ impl Tests<'_> {
                 self.program.display()
             );
         }
-        let text = String::from_utf8_lossy(&listed.stdout).into_owned();
-        let tests = text.lines().filter_map(|line| line.strip_suffix(": test"));
-        Ok(tests.map(str::to_owned).collect())
+        Ok(libtest::listed(&String::from_utf8_lossy(&listed.stdout)))
     }
 
-    /// Runs a test: how it ended, and what it said.
-    fn test(&self, test: &str, ignored: &[String]) -> Result<(Ended, String)> {
+    /// Runs a test. Only of one that failed the recording stays.
+    fn test<'t>(&self, test: &'t str, ignored: &[String]) -> Result<Ran<'t>> {
         let name = test.replace("::", ".");
         let is_plain = |sign: char| sign.is_alphanumeric() || matches!(sign, '.' | '_' | '-');
         let name = name.replace(|sign| !is_plain(sign), "_");
@@ -202,31 +205,28 @@ impl Tests<'_> {
         let args = Vec::from_iter(args.into_iter().chain(ignored.iter().cloned()));
         let ran = self.record(&recording, &args)?;
         let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
-        let mut said = said(&printed, test);
+        let mut said = libtest::said(&printed, test);
         // The recorder's own message is left out.
         let errors = String::from_utf8_lossy(&ran.stderr).into_owned();
-        let errors = errors
+        for line in errors
             .lines()
-            .filter(|line| !line.starts_with("afterimage: "));
-        errors.for_each(|line| said += &format!("{line}\n"));
-        if !ran.status.success() {
-            if ran.status.code() == Some(TIMED_OUT) {
-                said += "stopped by --timeout\n";
-            }
-            let kept = said.clone();
-            return Ok((
-                Ended::Failed {
-                    recording,
-                    said: kept,
-                },
-                said,
-            ));
+            .filter(|line| !line.starts_with("afterimage: "))
+        {
+            said += &format!("{line}\n");
         }
-        let _ = fs::remove_file(&recording);
-        match printed.contains(" 0 passed; 0 failed; 1 ignored;") {
-            true => Ok((Ended::Ignored, said)),
-            false => Ok((Ended::Passed, said)),
+        if ran.status.code() == Some(TIMED_OUT) {
+            said += "stopped by --timeout\n";
         }
+        let ended = libtest::ended(&printed, test, ran.status.success());
+        if let Ended::Passed | Ended::Ignored(_) = ended {
+            let _ = fs::remove_file(&recording);
+        }
+        Ok(Ran {
+            test,
+            ended,
+            said,
+            recording,
+        })
     }
 
     /// Records the program with these arguments. What it prints is kept.
@@ -237,40 +237,6 @@ impl Tests<'_> {
         command.arg(self.program).arg("--").args(args);
         let output = command.stdin(Stdio::null()).output();
         output.with_context(|| format!("cannot record {}", self.program.display()))
-    }
-}
-
-/// Separates what selects tests from what controls how they are shown.
-fn apart(args: &[String]) -> (Vec<String>, Vec<String>) {
-    let (mut filters, mut own) = (Vec::new(), Vec::new());
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        let name = arg.split('=').next().unwrap_or(arg);
-        match OWN.iter().find(|(option, _)| *option == name) {
-            Some((_, has_value)) => {
-                own.push(arg.clone());
-                if *has_value && !arg.contains('=') {
-                    own.extend(args.next().cloned());
-                }
-            }
-            None => filters.push(arg.clone()),
-        }
-    }
-    (filters, own)
-}
-
-/// What a test printed, without what libtest says around it.
-fn said(printed: &str, test: &str) -> String {
-    let begin = format!("test {test} ... ");
-    let after = printed
-        .split_once(&begin)
-        .map_or(printed, |(_, after)| after);
-    let end = after.rfind("\ntest result: ").unwrap_or(after.len());
-    let said = after[..end].trim_end();
-    let said = said.strip_suffix("ok").unwrap_or(said).trim_end();
-    match said {
-        "" | "ignored" => String::new(),
-        said => format!("{said}\n"),
     }
 }
 
@@ -305,46 +271,12 @@ fn count(tests: usize) -> String {
     }
 }
 
-fn line(text: &str) -> Result<()> {
-    write(None, false, |out| Ok(writeln!(out, "{text}")?))
+/// Lists tests by name.
+fn named(what: &str, tests: &[&Ran<'_>]) -> Result<()> {
+    let names = tests.iter().map(|ran| format!("    {}\n", ran.test));
+    text(&format!("\n{what}:\n{}", String::from_iter(names)))
 }
 
 fn text(text: &str) -> Result<()> {
     write(None, false, |out| Ok(write!(out, "{text}")?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{apart, said};
-
-    #[test]
-    fn filters_are_told_from_ways_of_showing() {
-        let args = [
-            "parser::",
-            "--nocapture",
-            "--test-threads",
-            "1",
-            "--skip",
-            "slow",
-            "--format=pretty",
-        ];
-        let (filters, own) = apart(&args.map(str::to_owned));
-        assert_eq!(filters, ["parser::", "--skip", "slow"]);
-        assert_eq!(
-            own,
-            ["--nocapture", "--test-threads", "1", "--format=pretty"]
-        );
-    }
-
-    #[test]
-    fn what_a_test_said_is_between_the_words_of_libtest() {
-        let printed = "\nrunning 1 test\ntest a::b ... hello\nyou\nok\n\ntest result: ok. 1 passed; 0 failed\n\n";
-        assert_eq!(said(printed, "a::b"), "hello\nyou\n");
-        let quiet = "\nrunning 1 test\ntest a::b ... ok\n\ntest result: ok. 1 passed\n\n";
-        assert_eq!(said(quiet, "a::b"), "");
-        assert_eq!(
-            said("\nrunning 1 test\ntest a::b ... hello\n", "a::b"),
-            "hello\n"
-        );
-    }
 }

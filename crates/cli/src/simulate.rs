@@ -1,6 +1,7 @@
 //! `afterimage simulate`
 
 use afterimage::Session;
+use afterimage::files;
 use afterimage::named::{NamedProgram, with_names};
 use afterimage::simulate::{self, default_specs, missed};
 use afterimage_analyses::simulate::{
@@ -13,7 +14,6 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
-use crate::input;
 use crate::lens::{self, traced_whole};
 use crate::output::{say, write};
 
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let mut specs = arguments.specs()?;
     let at = &arguments.report.file;
     let is_new = || -> Result<bool> {
-        let StoredSimulations { sound, damaged } = stored_simulations(&input::recording(at)?)?;
+        let StoredSimulations { sound, damaged } = stored_simulations(&files::recording(at)?)?;
         Ok(sound.is_empty() && damaged.is_empty())
     };
     if specs.is_empty() && !arguments.no_save && is_new()? {
@@ -134,7 +134,7 @@ impl Arguments {
     }
 
     fn answer(&self, session: &Session, mut specs: Vec<Spec>) -> Result<()> {
-        let is_live = input::recorder(&self.report.file, session.file()).is_some();
+        let is_live = files::recorder(&self.report.file, session.file()).is_some();
         if is_live && (self.at.is_some() || self.worst) {
             bail!(
                 "it is still being recorded, so no history can be kept in it yet; ask again when the program has ended, or without --at and --worst"

@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
+use afterimage::check::{self, Needs};
 use afterimage::explain::Scene;
 use afterimage::memory::addresses;
 use afterimage::places::and_why_not;
 use afterimage::slice::{self, FoundSlice, Wanted};
 use afterimage::why::show::chain;
-use afterimage::{Session, SliceAbout, SliceAlong, SliceQuery};
+use afterimage::{SliceAbout, SliceAlong, SliceQuery};
 use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
-use afterimage_present::{SliceRows, SliceView, Style, grouped, render, shell_word};
+use afterimage_present::{SliceRows, SliceView, grouped, render, shell_word};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries, formats};
-use crate::build::Lens;
-use crate::early;
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::{SourceFiles, pasted, say, write};
@@ -151,9 +150,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     let session = lens::finished(file)?;
     let places = [arguments.at.as_deref(), arguments.chop.as_deref()];
-    early::places(&session, Lens::Full, places.into_iter().flatten())?;
+    check::places(&session, Needs::Values, places.into_iter().flatten())?;
     if arguments.trap {
-        early::killed(&session, "ask with --at")?;
+        check::killed(&session, "ask with --at")?;
     }
     // A slice of some depth may lie in a few stretches of the run.
     if arguments.depth.is_some() && arguments.save.is_none() && !arguments.chain {
@@ -172,31 +171,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let shown = slice::find(&session, &wanted, save, |found| arguments.shown(found));
     shown.with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
-}
-
-/// Writes the lines of a slice, at most `limit`.
-pub(crate) fn lines(
-    out: &mut dyn Write,
-    session: &Session,
-    query: &SliceQuery,
-    limit: usize,
-    style: Style,
-) -> Result<()> {
-    session.ensure_whole_path()?;
-    lens::values(session)?;
-    let wanted = Wanted::Answer(query.clone());
-    let found = slice::find(session, &wanted, None, |found| {
-        let view = SliceView {
-            report: &found.report()?,
-            rows: SliceRows::Lines,
-            limit,
-            texts: &[],
-            sources: &SourceFiles,
-            edges: BTreeSet::new(),
-        };
-        Ok(render(out, &view, afterimage_present::Format::Text, style)?)
-    });
-    found.with_context(|| session.at().display().to_string())
 }
 
 impl Arguments {

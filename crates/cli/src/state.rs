@@ -1,14 +1,13 @@
 //! `afterimage state`
 
 use afterimage::StateQuery;
+use afterimage::check::{self, Needs};
+use afterimage::files;
 use afterimage_present::render;
 use anyhow::Result;
 
 use crate::arguments::{CodeArguments, ReportArguments, formats};
-use crate::build::Lens;
-use crate::early;
 use crate::exit::Exit;
-use crate::input;
 use crate::lens;
 use crate::output::write;
 
@@ -79,9 +78,9 @@ fn depth(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    input::ended(&arguments.report.file)?;
+    files::ended(&arguments.report.file)?;
     let session = lens::session(&arguments.report.file)?.looking_at(arguments.code.filter()?);
-    early::places(&session, Lens::Full, [arguments.at.as_str()])?;
+    check::places(&session, Needs::Values, [arguments.at.as_str()])?;
     let query = StateQuery {
         at: arguments.at,
         depth: arguments.depth,

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use afterimage::files;
 use afterimage::strip::{Stripped, strip};
 use afterimage_present::size;
 use anyhow::Result;
 
 use crate::exit::Exit;
-use crate::input;
 use crate::output::tell;
 use crate::progress::Terminal;
 
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit> {
     let at = &arguments.file;
-    input::open(at)?;
+    files::open(at)?;
     let Stripped { before, after } = strip(at, &Terminal)?;
     let file = at.display();
     match before == after {

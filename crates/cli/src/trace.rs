@@ -1,11 +1,11 @@
 //! `afterimage trace`
 
-use afterimage::trace::{Form, Level as By, StepInto, TraceQuery};
+use afterimage::check::{self, Needs};
+use afterimage::rows::Form;
+use afterimage::trace::{Level as By, StepInto, TraceQuery};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{CodeArguments, ReportArguments, StretchArguments, entries};
-use crate::build::Lens;
-use crate::early;
 use crate::exit::Exit;
 use crate::lens::{self, session, with_path};
 use crate::output::{SourceFiles, write};
@@ -171,7 +171,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let shown = (&SourceFiles as _, style);
     // So many entries are in memory at once.
-    if !is_stretch && query.limit.is_some() && !early::is_built(&session, Lens::Paths) {
+    if !is_stretch && query.limit.is_some() && !check::is_built(&session, Needs::Path) {
         let told = session.ask_stretches(|session| {
             let mut told = Vec::new();
             query.write(session, false, form, shown, |tell| tell(&mut told))?;

@@ -1,16 +1,15 @@
 //! `afterimage values`
 
-mod loads;
-
+use afterimage::check::{self, Needs};
+use afterimage::rows::{Form, Rows};
 use afterimage::values::{
     ConditionQuery, Detail, Instances, InstancesError, ValuesQuery, VariableQuery, Wanted,
+    write_load_values, write_loaded,
 };
 use afterimage_present::{Render, render};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::arguments::{ReportArguments, entries};
-use crate::build::Lens;
-use crate::early;
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::write;
@@ -101,11 +100,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.loads {
         // What loads read is found by following the run, however far it is.
         let traced = lens::traced_whole(file)?;
-        loads::answer(&arguments, &traced).with_context(|| file.display().to_string())?;
+        let rows = &arguments.rows();
+        let written = match arguments.each {
+            true => write_loaded(&traced, rows),
+            false => write_load_values(&traced, rows),
+        };
+        written.with_context(|| file.display().to_string())?;
         return Ok(Exit::Success);
     }
     let session = lens::finished(file)?;
-    early::places(&session, Lens::Full, arguments.at.as_deref())?;
+    check::places(&session, Needs::Values, arguments.at.as_deref())?;
     let query = arguments.query()?;
     if let Some(condition) = &arguments.condition {
         let query = ConditionQuery {
@@ -141,6 +145,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 impl Arguments {
+    fn rows(&self) -> Rows<'_> {
+        let form = match self.format {
+            Format::Text => Form::Text,
+            Format::Json => Form::Json,
+            Format::Bin => Form::Bin,
+        };
+        self.report.rows(form, self.limit)
+    }
+
     fn query(&self) -> Result<ValuesQuery> {
         let parse = |text: &String| {
             let parsed = text.parse::<Instances>();

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use afterimage::files;
 use afterimage::verify::{Execute, verify};
 use afterimage_present::{counted, render};
 use afterimage_trace::{TraceError, repair};
@@ -9,7 +10,6 @@ use anyhow::Result;
 
 use crate::arguments::formats;
 use crate::exit::Exit;
-use crate::input;
 use crate::output::{say, write};
 use crate::progress::Terminal;
 
@@ -45,7 +45,7 @@ formats!(Text, Json);
 
 /// Writes a repaired copy, and says what is not in it.
 fn repaired(from: &Path, to: &Path) -> Result<()> {
-    input::open(from)?;
+    files::open(from)?;
     let name = || from.display().to_string();
     let found = repair(from, to, false).map_err(|error| {
         let place = match error {
@@ -90,13 +90,13 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
         arguments.file = copy;
     }
     let at = &arguments.file;
-    let file = input::recording(at)?;
+    let file = files::recording(at)?;
     let execute = if arguments.no_execute {
         Execute::Not
     } else {
         Execute::Again
     };
-    let module = || Ok(input::recorded_program(at, &file)?.module);
+    let module = || Ok(files::recorded_program(at, &file)?.module);
     let report = verify(at, &file, module, execute, &Terminal)?;
     write(None, false, |out| {
         Ok(render(out, &report, arguments.format, Default::default())?)

@@ -1,5 +1,6 @@
 //! `afterimage why`
 
+use afterimage::check::{self, Needs};
 use afterimage::why::show::{Form, Rest};
 use afterimage::why::{Byte, WhyAbout, WhyQuery, printed};
 use afterimage_analyses::why::Stream;
@@ -7,8 +8,6 @@ use anyhow::{Context, Result};
 use clap::ArgGroup;
 
 use crate::arguments::{CodeArguments, ReportArguments, entries};
-use crate::build::Lens;
-use crate::early;
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::write;
@@ -93,9 +92,9 @@ enum Format {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     let session = lens::finished(file)?.looking_at(arguments.code.filter()?);
-    early::places(&session, Lens::Full, arguments.at.as_deref())?;
+    check::places(&session, Needs::Values, arguments.at.as_deref())?;
     if arguments.trap {
-        early::killed(&session, "ask with --at or --stdout")?;
+        check::killed(&session, "ask with --at or --stdout")?;
     }
     let put = [
         (Stream::Output, &arguments.stdout),
@@ -103,7 +102,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     ];
     for (stream, byte) in put {
         if let Some(byte) = byte
-            && !early::is_built(&session, Lens::Full)
+            && !check::is_built(&session, Needs::Values)
         {
             let found = printed::check(session.file(), session.program(), &stream, byte);
             found.with_context(|| file.display().to_string())?;

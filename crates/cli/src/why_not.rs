@@ -1,12 +1,11 @@
 //! `afterimage why-not`
 
 use afterimage::WhyNotQuery;
+use afterimage::check::{self, Needs};
 use afterimage_present::{WhyNotView, render};
 use anyhow::Result;
 
 use crate::arguments::{ReportArguments, entries, formats};
-use crate::build::Lens;
-use crate::early;
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::{pasted, write};
@@ -51,7 +50,7 @@ formats!(Text, Json);
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
     let session = lens::finished(file)?;
-    early::places(&session, Lens::Full, [arguments.at.as_str()])?;
+    check::places(&session, Needs::Values, [arguments.at.as_str()])?;
     let session = lens::with_values(session)?;
     let query = WhyNotQuery {
         at: arguments.at,

@@ -3,6 +3,7 @@
 mod counts;
 pub mod rank;
 pub mod same;
+pub mod slices;
 pub mod versions;
 
 use afterimage_analyses::diff::{Alike, alike};

@@ -3,21 +3,26 @@
 mod variable;
 
 use afterimage_ids::OrigOffset;
+use afterimage_present::document::JsonLines;
 use afterimage_present::document::objects::MemoryRange;
 use afterimage_present::{
-    MemoryPart, MemoryReport, PresentError, StepRow, StepScene, Style, VariableThere, grouped,
+    MemoryPart, MemoryReport, PresentError, StepRow, StepScene, Stretch, Style, VariableThere,
+    grouped, step_rows, steps_text,
 };
 use afterimage_profile::location::number;
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::RecordingError;
-use afterimage_replay::paths::At as Moment;
+use afterimage_replay::paths::{At as Moment, Window};
 use afterimage_replay::steps::{
-    At, LARGEST_RANGE, NearestAccess, Operators, Range, WriteIndex, memory_at,
+    At, LARGEST_RANGE, Level, NearestAccess, Operators, Range, Steps, Wanted, Within, WriteIndex,
+    memory_at,
 };
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::Session;
+use crate::named::with_names;
+use crate::rows::{Form, MORE, Rows};
 use crate::steps::follow;
 use crate::text::pasted;
 use variable::VariableInMemory;
@@ -86,34 +91,65 @@ pub fn addresses(text: &str) -> Result<(u64, u64), String> {
     Ok((first, last - first + 1))
 }
 
-/// Bytes that were found.
-pub struct FoundBytes {
-    /// Where they are.
-    pub range: Range,
-    /// The variable that is there, if one was asked for.
-    pub variable: Option<VariableThere>,
-}
-
 impl MemoryQuery {
-    /// Which bytes are asked for. `ensure` makes sure that the values are there, where a variable needs them.
+    /// Writes every read and write of the bytes, in order. `ensure` makes sure that the values are there, where a variable needs them. The path must be there.
     ///
     /// # Errors
-    /// If the program has no such memory, place or variable, or the variable is not in memory.
-    pub fn find(&self, session: &Session, ensure: &dyn Fn() -> Result<()>) -> Result<FoundBytes> {
-        let source = session.source_map();
-        let names = session.module().names(&source);
-        let at = self.moment(session, &names, &source)?;
-        let (range, found) = self.bytes(session, &names, at, ensure)?;
-        Ok(FoundBytes {
-            range,
-            variable: found.map(|found| found.variable),
+    /// If the program has no such memory, place or variable, the variable is not in memory, or the run cannot be followed.
+    pub fn write_accesses(
+        &self,
+        session: &Session,
+        ensure: &dyn Fn() -> Result<()>,
+        to: &Rows<'_>,
+    ) -> Result<()> {
+        with_names(session, |program| {
+            let session = program.session;
+            let at = self.moment(session, program.names, program.source)?;
+            let (range, found) = self.bytes(session, program.names, at, ensure)?;
+            let variable = found.map(|found| found.variable);
+            let scene = program.scene(to.style);
+            let length = session.path()?.length();
+            let call = variable.as_ref().and_then(|v| v.call.as_ref());
+            let (first, last) = call.map_or((1, length), |call| (call.first_t, call.last_t));
+            let (level, window) = (Level::Memory, Window { first, last });
+            let wanted = Wanted {
+                level,
+                window,
+                within: Within::default(),
+                function: None,
+                range: Some(range),
+            };
+            let stretch = Stretch {
+                window,
+                reverse: false,
+                function: None,
+            };
+            follow(session, |run, log| {
+                let mut steps = Steps::new(run, log, wanted)?;
+                let mut next = || {
+                    let next = steps.next();
+                    next.map_err(|error| PresentError::Path(Box::new(error)))
+                };
+                to.write(MORE, |out| {
+                    if to.form != Form::Text {
+                        let (out, limit) = (&mut JsonLines(out), to.limit);
+                        step_rows(out, &scene, &mut next, level, &stretch, length, limit)?;
+                        return Ok(false);
+                    }
+                    if let Some(variable) = &variable {
+                        variable.head(out)?;
+                    }
+                    let more = steps_text(out, &scene, &mut next, length, to.limit)?;
+                    Ok(more.is_some())
+                })
+            })
         })
     }
 
     /// What they held.
     ///
     /// # Errors
-    /// As for [`find`](Self::find), and if the run cannot be followed.
+    /// As [`write_accesses`](Self::write_accesses).
     pub fn answer(
         &self,
         session: &Session,

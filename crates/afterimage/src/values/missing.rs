@@ -1,19 +1,23 @@
 //! Which values are to be added to a recording, where some may be there.
 
+use std::sync::atomic::AtomicBool;
+
+use afterimage_profile::Remarks;
 use afterimage_replay::RecordingError;
 use afterimage_replay::paths::coded_path;
 use afterimage_replay::values::recorded_epochs;
 use afterimage_wet::LeftOut;
 use anyhow::{Context, Result, bail};
 
+use crate::text::{pasted, sentence};
 use crate::values::build::{Adds, KeptValues};
-use crate::{Beyond, Filters, Session};
+use crate::{Beyond, Filters, Session, SessionError};
 
 /// What filters keep of a run's values. The path must be there.
 ///
 /// # Errors
 /// If the program has no such place, or nothing is left.
-pub fn kept_values(session: &Session, filters: &Filters, beyond: Beyond) -> Result<KeptValues> {
+fn kept_values(session: &Session, filters: &Filters, beyond: Beyond) -> Result<KeptValues> {
     let source = session.source_map();
     let names = session.module().names(&source);
     let positions = session.positions(&names, &source)?;
@@ -21,6 +25,31 @@ pub fn kept_values(session: &Session, filters: &Filters, beyond: Beyond) -> Resu
     let time = |text: &str| Ok(positions.time(text)?);
     let kept = filters.values(&names, &source, module, length, beyond, time);
     kept.with_context(|| session.at().display().to_string())
+}
+
+/// Adds what filters keep of the values of a run that has ended just now. If that is nothing, the monitor hears it.
+///
+/// # Errors
+/// If the run cannot be followed, or the work is cancelled.
+pub fn add_first_values(
+    session: &Session,
+    filters: &Filters,
+    stop: &AtomicBool,
+) -> Result<(), SessionError> {
+    session.ensure_whole_path()?;
+    match kept_values(session, filters, Beyond::Cut) {
+        // If somebody asked about the run as soon as it had ended, they may be there.
+        Ok(kept) if session.add_values(&kept, Adds::First, stop)? => Ok(()),
+        Ok(_) => session.ensure_values(stop),
+        Err(why) => {
+            session.remark(format!(
+                "{}; no values were added. The path is there: add values with: afterimage build --lens full {}",
+                sentence(&why),
+                pasted(session.at())
+            ));
+            Ok(())
+        }
+    }
 }
 
 /// What has to be added so that a recording has the values that filters keep, and to what; `None` if it has them. With `again` they are built anew, and

@@ -3,6 +3,7 @@
 mod build;
 mod condition;
 mod instances;
+mod loads;
 mod missing;
 mod statements;
 mod summary;
@@ -14,7 +15,8 @@ pub use build::{Adds, KeptValues};
 pub(crate) use build::{add_values, ensure_values};
 pub use condition::{ConditionQuery, Wanted};
 pub use instances::{Instances, InstancesError};
-pub use missing::{kept_values, missing_values};
+pub use loads::{write_load_values, write_loaded};
+pub use missing::{add_first_values, missing_values};
 
 /// Which values did the statements at a place give?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use afterimage::present::{NoSources, Sources, Style};
-use afterimage::trace::{Bounds, Form, Level, TraceQuery};
+use afterimage::rows::Form;
+use afterimage::trace::{Bounds, Level, TraceQuery};
 use afterimage::verify::{Execute, verify};
 use afterimage::{Recording, Session, Silent, Snapshotting, StateQuery};
 use afterimage_machine::{Machine, Opened, SNAPSHOT_PAGE, Snapshot, SnapshotBuilder, Snapshots};

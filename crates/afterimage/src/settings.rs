@@ -13,15 +13,18 @@ const NAME: &str = ".afterimage.toml";
 /// What a user has set.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// Whose code is shown.
     #[serde(deserialize_with = "code")]
-    pub(crate) code: CodeFilter,
+    pub code: CodeFilter,
 }
 
 impl Settings {
     /// Reads them. Without a file they are the defaults.
-    pub(crate) fn read() -> Result<Self> {
+    ///
+    /// # Errors
+    /// If the file cannot be read, or does not say what it may.
+    pub fn read() -> Result<Self> {
         let here = env::current_dir().unwrap_or_default();
         for folder in here.ancestors() {
             let at = folder.join(NAME);

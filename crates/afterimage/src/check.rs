@@ -1,23 +1,34 @@
 //! What can be refused before anything is built, which may take minutes.
 
-use afterimage::Session;
-use afterimage::places::is_moment;
 use afterimage_profile::Resolver;
 use afterimage_profile::location::ResolveError;
 use afterimage_trace::{Ending, Kind};
 use anyhow::{Context, Result, bail};
 
-use crate::build::Lens;
-use crate::output::pasted;
+use crate::Session;
+use crate::places::is_moment;
+use crate::text::pasted;
+
+/// What a question needs of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// The path.
+    Path,
+    /// The path and the values.
+    Values,
+}
 
 /// Refuses places that the program does not have, if something that is needed is still to be built. What is a moment is known when there is a path.
-pub(crate) fn places<'t>(
+///
+/// # Errors
+/// If a place is not in the program.
+pub fn places<'t>(
     session: &Session,
-    needed: Lens,
+    needs: Needs,
     texts: impl IntoIterator<Item = &'t str>,
 ) -> Result<()> {
     let mut texts = texts.into_iter().filter(|text| !is_moment(text)).peekable();
-    if texts.peek().is_none() || is_built(session, needed) {
+    if texts.peek().is_none() || is_built(session, needs) {
         return Ok(());
     }
     let source = session.source_map();
@@ -38,7 +49,10 @@ pub(crate) fn places<'t>(
 }
 
 /// Refuses a run that nothing killed, and says what to ask instead; and one that was stopped from outside, or by the host.
-pub(crate) fn killed(session: &Session, instead: &str) -> Result<()> {
+///
+/// # Errors
+/// If it is such a run, or its end is damaged.
+pub fn killed(session: &Session, instead: &str) -> Result<()> {
     let file = session.at();
     let end = session.file().end();
     let end = end.with_context(|| file.display().to_string())?;
@@ -57,10 +71,10 @@ pub(crate) fn killed(session: &Session, instead: &str) -> Result<()> {
 }
 
 /// Whether nothing that is needed is still to be built.
-pub(crate) fn is_built(session: &Session, needed: Lens) -> bool {
-    let kinds: &[Kind] = match needed {
-        Lens::Paths => &[Kind::PATH_INDEX],
-        Lens::Full => &[Kind::PATH_INDEX, Kind::VALUES_INDEX],
+pub fn is_built(session: &Session, needs: Needs) -> bool {
+    let kinds: &[Kind] = match needs {
+        Needs::Path => &[Kind::PATH_INDEX],
+        Needs::Values => &[Kind::PATH_INDEX, Kind::VALUES_INDEX],
     };
     let file = session.file();
     kinds.iter().all(|kind| file.last(*kind).is_some())

@@ -1,4 +1,4 @@
-//! Reading programs and recordings.
+//! Programs and recordings as files: what a file is, and why it cannot be used.
 
 use std::io::Read;
 use std::ops::Deref;
@@ -6,20 +6,32 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use afterimage::parse_module;
 use afterimage_program::{Module, SourceMap};
 use afterimage_replay::Recording;
-use afterimage_trace::{Kind as Section, TraceError, TraceFile, Writer, writer};
+use afterimage_trace::{Kind as Section, LABEL, TraceError, TraceFile, Writer, writer};
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::fs::OFlags;
 
-use crate::exit::{Exit, Failed};
-use crate::output::pasted;
-use crate::progress::Terminal;
+use crate::monitor::Monitor;
+use crate::source::{parse_module, source_map};
+use crate::text::{pasted, sentence};
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// There is no such file.
+    #[error("{0}")]
+    NotFound(String),
+    /// It holds no program that can be run.
+    #[error("{0}")]
+    NoProgram(String),
+}
 
 /// A program as it was given: its bytes, and what they mean.
-pub(crate) struct Loaded {
+pub struct Loaded {
+    /// Where it is, or the recording that it is in.
     pub path: PathBuf,
+    /// The program.
     pub module: Arc<Module>,
 }
 
@@ -32,30 +44,29 @@ impl Deref for Loaded {
 }
 
 /// What a file is.
-pub(crate) enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A recording.
     Recording,
+    /// A program, if anything.
     Program,
 }
 
-const TRACE_LABEL: &[u8; 4] = b"\x89AFT";
-
-fn failed(exit: Exit, error: anyhow::Error) -> anyhow::Error {
-    Failed { exit, error }.into()
-}
-
-/// Opens a file to read it.
-pub(crate) fn open(path: &Path) -> Result<std::fs::File> {
+/// Opens a file to read it. A pipe or a device is refused.
+///
+/// # Errors
+/// If there is none, it is no file, or cannot be read.
+pub fn open(path: &Path) -> Result<std::fs::File> {
     // A pipe without a writer is not waited for.
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = std::fs::File::options();
     let file = options.read(true).custom_flags(nonblocking).open(path);
     let file = file.map_err(|e| {
-        let exit = if e.kind() == std::io::ErrorKind::NotFound {
-            Exit::NotFound
-        } else {
-            Exit::Failure
-        };
-        failed(exit, anyhow!("cannot open {}: {e}", path.display()))
+        let text = format!("cannot open {}: {e}", path.display());
+        match e.kind() {
+            std::io::ErrorKind::NotFound => FileError::NotFound(text).into(),
+            _ => anyhow!(text),
+        }
     })?;
     let what = match file.metadata() {
         Ok(data) if data.is_dir() => "folder",
@@ -63,21 +74,19 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File> {
         Ok(data) if !data.is_file() => "device",
         _ => return Ok(file),
     };
-    Err(failed(
-        Exit::Failure,
-        anyhow!("{} is a {what}; a file is wanted here", path.display()),
-    ))
+    bail!("{} is a {what}; a file is wanted here", path.display())
 }
 
-/// Whether a file is a recording, by its first bytes.
-pub(crate) fn kind(path: &Path) -> Result<Kind> {
-    let mut start = Vec::with_capacity(TRACE_LABEL.len());
-    let read = open(path)?
-        .take(TRACE_LABEL.len() as u64)
-        .read_to_end(&mut start);
+/// Whether a file is a recording, by its first bytes or its name.
+///
+/// # Errors
+/// As [`open`].
+pub fn kind(path: &Path) -> Result<Kind> {
+    let mut start = Vec::with_capacity(LABEL.len());
+    let read = open(path)?.take(LABEL.len() as u64).read_to_end(&mut start);
     read.with_context(|| format!("cannot read {}", path.display()))?;
     let by_name = path.extension().is_some_and(|e| e == "aft");
-    Ok(if start == TRACE_LABEL || by_name {
+    Ok(if start == LABEL || by_name {
         Kind::Recording
     } else {
         Kind::Program
@@ -88,22 +97,25 @@ pub(crate) fn kind(path: &Path) -> Result<Kind> {
 const LARGEST_PROGRAM: u64 = 1 << 30;
 
 /// Reads a module, in binary or text form.
-pub(crate) fn program(path: &Path) -> Result<Loaded> {
+///
+/// # Errors
+/// As [`open`], or if it is no module.
+pub fn program(path: &Path) -> Result<Loaded> {
     let mut bytes = Vec::new();
     open(path)?
         .take(LARGEST_PROGRAM + 1)
         .read_to_end(&mut bytes)
         .with_context(|| format!("cannot read {}", path.display()))?;
     if bytes.len() as u64 > LARGEST_PROGRAM {
-        let error = anyhow!("{}: larger than a program can be (1 GiB)", path.display());
-        return Err(failed(Exit::CannotRun, error));
+        let text = format!("{}: larger than a program can be (1 GiB)", path.display());
+        return Err(FileError::NoProgram(text).into());
     }
-    let cannot =
-        |error: anyhow::Error| failed(Exit::CannotRun, error.context(path.display().to_string()));
-    if bytes.starts_with(TRACE_LABEL) {
-        return Err(cannot(anyhow!(
-            "this is a recording; a program is wanted here"
-        )));
+    let cannot = |error: anyhow::Error| {
+        FileError::NoProgram(sentence(&error.context(path.display().to_string())))
+    };
+    if bytes.starts_with(&LABEL) {
+        let why = anyhow!("this is a recording; a program is wanted here");
+        return Err(cannot(why).into());
     }
     let is_text = path.extension().is_some_and(|e| e == "wat" || e == "wast");
     let module = parse_module(bytes, is_text).map_err(cannot)?;
@@ -114,7 +126,10 @@ pub(crate) fn program(path: &Path) -> Result<Loaded> {
 }
 
 /// Opens a recording.
-pub(crate) fn recording(path: &Path) -> Result<TraceFile> {
+///
+/// # Errors
+/// As [`open`], or if it is none, or is damaged.
+pub fn recording(path: &Path) -> Result<TraceFile> {
     open(path)?;
     TraceFile::open(path).map_err(|error| match error {
         TraceError::NotATrace => {
@@ -134,7 +149,7 @@ pub(crate) fn recording(path: &Path) -> Result<TraceFile> {
 }
 
 /// Who records a file at this moment, if it is being recorded. Whoever adds something to a recording that was cut off commits that first.
-pub(crate) fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
+pub fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
     match file.state() {
         Some(_) => None,
         None => writer(path).ok().flatten(),
@@ -142,12 +157,18 @@ pub(crate) fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
 }
 
 /// Refuses a recording that goes on: its end is not known yet, and nobody else may add to it.
-pub(crate) fn ended(path: &Path) -> Result<()> {
+///
+/// # Errors
+/// If it goes on, or cannot be opened.
+pub fn ended(path: &Path) -> Result<()> {
     is_over(path, &recording(path)?)
 }
 
 /// The same, of a recording that is open.
-pub(crate) fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
+///
+/// # Errors
+/// If it goes on.
+pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
     if let Some(recorder) = recorder(path, file) {
         bail!(
             "{}: the program is still being recorded, by another process{recorder}; ask again when it has ended, or look at what is there with `afterimage trace`",
@@ -158,7 +179,10 @@ pub(crate) fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
 }
 
 /// The program inside a recording.
-pub(crate) fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> {
+///
+/// # Errors
+/// If it is not there, or damaged.
+pub fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> {
     let bytes = file.module().map_err(|error| match error {
         TraceError::Missing(Section::MODULE) | TraceError::Cut(Section::MODULE) if file.state().is_none() => anyhow!(
             "{}: the recording was cut off before the program was in it, so nothing is known of the run; record the program again (if the disk was full, make room first)",
@@ -176,20 +200,15 @@ pub(crate) fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> 
 
 impl Loaded {
     /// The program of a recording that is open.
-    pub(crate) fn of(recording: &Recording) -> Self {
+    pub fn of(recording: &Recording) -> Self {
         Self {
             path: recording.at().to_owned(),
             module: Arc::clone(recording.module()),
         }
     }
 
-    /// Where the program's code comes from. Prints what part of the debug information cannot be read, once for a program.
-    pub(crate) fn source_map(&self) -> SourceMap<'_> {
-        source_map(&self.path, &self.module)
+    /// Where the program's code comes from. The monitor hears what part of the debug information cannot be read. Near-linear in it.
+    pub fn source_map(&self, monitor: &dyn Monitor) -> SourceMap<'_> {
+        source_map(&self.path, &self.module, monitor)
     }
-}
-
-/// Where the code of a module comes from, which `name` is to say. Prints what part of the debug information cannot be read, once for a name.
-pub(crate) fn source_map<'a>(name: &Path, module: &'a Module) -> SourceMap<'a> {
-    afterimage::source_map(name, module, &Terminal)
 }

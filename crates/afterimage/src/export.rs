@@ -1,0 +1,176 @@
+//! The calls of a run, for other tools.
+
+use std::str::FromStr;
+
+use afterimage_present::context_dot;
+use afterimage_present::export::{
+    TimelineHead, callgrind_calls, collapsed, firefox, perfetto, pprof_stacks, speedscope,
+};
+use afterimage_profile::Remarks;
+use afterimage_replay::paths::{
+    CallLengths, ContextLimits, ContextTree, Timeline, TimelineLimits, Window,
+};
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::Session;
+use crate::named::with_names;
+use crate::rows::Output;
+use crate::trace::Bounds;
+
+/// The calls of a stretch of a run, in a format of another tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExportQuery {
+    /// The format.
+    pub format: ExportFormat,
+    /// The stretch.
+    pub bounds: Bounds,
+    /// Calls that are deeper are merged.
+    pub depth: usize,
+    /// Calls or contexts with less are merged. `None` is what tools show well.
+    pub least: Option<Least>,
+}
+
+/// A format of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportFormat {
+    /// Calls over time, for Perfetto.
+    Perfetto,
+    /// Calls over time, for Firefox Profiler.
+    Firefox,
+    /// Blocks by stack, for flame graphs.
+    Collapsed,
+    /// The same for speedscope.
+    Speedscope,
+    /// The same for pprof.
+    Pprof,
+    /// Blocks by function and inclusive cost of calls, for KCachegrind.
+    Callgrind,
+    /// The tree of calling contexts, for Graphviz.
+    Dot,
+}
+
+/// The least that is not merged.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Least {
+    /// Executed blocks.
+    Blocks(u64),
+    /// A share of those of the stretch.
+    Percent(f64),
+}
+
+/// Calls that a timeline shows if nothing else is asked for: 100 bytes each, so that tools can open it.
+const CALLS: u64 = 150_000;
+/// Calls that a timeline may have: tools open no more, and some formats need all of them in memory.
+const MOST_CALLS: u64 = 20_000_000;
+
+impl FromStr for Least {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let least = match text.strip_suffix('%') {
+            None => text.parse().ok().map(Self::Blocks),
+            Some(share) => {
+                let share = share.parse().ok();
+                share
+                    .filter(|share| (0.0..=100.0).contains(share))
+                    .map(Self::Percent)
+            }
+        };
+        least.ok_or("write a number of blocks, or a share from 0% to 100%")
+    }
+}
+
+impl Least {
+    fn of(self, blocks: u64) -> u64 {
+        match self {
+            Self::Blocks(blocks) => blocks,
+            Self::Percent(share) => (blocks as f64 * share / 100.0).ceil() as u64,
+        }
+    }
+}
+
+impl ExportQuery {
+    /// Levels of calls that are told apart: more than tools show, and enough for programs that do not recurse without end.
+    pub const DEPTH: usize = 256;
+
+    /// Writes the calls. The path must be there.
+    ///
+    /// # Errors
+    /// If the run has no such stretch, the format cannot take so many calls, or they cannot be written.
+    pub fn write(&self, session: &Session, output: &dyn Output) -> Result<()> {
+        let path = session.path()?;
+        if path.length() == 0 {
+            bail!("the run executed no block, so there is nothing to export");
+        }
+        let run = session.file().meta()?.program_name;
+        with_names(session, |program| {
+            let (names, source) = (program.names, program.source);
+            let window = self.bounds.window(&program.positions()?)?;
+            let program = session.program();
+            if let ExportFormat::Perfetto | ExportFormat::Firefox = self.format {
+                let limits = self.timeline_limits(session, window)?;
+                let head = TimelineHead {
+                    program: &run,
+                    names,
+                    window,
+                    limits,
+                };
+                let mut timeline = Timeline::new(path, window, limits);
+                return output.write(false, &mut |out| match self.format {
+                    ExportFormat::Firefox => Ok(firefox(out, &head, &mut timeline)?),
+                    _ => Ok(perfetto(out, &head, &mut timeline)?),
+                });
+            }
+            let default = match self.format {
+                ExportFormat::Dot => 0.5,
+                _ => 0.001,
+            };
+            let least = self.least.unwrap_or(Least::Percent(default));
+            let limits = ContextLimits {
+                depth: self.depth,
+                min: least.of(window.last - window.first + 1),
+            };
+            let tree = ContextTree::new(path, window, limits)?;
+            let is_binary = self.format == ExportFormat::Pprof;
+            output.write(is_binary, &mut |out| match self.format {
+                ExportFormat::Speedscope => {
+                    Ok(speedscope(out, &tree, program, names, source, &run)?)
+                }
+                ExportFormat::Pprof => Ok(pprof_stacks(out, &tree, program, names, source)?),
+                ExportFormat::Dot => Ok(context_dot(out, &tree, names)?),
+                ExportFormat::Callgrind => Ok(callgrind_calls(out, &tree, program, names, source)?),
+                _ => Ok(collapsed(out, &tree, names)?),
+            })
+        })
+    }
+
+    fn timeline_limits(&self, session: &Session, window: Window) -> Result<TimelineLimits> {
+        let lengths = CallLengths::new(session.path()?, window)?;
+        let min = match self.least {
+            Some(least) => least.of(window.last - window.first + 1),
+            None => {
+                let min = lengths.resolution(CALLS);
+                if min > 1 {
+                    session.remark(format!(
+                        "calls shorter than {min} blocks are merged; choose another limit with --min"
+                    ));
+                }
+                min
+            }
+        };
+        // Lengths are known as powers of two.
+        let calls = lengths.at_least(min.max(1).ilog2());
+        if calls > MOST_CALLS {
+            bail!(
+                "up to {calls} calls have {min} blocks or more, and no tool shows so many; choose a larger --min, or a stretch with --from and --to"
+            );
+        }
+        Ok(TimelineLimits {
+            depth: self.depth,
+            min,
+        })
+    }
+}

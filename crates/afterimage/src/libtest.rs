@@ -1,0 +1,184 @@
+//! What libtest, the test harness of Rust, takes and prints.
+
+/// What the user of `cargo test` asks of a harness.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// What selects tests: names and options, as they are.
+    pub selection: Vec<String>,
+    /// `--nocapture`: what a test prints is shown while it runs.
+    pub streams: bool,
+    /// `--show-output`: what tests that pass print is shown at the end.
+    pub shows_output: bool,
+    /// `--quiet`: one character a test.
+    pub is_quiet: bool,
+}
+
+/// How a test ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Passed,
+    /// Why, as libtest says it after the word.
+    Ignored(String),
+    Failed,
+    /// It ended the process, so nobody knows whether it would have passed.
+    Exited,
+}
+
+impl Asked {
+    /// Separates what selects tests from what says how they are shown.
+    ///
+    /// # Errors
+    /// If a form of output is asked for that only libtest itself writes.
+    pub fn of(args: &[String]) -> Result<Self, String> {
+        let mut asked = Self::default();
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let (name, value) = match arg.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (arg.as_str(), None),
+            };
+            let mut value = || value.or_else(|| args.next().map(String::as_str));
+            match name {
+                "--nocapture" | "--no-capture" => asked.streams = true,
+                "--show-output" => asked.shows_output = true,
+                "--quiet" | "-q" => asked.is_quiet = true,
+                // Tests run one after the other, and in the colors of a pipe.
+                "--test-threads" | "--color" => drop(value()),
+                "--report-time" => {}
+                "--format" => match value() {
+                    Some("pretty") => {}
+                    Some("terse") => asked.is_quiet = true,
+                    other => {
+                        let other = other.unwrap_or_default();
+                        return Err(format!(
+                            "--format {other}: only pretty and terse are written"
+                        ));
+                    }
+                },
+                // They take a value, which is no filter.
+                "--skip" | "--logfile" | "--shuffle-seed" => {
+                    asked.selection.push(arg.clone());
+                    if !arg.contains('=') {
+                        asked.selection.extend(value().map(str::to_owned));
+                    }
+                }
+                _ => asked.selection.push(arg.clone()),
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Those of the options that let ignored tests run.
+    pub fn ignored(&self) -> Vec<String> {
+        let options = self.selection.iter();
+        let options = options.filter(|arg| arg.ends_with("ignored"));
+        options.cloned().collect()
+    }
+}
+
+/// The tests in what `--list --format terse` prints.
+pub fn listed(printed: &str) -> Vec<String> {
+    let tests = printed
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"));
+    tests.map(str::to_owned).collect()
+}
+
+/// How a test ended that ran by itself, from what was printed and whether the process ended well.
+pub fn ended(printed: &str, test: &str, is_success: bool) -> Ended {
+    let result = printed.rsplit_once("\ntest result: ").map(|(_, text)| text);
+    match result {
+        _ if !is_success => Ended::Failed,
+        None => Ended::Exited,
+        Some(result) if result.contains(" 0 passed; 0 failed; 1 ignored;") => {
+            let after = after(printed, test).unwrap_or_default();
+            let line = after.lines().next().unwrap_or_default();
+            let reason = line.strip_prefix("ignored").unwrap_or_default();
+            Ended::Ignored(reason.to_owned())
+        }
+        Some(_) => Ended::Passed,
+    }
+}
+
+/// What a test that ran by itself printed, without what libtest says around it.
+pub fn said(printed: &str, test: &str) -> String {
+    let after = after(printed, test).unwrap_or(printed);
+    let end = after.rfind("\ntest result: ").unwrap_or(after.len());
+    let said = after[..end].trim_end();
+    let said = said.strip_suffix("ok").unwrap_or(said).trim_end();
+    match said {
+        said if said.is_empty() || said.starts_with("ignored") && !said.contains('\n') => {
+            String::new()
+        }
+        said => format!("{said}\n"),
+    }
+}
+
+/// What is printed after a test's name.
+fn after<'p>(printed: &'p str, test: &str) -> Option<&'p str> {
+    ["", " - should panic"].iter().find_map(|kind| {
+        let name = format!("test {test}{kind} ... ");
+        printed.split_once(&name).map(|(_, after)| after)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(args: &[&str]) -> Result<Asked, String> {
+        Asked::of(&Vec::from_iter(args.iter().map(|arg| (*arg).to_owned())))
+    }
+
+    #[test]
+    fn filters_are_told_from_ways_of_showing() {
+        let all = [
+            "parser::",
+            "--nocapture",
+            "--test-threads",
+            "1",
+            "--skip",
+            "slow",
+            "--format=pretty",
+            "--color",
+            "always",
+            "--ignored",
+        ];
+        let found = asked(&all).unwrap();
+        assert_eq!(found.selection, ["parser::", "--skip", "slow", "--ignored"]);
+        assert_eq!(found.ignored(), ["--ignored"]);
+        assert!(found.streams && !found.is_quiet && !found.shows_output);
+        assert!(
+            asked(&["--format", "terse", "--show-output"])
+                .unwrap()
+                .is_quiet
+        );
+        let refused = asked(&["--format", "json"]).unwrap_err();
+        assert!(refused.contains("--format json"), "{refused}");
+    }
+
+    #[test]
+    fn what_a_test_said_is_between_the_words_of_libtest() {
+        let printed = "\nrunning 1 test\ntest a::b ... hello\nyou\nok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n\n";
+        assert_eq!(said(printed, "a::b"), "hello\nyou\n");
+        assert_eq!(ended(printed, "a::b", true), Ended::Passed);
+        assert_eq!(ended(printed, "a::b", false), Ended::Failed);
+        let quiet = "\nrunning 1 test\ntest a::b ... ok\n\ntest result: ok. 1 passed\n\n";
+        assert_eq!(said(quiet, "a::b"), "");
+        let cut = "\nrunning 1 test\ntest a::b ... hello\n";
+        assert_eq!(said(cut, "a::b"), "hello\n");
+        assert_eq!(ended(cut, "a::b", true), Ended::Exited);
+    }
+
+    #[test]
+    fn reasons_of_ignored_tests_are_kept() {
+        let end = "\n\ntest result: ok. 0 passed; 0 failed; 1 ignored; 0 measured\n\n";
+        let printed = format!("\nrunning 1 test\ntest a ... ignored, takes an hour{end}");
+        let ignored = |why: &str| Ended::Ignored(why.to_owned());
+        assert_eq!(ended(&printed, "a", true), ignored(", takes an hour"));
+        assert_eq!(said(&printed, "a"), "");
+        let printed = format!("\nrunning 1 test\ntest a - should panic ... ignored{end}");
+        assert_eq!(ended(&printed, "a", true), ignored(""));
+        assert_eq!(listed("a::b: test\nc: bench\n\n"), ["a::b"]);
+    }
+}

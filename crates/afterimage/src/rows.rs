@@ -1,0 +1,58 @@
+//! Answers that are written row by row, because a run has billions of rows.
+
+use std::io::Write;
+
+use afterimage_present::{PresentError, Style};
+use anyhow::Result;
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+    /// Fixed records for other programs: docs/TRACE.md.
+    Bin,
+}
+
+/// Where an answer goes, once it is known that there is one.
+pub trait Output {
+    /// Writes a report.
+    ///
+    /// # Errors
+    /// If it fails, or cannot be written.
+    fn write(
+        &self,
+        is_binary: bool,
+        report: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
+    ) -> Result<()>;
+}
+
+/// Where rows go, and how they are written.
+pub struct Rows<'o> {
+    pub output: Box<dyn Output + 'o>,
+    pub form: Form,
+    pub style: Style,
+    /// The most rows.
+    pub limit: Option<u64>,
+}
+
+/// How to see more rows than text has.
+pub(crate) const MORE: &str = "--limit N, or -o FILE";
+
+impl Rows<'_> {
+    /// Lets `report` write rows. It says whether there are more than it wrote, and `more` how to see these.
+    pub(crate) fn write(
+        &self,
+        more: &str,
+        mut report: impl FnMut(&mut dyn Write) -> Result<bool, PresentError>,
+    ) -> Result<()> {
+        self.output.write(self.form == Form::Bin, &mut |out| {
+            if report(out)? {
+                writeln!(out, "… and more: see them with {more}")?;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! What all loads of a program read.
+
+use afterimage_present::{
+    PresentError, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
+};
+use afterimage_replay::steps::{LoadedStretches, load_values};
+use anyhow::Result;
+
+use crate::Session;
+use crate::named::with_names;
+use crate::rows::{Form, MORE, Rows};
+use crate::steps::follow;
+
+/// Writes what each load read, summed up. The path must be there.
+///
+/// # Errors
+/// If the run cannot be followed, or the rows cannot be written.
+pub fn write_load_values(session: &Session, to: &Rows<'_>) -> Result<()> {
+    let loads = follow(session, |run, log| Ok(load_values(run, log)?))?;
+    with_names(session, |program| {
+        let scene = program.scene(to.style);
+        to.write(MORE, |out| match to.form {
+            Form::Text => load_values_text(out, &scene, &loads, to.limit),
+            Form::Json | Form::Bin => load_values_json(out, &scene, &loads).map(|()| false),
+        })
+    })
+}
+
+/// Writes all values that loads read. The path must be there.
+///
+/// # Errors
+/// As [`write_load_values`].
+pub fn write_loaded(session: &Session, to: &Rows<'_>) -> Result<()> {
+    with_names(session, |program| {
+        let scene = program.scene(to.style);
+        follow(session, |run, log| {
+            let mut stretches = LoadedStretches::new(run, log)?;
+            let mut next = || {
+                let next = stretches.next();
+                next.map_err(|error| PresentError::Path(Box::new(error)))
+            };
+            to.write(MORE, |out| match to.form {
+                Form::Text => loaded_text(out, &scene, &mut next, to.limit),
+                Form::Json => loaded_json(out, &scene, &mut next, to.limit).map(|()| false),
+                Form::Bin => loaded_binary(out, &scene, &mut next, to.limit).map(|()| false),
+            })
+        })
+    })
+}
