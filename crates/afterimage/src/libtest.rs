@@ -2,7 +2,7 @@
 
 /// What the user of `cargo test` asks of a harness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct HarnessArguments {
     /// What selects tests: names and options, as they are.
     pub selection: Vec<String>,
     /// `--nocapture`: what a test prints is shown while it runs.
@@ -24,7 +24,7 @@ pub enum Ended {
     Exited,
 }
 
-impl Asked {
+impl HarnessArguments {
     /// Separates what selects tests from what says how they are shown.
     ///
     /// # Errors
@@ -126,8 +126,8 @@ fn after<'p>(printed: &'p str, test: &str) -> Option<&'p str> {
 mod tests {
     use super::*;
 
-    fn asked(args: &[&str]) -> Result<Asked, String> {
-        Asked::of(&Vec::from_iter(args.iter().map(|arg| (*arg).to_owned())))
+    fn asked(args: &[&str]) -> Result<HarnessArguments, String> {
+        HarnessArguments::of(&Vec::from_iter(args.iter().map(|arg| (*arg).to_owned())))
     }
 
     #[test]

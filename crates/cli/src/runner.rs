@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use afterimage::files;
-use afterimage::libtest::{self, Asked, Ended};
+use afterimage::libtest::{self, Ended, HarnessArguments};
 use anyhow::{Context, Result, anyhow};
 
 use crate::arguments::RunArguments;
@@ -106,7 +106,7 @@ struct Ran<'t> {
 impl Tests<'_> {
     fn run(&self, args: &[String]) -> Result<Exit> {
         let begun = Instant::now();
-        let asked = Asked::of(args).map_err(anyhow::Error::msg)?;
+        let asked = HarnessArguments::of(args).map_err(anyhow::Error::msg)?;
         let all = self.list(&[])?;
         let tests = self.list(&asked.selection)?;
         text(&format!("\nrunning {}\n", count(tests.len())))?;
