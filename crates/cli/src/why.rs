@@ -48,12 +48,15 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     at: Option<String>,
-    /// Explain a byte that the program printed: by its number from 0; by line:N, line:N:COLUMN or line:last, from 1; or the first byte of a text, where that was printed first (text:12 for one that is a number)
+    /// Explain what the program printed there, a number or a byte: by the number of the byte from 0; by line:N, line:N:COLUMN or line:last, from 1; or the first byte of a text, where that was printed first (text:12 for one that is a number)
     #[arg(long, value_name = "BYTE|TEXT", group = "about")]
     stdout: Option<Byte>,
     /// Explain a byte that the program printed as an error, counted in the same way
     #[arg(long, value_name = "BYTE|TEXT", group = "about")]
     stderr: Option<Byte>,
+    /// Of a printed byte that is a digit of a number: explain only the digit, not the number
+    #[arg(long, conflicts_with_all = ["at", "trap"])]
+    digit: bool,
     /// Explain what killed the program: the operand that trapped, the exit code, or the branch that led to where it ended
     #[arg(long, group = "about")]
     trap: bool,
@@ -159,6 +162,7 @@ impl Arguments {
         WhyQuery {
             about,
             steps: self.steps,
+            digit: self.digit,
         }
     }
 }

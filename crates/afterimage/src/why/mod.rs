@@ -25,6 +25,7 @@ use crate::explain::Scene;
 use crate::places::and_why_not;
 use crate::text::pasted;
 pub use printed::Byte;
+use printed::Whole;
 pub use start::{Held, Start};
 use tell::Teller;
 
@@ -35,6 +36,9 @@ pub struct WhyQuery {
     pub about: WhyAbout,
     /// How many moves and computations are followed back at most.
     pub steps: u64,
+    /// Of a printed byte that is a digit: only this, and not the number that it is part of.
+    #[serde(default)]
+    pub digit: bool,
 }
 
 /// The value that is asked about.
@@ -77,7 +81,11 @@ impl WhyQuery {
     /// The same question with the usual bound.
     pub fn new(about: WhyAbout) -> Self {
         let steps = Self::STEPS;
-        Self { about, steps }
+        Self {
+            about,
+            steps,
+            digit: false,
+        }
     }
 
     /// The default of `steps`.
@@ -89,13 +97,17 @@ impl WhyQuery {
     /// If there is none, or the recording is damaged.
     pub fn start(&self, scene: &Scene<'_, '_>) -> Result<Start> {
         let file = scene.traced.at();
+        let whole = match self.digit {
+            true => Whole::Digit,
+            false => Whole::Number,
+        };
         match &self.about {
             WhyAbout::Statement { at, operand } => start::find(scene, file, at, operand.as_deref()),
             WhyAbout::Variable { at, name } => {
                 variable::find(scene, at, name).map_err(|error| and_why_not(error, file, at))
             }
-            WhyAbout::Output(byte) => printed::find(scene, &Stream::Output, byte),
-            WhyAbout::Error(byte) => printed::find(scene, &Stream::Error, byte),
+            WhyAbout::Output(byte) => printed::find(scene, &Stream::Output, byte, whole),
+            WhyAbout::Error(byte) => printed::find(scene, &Stream::Error, byte, whole),
             WhyAbout::Trap => trap::find(scene),
         }
     }

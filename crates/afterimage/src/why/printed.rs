@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use afterimage_analyses::why::{Printed, Put, Stream};
-use afterimage_present::grouped;
+use afterimage_analyses::why::{
+    At, Digits, Printed, Put, Room, Stream, printed_value, written_before,
+};
+use afterimage_present::{grouped, value_text};
 use afterimage_profile::location::number;
 use afterimage_program::Program;
 use afterimage_replay::state::quoted;
@@ -12,6 +14,7 @@ use afterimage_trace::TraceFile;
 use anyhow::{Error, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
+use super::Budget;
 use super::start::{Held, Start};
 use crate::explain::Scene;
 
@@ -114,7 +117,12 @@ fn counted(stream: &Stream, all: u64) -> String {
 }
 
 /// A byte of standard output, or of standard error.
-pub fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<Start> {
+pub(super) fn find(
+    scene: &Scene<'_, '_>,
+    stream: &Stream,
+    wanted: &Byte,
+    whole: Whole,
+) -> Result<Start> {
     let byte = number_of(scene, stream, wanted)?;
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
@@ -122,7 +130,7 @@ pub fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<Sta
     while let Some(put) = printed.next(stream)? {
         all = put.before.saturating_add(put.bytes);
         if byte < all {
-            return told(scene, stream, &put, byte);
+            return told(scene, (stream, &put, byte), whole);
         }
     }
     Err(beyond(stream, byte, all))
@@ -221,7 +229,20 @@ fn option(stream: &Stream) -> &'static str {
     }
 }
 
-fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<Start> {
+/// What is explained of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// The number.
+    Number,
+    /// The digit alone.
+    Digit,
+}
+
+fn told(
+    scene: &Scene<'_, '_>,
+    (stream, put, byte): (&Stream, &Put, u64),
+    whole: Whole,
+) -> Result<Start> {
     let held = put.open(&scene.host)?;
     let Some(range) = put.range(byte, 1) else {
         let option = option(stream);
@@ -250,6 +271,48 @@ fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<
     } else {
         format!("{what} in {}", quoted(line))
     };
+    // A number of which only a part is known is not looked for.
+    let begins = first + begin as u64;
+    let is_cut = |number: &Digits| {
+        let ends = begins + number.at.end as u64;
+        let at_begin = number.at.start == 0 && begins > put.before && begin == 0;
+        at_begin
+            || end == around.len() && number.at.end == line.len() && ends < put.before + put.bytes
+    };
+    let number = Digits::around(line, at - begin).filter(|_| whole == Whole::Number);
+    if let Some(number) = number.filter(|number| !is_cut(number)) {
+        let mut written = Vec::new();
+        for position in number.at.clone() {
+            if let Some(range) = put.range(begins + position as u64, 1) {
+                let caller = held.caller(&scene.host)?;
+                written.push(written_before(&scene.walk(), &scene.host, caller, range)?);
+            }
+        }
+        let traced = scene.traced;
+        let budget = Budget::new(traced.epochs()?, traced.path()?.segments());
+        let room = || budget.as_ref().map_or(Room::Looking, Budget::room);
+        let found = printed_value(&scene.walk(), &scene.types, (&number, &written), room)?;
+        if let Some(found) = found {
+            let value = value_text(found.ty, found.bits);
+            return Ok(Start {
+                from: Some(Held::At(At::Register(found.instance, found.register))),
+                ty: Some(found.ty),
+                what: format!(
+                    "{value}, printed as {:?} in {} (byte {} of {}),",
+                    number.text,
+                    quoted(line),
+                    grouped(byte),
+                    name(stream)
+                ),
+                value,
+                place: Some(found.spot),
+                spot: None,
+                prelude: Vec::new(),
+                death: None,
+                written: None,
+            });
+        }
+    }
     Ok(Start {
         from: Some(Held::Put { put: held, range }),
         ty: None,

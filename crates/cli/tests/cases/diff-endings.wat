@@ -75,10 +75,8 @@
 ;; |   afterimage why two.aft --stdout 3
 ;; |   afterimage why six.aft --stdout 3
 ;; $ afterimage why six.aft --stdout 3
-;; | byte 3 of standard output, '6' in "is 6 "
-;; | comes from argument 2 of the host's call of tell, 2 steps back
-;; |     ↑ stored at @0xb4#1 in tell
-;; |   54 = 48 + 6                         @0xb3#1 in tell  t=1
+;; | 6, printed as "6" in "is 6 " (byte 3 of standard output),
+;; | comes from argument 2 of the host's call of tell
 ;; |   argument 2 of the host's call of tell
 ;; ! afterimage: values of 2 executed statements in 34 bytes (17.0000 a statement)
 ;; $ afterimage record --lens paths -q -o error.aft --invoke tell FILE 2 2

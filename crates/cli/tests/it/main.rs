@@ -34,6 +34,7 @@ mod many_branches;
 mod match_holds;
 mod memory;
 mod near_holds;
+mod numbers_hold;
 mod outputs;
 mod paths;
 mod paths_hold;

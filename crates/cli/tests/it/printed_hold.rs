@@ -119,7 +119,7 @@ fn answers_are_the_same_without_what_was_kept() {
     }
     for question in questions {
         let ask = |file: &str| {
-            let ran = sandbox.run(&format!("why {file} {question} --format json"));
+            let ran = sandbox.run(&format!("why {file} {question} --digit --format json"));
             let said = ran.stderr.replace(file, "FILE");
             (ran.code, ran.stdout, said)
         };

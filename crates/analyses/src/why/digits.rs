@@ -1,0 +1,366 @@
+//! The number whose digits were printed.
+
+use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
+
+use afterimage_machine::Register;
+use afterimage_replay::values::{Bits, Instance, Types};
+use wasmparser::ValType;
+
+use super::chain::{Room, Spot};
+use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
+
+/// A number as a text has it: `-41`, `3.14`, `1.5e+10`, `0x1f`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Digits {
+    /// Where in the text its digits are.
+    pub at: Range<usize>,
+    /// How it is written.
+    pub text: String,
+    number: Number,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Number {
+    Integer {
+        magnitude: u64,
+        is_negative: bool,
+    },
+    /// The significand's digits behind the point, and the exponent if there is one.
+    Decimal {
+        places: usize,
+        exponent: Option<i32>,
+    },
+}
+
+/// A value that may be the one that was printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// The execution that has it.
+    pub instance: Instance,
+    /// Its register there.
+    pub register: Register,
+    /// Its type.
+    pub ty: ValType,
+    /// The value.
+    pub bits: Bits,
+    /// The operator that gives it, or takes it.
+    pub spot: Spot,
+}
+
+/// How well a value agrees with digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Agrees {
+    /// But for the sign, which may have been printed before.
+    Magnitude,
+    Exactly,
+}
+
+impl Digits {
+    /// The number in a text that has a digit, or the sign or point of one, at `position`. O(text).
+    pub fn around(text: &[u8], position: usize) -> Option<Self> {
+        let mut at = 0;
+        // A sign stands before its digits.
+        while at < text.len() && at <= position + 1 {
+            if !text[at].is_ascii_digit() {
+                at += 1;
+                continue;
+            }
+            let (end, number) = read(text, at);
+            let is_negative = at > 0
+                && text[at - 1] == b'-'
+                && !at
+                    .checked_sub(2)
+                    .is_some_and(|at| text[at].is_ascii_alphanumeric());
+            let begin = at - usize::from(is_negative);
+            if (begin..end).contains(&position) {
+                let written = String::from_utf8_lossy(&text[begin..end]).into_owned();
+                let number = match number? {
+                    Number::Integer { magnitude, .. } => Number::Integer {
+                        magnitude,
+                        is_negative,
+                    },
+                    decimal => decimal,
+                };
+                return Some(Self {
+                    at: at..end,
+                    text: written,
+                    number,
+                });
+            }
+            at = end;
+        }
+        None
+    }
+
+    /// Whether a value is the number.
+    fn agrees(&self, ty: ValType, (low, _): Bits) -> Option<Agrees> {
+        let signed = match ty {
+            ValType::I32 => i64::from(low as u32 as i32),
+            _ => low as i64,
+        };
+        let float = match ty {
+            ValType::F32 => f64::from(f32::from_bits(low as u32)),
+            _ => f64::from_bits(low),
+        };
+        match (&self.number, ty) {
+            (_, ValType::V128 | ValType::Ref(_)) => None,
+            (
+                &Number::Integer {
+                    magnitude,
+                    is_negative,
+                },
+                ValType::I32 | ValType::I64,
+            ) => {
+                let unsigned = match ty {
+                    ValType::I32 => low & u64::from(u32::MAX),
+                    _ => low,
+                };
+                if is_negative {
+                    let is_it = signed < 0 && signed.unsigned_abs() == magnitude;
+                    let is_magnitude = unsigned == magnitude;
+                    return match (is_it, is_magnitude) {
+                        (true, _) => Some(Agrees::Exactly),
+                        (_, true) => Some(Agrees::Magnitude),
+                        _ => None,
+                    };
+                }
+                (unsigned == magnitude).then_some(Agrees::Exactly)
+            }
+            (Number::Decimal { .. }, ValType::I32 | ValType::I64) => None,
+            (Number::Integer { .. }, _) => self.reads(format!("{float:.0}"), &float),
+            (
+                &Number::Decimal {
+                    places,
+                    exponent: None,
+                },
+                _,
+            ) => self.reads(format!("{float:.places$}"), &float),
+            (
+                &Number::Decimal {
+                    places,
+                    exponent: Some(exponent),
+                },
+                _,
+            ) => {
+                let text = format!("{float:.places$e}");
+                let (digits, own) = text.split_once('e')?;
+                let significand = self.text.split(['e', 'E']).next()?;
+                let same = own.parse() == Ok(exponent);
+                match same {
+                    true if digits == significand => Some(Agrees::Exactly),
+                    true if digits.trim_start_matches('-') == significand => {
+                        Some(Agrees::Magnitude)
+                    }
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// Whether this text is the one that was printed, or the shortest that stands for the value is.
+    fn reads(&self, text: String, float: &f64) -> Option<Agrees> {
+        let shortest = float.to_string();
+        if text == self.text || shortest == self.text {
+            return Some(Agrees::Exactly);
+        }
+        let printed = self.text.trim_start_matches('-');
+        let is_magnitude = [text, shortest]
+            .iter()
+            .any(|text| text.trim_start_matches('-') == printed);
+        is_magnitude.then_some(Agrees::Magnitude)
+    }
+}
+
+/// Reads the number that begins with a digit at `at`: where it ends, and what it is, if it is not too large.
+fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
+    let after = |from: usize, is_part: fn(&u8) -> bool| {
+        let rest = text.get(from..).unwrap_or_default();
+        from + rest.iter().take_while(|&byte| is_part(byte)).count()
+    };
+    let integer = |digits: &[u8], radix| {
+        let digits = std::str::from_utf8(digits).ok()?;
+        let magnitude = u64::from_str_radix(digits, radix).ok()?;
+        Some(Number::Integer {
+            magnitude,
+            is_negative: false,
+        })
+    };
+    if text[at] == b'0' && matches!(text.get(at + 1), Some(b'x' | b'X')) {
+        let end = after(at + 2, u8::is_ascii_hexdigit);
+        if end > at + 2 {
+            return (end, integer(&text[at + 2..end], 16));
+        }
+    }
+    let whole = after(at, u8::is_ascii_digit);
+    let mut end = whole;
+    if text.get(whole) == Some(&b'.') {
+        let fraction = after(whole + 1, u8::is_ascii_digit);
+        if fraction > whole + 1 {
+            end = fraction;
+        }
+    }
+    let places = (end - whole).saturating_sub(1);
+    let mut exponent = None;
+    if let Some(b'e' | b'E') = text.get(end) {
+        let sign = matches!(text.get(end + 1), Some(b'+' | b'-'));
+        let digits = after(end + 1 + usize::from(sign), u8::is_ascii_digit);
+        let written = std::str::from_utf8(&text[end + 1..digits]).unwrap_or_default();
+        if let Ok(number) = written.parse() {
+            (exponent, end) = (Some(number), digits);
+        }
+    }
+    match (end == whole, exponent) {
+        (true, None) => (end, integer(&text[at..end], 10)),
+        _ => (end, Some(Number::Decimal { places, exponent })),
+    }
+}
+
+/// So many links back are looked at.
+const LOOKED_AT: u32 = 20_000;
+
+/// The value that digits are those of: the nearest, by links, of which they were made and which they stand for. Constants of the code are not looked at: they have such values by chance. `None` if there is none near.
+///
+/// # Errors
+/// If the trace is damaged.
+pub fn printed_value(
+    walk: &Walk<'_, '_>,
+    types: &Types<'_>,
+    (digits, written): (&Digits, &[At]),
+    room: impl Fn() -> Room,
+) -> Result<Option<Printed>, WhyError> {
+    let mut queue = VecDeque::from_iter(written.iter().copied());
+    let mut seen = HashSet::new();
+    let mut found: Option<Printed> = None;
+    for _ in 0..LOOKED_AT {
+        let Some(at) = queue.pop_front() else {
+            break;
+        };
+        if room() != Room::Looking {
+            break;
+        }
+        let back = match walk.back(at) {
+            Err(error) if error.is_outside() || error.is_too_many() => continue,
+            back => back?,
+        };
+        let (made, next) = match back {
+            StepBack::End(_) => continue,
+            StepBack::Computed(made) => (made, None),
+            StepBack::Moved {
+                how,
+                instance,
+                inst,
+                next,
+                ..
+            } => {
+                let moved = Computed { instance, inst };
+                queue.push_back(next);
+                if !matches!(how, Move::Load(_)) {
+                    continue;
+                }
+                (moved, Some(next))
+            }
+        };
+        if !seen.insert((made.instance, made.inst)) {
+            continue;
+        }
+        let spot = walk.spot(made.instance, made.inst)?;
+        let (takes, gives) = types.of(spot.function, spot.op).unwrap_or_default();
+        let compiled = walk.values.compiled(made.instance.node)?;
+        let register = compiled.code.first_result() + made.inst as u32;
+        let mut values = Vec::new();
+        if let Some(&ty) = gives.first() {
+            values.push((register, ty, walk.value(made)?));
+        }
+        // What memory has from the beginning is looked up at an address that was computed.
+        let is_table = matches!(next, Some(At::End(End::Memory(_))));
+        if next.is_none() || is_table {
+            for (operand, ty) in walk.operands(made)?.iter().zip(takes) {
+                if operand.constant {
+                    continue;
+                }
+                queue.push_back(At::Register(made.instance, operand.register));
+                if !is_table {
+                    values.push((operand.register, ty, operand.value));
+                }
+            }
+        }
+        for (register, ty, bits) in values {
+            let printed = Printed {
+                instance: made.instance,
+                register,
+                ty,
+                bits,
+                spot,
+            };
+            match digits.agrees(ty, bits) {
+                Some(Agrees::Exactly) => return Ok(Some(printed)),
+                Some(Agrees::Magnitude) => {
+                    found.get_or_insert(printed);
+                }
+                None => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(text: &str, position: usize) -> Option<(String, Range<usize>)> {
+        let found = Digits::around(text.as_bytes(), position)?;
+        Some((found.text, found.at))
+    }
+
+    #[test]
+    fn numbers_are_found_around_each_of_their_characters() {
+        let text = "a: -41, 3.14 x7 0x1F 1.5e+10 9-8.";
+        for (number, digits) in [
+            ("-41", "41"),
+            ("3.14", "3.14"),
+            ("7", "7"),
+            ("0x1F", "0x1F"),
+            ("1.5e+10", "1.5e+10"),
+            ("9", "9"),
+            ("8", "8"),
+        ] {
+            let begin = text.rfind(number).unwrap();
+            for position in begin..begin + number.len() {
+                let (found, at) = around(text, position).unwrap();
+                assert_eq!((&*found, &text[at]), (number, digits), "{position}");
+            }
+        }
+        for position in [0, 1, 2, 6, 13, text.len() - 1] {
+            assert_eq!(around(text, position), None, "{position}");
+        }
+        assert_eq!(around("99999999999999999999", 3), None);
+    }
+
+    #[test]
+    fn values_agree_with_what_is_printed_of_them() {
+        let digits = |text: &str| Digits::around(text.as_bytes(), text.len() - 1).unwrap();
+        let agrees = |text: &str, ty, low| digits(text).agrees(ty, (low, 0));
+        let exactly = Some(Agrees::Exactly);
+        assert_eq!(agrees("41", ValType::I32, 41), exactly);
+        assert_eq!(agrees("0x1f", ValType::I64, 31), exactly);
+        assert_eq!(agrees("41", ValType::I32, 42), None);
+        assert_eq!(agrees("4294967295", ValType::I32, 0xffff_ffff), exactly);
+        assert_eq!(agrees("-1", ValType::I32, 0xffff_ffff), exactly);
+        assert_eq!(agrees("-1", ValType::I32, 1), Some(Agrees::Magnitude));
+        assert_eq!(agrees("-1", ValType::I64, u64::MAX), exactly);
+        let float = |text: &str, value: f64| agrees(text, ValType::F64, value.to_bits());
+        assert_eq!(float("3.14", 3.14159), exactly);
+        assert_eq!(float("3.15", 3.14159), None);
+        assert_eq!(float("-3.1", -3.14159), exactly);
+        assert_eq!(float("0.1", 0.1), exactly);
+        assert_eq!(float("2", 2.4), exactly);
+        assert_eq!(float("1.50e+10", 1.5e10), exactly);
+        assert_eq!(float("1.50e-07", 1.5e-7), exactly);
+        assert_eq!(float("1.50e+10", 1.5e11), None);
+        let single = agrees("0.25", ValType::F32, u64::from(0.25f32.to_bits()));
+        assert_eq!(single, exactly);
+        assert_eq!(agrees("3.14", ValType::I32, 3), None);
+    }
+}
