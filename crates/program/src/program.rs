@@ -1,5 +1,6 @@
 //! A whole module.
 
+use std::fmt;
 use std::ops::Range;
 
 use afterimage_ids::{EntitySet, FuncId, OpId, OrigOffset, PrimaryMap, TypeId};
@@ -82,7 +83,32 @@ pub struct Function {
     pub cfg: Cfg,
 }
 
+/// As in `(i32, i64) -> f64`; of several results all, in parentheses, of none `()`.
+impl fmt::Display for FunctionType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |types: &[ValType]| {
+            let types = types.iter().map(ToString::to_string);
+            Vec::from_iter(types).join(", ")
+        };
+        write!(f, "({}) -> ", list(&self.params))?;
+        match &self.results[..] {
+            [one] => write!(f, "{one}"),
+            results => write!(f, "({})", list(results)),
+        }
+    }
+}
+
 impl Program {
+    /// The type of a function, imported or defined.
+    pub fn type_of(&self, id: FuncId) -> Option<&FunctionType> {
+        let import = self
+            .imports
+            .get(id.as_u32() as usize)
+            .map(|import| import.ty);
+        let ty = import.or_else(|| self.function(id).map(|function| function.ty));
+        ty.and_then(|ty| self.types.get(ty))
+    }
+
     /// The defined function with this index, or `None` for an import or an index beyond the last.
     pub fn function(&self, id: FuncId) -> Option<&Function> {
         let first = self.imports.len();

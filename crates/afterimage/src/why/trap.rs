@@ -124,9 +124,20 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     };
     let joined = if stack.is_some() { ";" } else { ":" };
     let how = &death.how;
-    let told = match is_below && repeated.is_some() {
-        true => died::overflowed(&frames),
-        false => died::told(scene, how, &frames)?,
+    let index = match (code, &operand) {
+        (Some(TrapCode::BadSignature), Some(blamed)) => {
+            let value = &blamed.value;
+            Some(scene.values.value(value.instance, value.register)?.0)
+        }
+        _ => None,
+    };
+    let told = match (&end.ending, index) {
+        _ if is_below && repeated.is_some() => died::overflowed(&frames),
+        (_, Some(index)) => died::of_wrong_type(scene, (spot, index), &frames)?,
+        (&Ending::Exited { code }, _) if code != 0 && !frames.iter().any(|frame| frame.own) => {
+            died::returned(scene, code, time)?
+        }
+        _ => died::told(scene, how, &frames)?,
     };
     let (what, from) = match (&operand, &decisive) {
         (

@@ -501,3 +501,49 @@ fn a_run_that_was_stopped_is_refused_at_once() {
     }
     assert_eq!(sandbox.read("run.aft"), before);
 }
+
+#[test]
+fn what_main_returns_and_what_tables_hold_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.rust(
+        "app",
+        r#"#[derive(Debug)]
+enum Bad { Length(usize) }
+fn parse(text: &str) -> Result<i32, Bad> {
+    if text.len() > 2 { Err(Bad::Length(text.len())) } else { Ok(1) }
+}
+fn main() -> Result<(), Bad> {
+    let found = parse(&std::env::args().nth(1).unwrap())?;
+    println!("{found}");
+    Ok(())
+}
+"#,
+    );
+    let said = |words: &str, module: &str| {
+        let record = format!("record --force --lens full -o app.aft {module} {words}");
+        sandbox.run(&record);
+        let told = sandbox.ok("why --trap app.aft").stdout;
+        told.lines().next().unwrap().to_owned()
+    };
+    let begin = "main returned an error: Length(5), at app.rs:10 in app::main";
+    assert_eq!(said("hello", "app.wasm"), begin);
+    sandbox.rust(
+        "table",
+        r#"use std::hint::black_box;
+fn double(x: f64) -> f64 { x * 2.0 }
+fn call(f: fn(i32) -> i32) -> i32 { f(black_box(3)) }
+fn main() {
+    let f: fn(f64) -> f64 = black_box(double);
+    println!("{}", call(unsafe { std::mem::transmute(f) }));
+}
+"#,
+    );
+    let said = said("", "table.wasm");
+    let begin = "indirect call of a function of another type: entry ";
+    let end = " of the table is table::double, which is (f64) -> f64; the call wants (i32) -> i32, at table.rs:3 in table::call, called from table.rs:6";
+    assert!(said.starts_with(begin) && said.ends_with(end), "{said}");
+    sandbox.rust("code", "fn main() -> std::process::ExitCode {\n    let all = std::env::args().count();\n    std::process::ExitCode::from(all as u8)\n}\n");
+    sandbox.run("record --force --lens full -o code.aft code.wasm a b");
+    let told = sandbox.ok("why --trap code.aft").stdout;
+    assert!(told.starts_with("main returned 3, at code.rs:"), "{told}");
+}

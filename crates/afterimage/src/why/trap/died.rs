@@ -1,10 +1,17 @@
 //! How a run that ended in a library ended, in the author's terms: the line of their own code, and the library's message.
 
-use afterimage_analyses::why::{Printed, Stream};
-use afterimage_present::{WhyDeath, WhyFrame};
+use std::collections::HashSet;
+
+use afterimage_analyses::why::{Printed, Spot, Stream};
+use afterimage_ids::{FuncId, OpId};
+use afterimage_present::{WhyDeath, WhyFrame, grouped};
+use afterimage_program::{BlockEnd, Callee};
+use afterimage_replay::state::calls;
+use afterimage_replay::steps::follow_to_end;
 use anyhow::Result;
 
 use crate::explain::Scene;
+use crate::steps::follow;
 
 /// How much of standard error is searched, from its end.
 const LOOKED_AT: u64 = 1 << 16;
@@ -38,6 +45,136 @@ pub fn told(scene: &Scene<'_, '_>, how: &str, frames: &[WhyFrame]) -> Result<Opt
     };
     Ok(death(what, message, own))
 }
+
+/// That a call through a table found a function of another type. `index` is where in the table it is.
+///
+/// # Errors
+/// If the run cannot be followed to its end.
+pub fn of_wrong_type(
+    scene: &Scene<'_, '_>,
+    (at, index): (Spot, u64),
+    frames: &[WhyFrame],
+) -> Result<Option<WhyDeath>> {
+    let program = scene.traced.program();
+    let function = program.function(at.function);
+    let block = function.and_then(|f| f.cfg.blocks.get(f.block_of(at.op)?));
+    let callee = block.map(|block| block.end);
+    let Some(
+        BlockEnd::Call(Callee::Indirect { table, ty })
+        | BlockEnd::TailCall(Callee::Indirect { table, ty }),
+    ) = callee
+    else {
+        return Ok(None);
+    };
+    let held = follow(scene.traced, |run, log| {
+        Ok(follow_to_end(run, log, |paused| {
+            let table = paused.inside.state.tables.get(table as usize)?;
+            table.elements.get(usize::try_from(index).ok()?).copied()
+        })?)
+    })?;
+    // A reference is the function's index and 1.
+    let found = held.and_then(|held| u32::try_from(held.checked_sub(1)?).ok());
+    let found = found.map(FuncId::from_u32);
+    let types = found.and_then(|found| program.type_of(found));
+    let (Some(found), Some(has)) = (found, types) else {
+        return Ok(None);
+    };
+    let wants = program.types.get(ty).map(ToString::to_string);
+    let message = format!(
+        "entry {} of the table is {}, which is {has}; the call wants {}",
+        grouped(index),
+        scene.names.function(found),
+        wants.unwrap_or_default()
+    );
+    let Some(own) = frames.iter().position(|frame| frame.own) else {
+        return Ok(None);
+    };
+    let what = "indirect call of a function of another type";
+    Ok(death(what, Some(message), &frames[own..]))
+}
+
+/// That `main` returned a code that says that something failed, though nothing killed the run. `None` if it did not.
+///
+/// # Errors
+/// If the recording is damaged.
+pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<WhyDeath>> {
+    let mut libraries = HashSet::new();
+    let (mut time, mut left) = (ended, BLOCKS);
+    while time > 0 && left > 0 {
+        let Some(instance) = scene.values.at(time)? else {
+            return Ok(None);
+        };
+        (time, left) = (instance.time.saturating_sub(1), left - 1);
+        let node = &scene.values.path().nodes()[instance.node];
+        let (function, last) = (node.function, node.blocks.last());
+        if libraries.contains(&function) {
+            continue;
+        }
+        let code_of = scene.traced.program().function(function);
+        let block = code_of
+            .zip(last)
+            .and_then(|(code, &last)| code.cfg.blocks.get(last));
+        let op = block.and_then(|block| block.ops.end.as_u32().checked_sub(1));
+        let (Some(block), Some(op)) = (block, op) else {
+            continue;
+        };
+        let place = scene.place(scene.walk().spot_of(instance, OpId::from_u32(op)))?;
+        if place.library || place.source.is_none() {
+            libraries.insert(function);
+            continue;
+        }
+        let name = scene.names.function(function);
+        let name = name.split('(').next().unwrap_or(name);
+        let is_main = name == "main" || name == "__original_main" || name.ends_with("::main");
+        // What formats an error, or runs at the exit, may be the user's own.
+        if !is_main || block.end != BlockEnd::Return {
+            continue;
+        }
+        let error = match is_rust_report(scene)? {
+            true => message(scene, |printed| {
+                let (_, error) = printed.rsplit_once("Error: ")?;
+                Some(error.trim_end().to_owned())
+            })?,
+            false => None,
+        };
+        let what = match &error {
+            Some(_) => "main returned an error".to_owned(),
+            None => format!("main returned {code}"),
+        };
+        return Ok(Some(WhyDeath {
+            what,
+            message: error,
+            place,
+            called_from: None,
+        }));
+    }
+    Ok(None)
+}
+
+/// So many nodes back the user's own code is looked for.
+const BLOCKS: u32 = 50_000;
+
+/// Whether what was printed last to standard error is what Rust prints of an error that `main` returned.
+fn is_rust_report(scene: &Scene<'_, '_>) -> Result<bool> {
+    let imports = &scene.traced.program().imports;
+    let mut printed = Printed::new(scene.traced.file(), imports)?;
+    let mut last = None;
+    while let Some(put) = printed.next(&Stream::Error)? {
+        last = Some(put);
+    }
+    let Some(put) = last else {
+        return Ok(false);
+    };
+    let caller = put.open(&scene.host)?.caller(&scene.host)?;
+    let (open, _) = calls(scene.values, caller.time, CALLS)?;
+    let mut names = open.iter().map(|call| scene.names.function(call.function));
+    Ok(names.any(|name| {
+        name.contains("std::process::Termination") || name.contains("attempt_print_to_stderr")
+    }))
+}
+
+/// So many calls around what prints are looked at.
+const CALLS: usize = 64;
 
 /// That the stack that compilers keep in memory overflowed.
 pub fn overflowed(frames: &[WhyFrame]) -> Option<WhyDeath> {
