@@ -6,7 +6,7 @@ use afterimage_present::context_dot;
 use afterimage_present::export::{
     TimelineHead, callgrind_calls, collapsed, firefox, perfetto, pprof_stacks, speedscope,
 };
-use afterimage_profile::Remarks;
+use afterimage_profile::{CodeFilter, Folded, Remarks, is_library_name};
 use afterimage_replay::paths::{
     CallLengths, ContextLimits, ContextTree, Timeline, TimelineLimits, Window,
 };
@@ -29,6 +29,8 @@ pub struct ExportQuery {
     pub depth: usize,
     /// Calls or contexts with less are merged. `None` is what tools show well.
     pub least: Option<Least>,
+    /// Whose functions are shown; what others execute counts for those that called them. Timelines show all.
+    pub code: CodeFilter,
 }
 
 /// A format of another tool.
@@ -134,6 +136,20 @@ impl ExportQuery {
                 min: least.of(window.last - window.first + 1),
             };
             let tree = ContextTree::new(path, window, limits)?;
+            let folded = Folded::new(source, &self.code);
+            let is_own = |function| {
+                let code = program.function(function);
+                let declared = code.and_then(|code| source.declared(code.body.start));
+                match declared {
+                    Some(at) => folded.shows(at.file),
+                    None => !is_library_name(names.function(function)),
+                }
+            };
+            let tree = match self.code {
+                CodeFilter::All => tree,
+                _ if !folded.shows_any() => tree,
+                _ => tree.folding(|function| !is_own(function)),
+            };
             let is_binary = self.format == ExportFormat::Pprof;
             output.write(is_binary, &mut |out| match self.format {
                 ExportFormat::Speedscope => {

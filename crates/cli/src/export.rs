@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use afterimage::export::{ExportFormat, ExportQuery, Least};
-use anyhow::{Context, Result};
+use afterimage::profile::CodeFilter;
+use anyhow::{Context, Result, bail};
 
-use crate::arguments::StretchArguments;
+use crate::arguments::{CodeArguments, StretchArguments};
 use crate::exit::Exit;
 use crate::lens::traced;
 use crate::output::ToFile;
@@ -30,6 +31,7 @@ Examples:
   afterimage export app.aft --format perfetto -o app.json
   afterimage export app.aft --format perfetto --from 'parse#3' -o parse.json
   afterimage export app.aft --format collapsed | inferno-flamegraph > app.svg
+  afterimage export app.aft --format collapsed --code mine > own.stacks
   afterimage export app.aft --format dot --min 2% | dot -Tsvg > app.svg")]
 pub(crate) struct Arguments {
     /// The format
@@ -47,6 +49,8 @@ pub(crate) struct Arguments {
     /// [default: so that at most 150,000 calls are left; 0.5% for dot, 0.001% for others]
     #[arg(long, value_name = "BLOCKS|SHARE%")]
     min: Option<Least>,
+    #[command(flatten)]
+    code: CodeArguments,
     /// The recording
     #[arg(value_name = "FILE.aft")]
     file: PathBuf,
@@ -78,7 +82,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bounds: arguments.stretch.bounds(),
         depth: arguments.depth,
         least: arguments.min,
+        // Formats for other tools are complete, unless it is asked otherwise.
+        code: match arguments.code.is_given() {
+            true => arguments.code.filter()?,
+            false => CodeFilter::All,
+        },
     };
+    if query.code != CodeFilter::All
+        && let ExportFormat::Perfetto | ExportFormat::Firefox = query.format
+    {
+        bail!("--code folds the calls of stacks: timelines (perfetto, firefox) show all calls");
+    }
     let output = ToFile(arguments.output.as_deref());
     let written = query.write(&session, &output);
     written.with_context(|| arguments.file.display().to_string())?;

@@ -14,7 +14,7 @@ use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
 use afterimage_present::{SliceRows, SliceView, grouped, render, shell_word};
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{ReportArguments, entries, formats};
+use crate::arguments::{CodeArguments, ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::{SourceFiles, pasted, say, write};
@@ -106,6 +106,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -148,7 +150,7 @@ const MANY_EDGES: usize = 20_000;
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let wanted = arguments.wanted()?;
     let file = &arguments.report.file;
-    let session = lens::finished(file)?;
+    let session = lens::finished(file)?.looking_at(arguments.code.filter()?);
     let places = [arguments.at.as_deref(), arguments.chop.as_deref()];
     check::places(&session, Needs::Values, places.into_iter().flatten())?;
     if arguments.trap {
@@ -284,6 +286,7 @@ impl Arguments {
             rows,
             limit,
             texts: &texts,
+            code: found.code(),
             sources: &SourceFiles,
             edges,
         };

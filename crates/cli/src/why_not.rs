@@ -5,7 +5,7 @@ use afterimage::check::{self, Needs};
 use afterimage_present::{WhyNotView, render};
 use anyhow::Result;
 
-use crate::arguments::{ReportArguments, entries, formats};
+use crate::arguments::{CodeArguments, ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::{pasted, write};
@@ -36,6 +36,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -49,7 +51,7 @@ formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
-    let session = lens::finished(file)?;
+    let session = lens::finished(file)?.looking_at(arguments.code.filter()?);
     check::places(&session, Needs::Values, [arguments.at.as_str()])?;
     let session = lens::with_values(session)?;
     let query = WhyNotQuery {

@@ -10,6 +10,7 @@ use std::io::Write;
 
 use afterimage_analyses::slices::Edge;
 use afterimage_ids::OrigOffset;
+use afterimage_profile::CodeFilter;
 
 pub use command::slice_command;
 pub use json::{SliceLine, SliceReport, SliceStatement};
@@ -54,8 +55,11 @@ fn initial(out: &mut dyn Write, report: &SliceReport) -> Result<(), PresentError
     Ok(())
 }
 
+/// A file, and lines of it.
+type FileLines<'r> = (&'r str, &'r [SliceLine]);
+
 /// Lines of one file.
-fn by_file(report: &SliceReport) -> Vec<(&str, &[SliceLine])> {
+fn by_file(report: &SliceReport) -> Vec<FileLines<'_>> {
     let files = report.lines.chunk_by(|a, b| a.source.file == b.source.file);
     let mut files = Vec::from_iter(files.map(|lines| (lines[0].source.file.as_str(), lines)));
     files.sort_by_key(|(path, _)| *path);
@@ -76,7 +80,8 @@ fn slice_lines(
     head(out, report)?;
     let mut cache = Cache::new(view.sources);
     let mut left = view.limit;
-    let files = by_file(report);
+    let (files, library) = view.by_code();
+    let shown = files.iter().map(|(_, lines)| lines.len()).sum();
     let (at_hand, others): (Vec<_>, Vec<_>) = files
         .into_iter()
         .partition(|(path, _)| cache.file(path).is_some());
@@ -117,8 +122,23 @@ fn slice_lines(
             writeln!(out, "{}: {numbers}", plain(path))?;
         }
     }
-    rest(out, report.lines.len(), view.limit, "line")?;
+    rest(out, shown, view.limit, "line")?;
+    left_out(out, &library)?;
     elsewhere(out, report, view.limit, style)
+}
+
+/// Says what is not listed because it is not the user's own code.
+fn left_out(out: &mut dyn Write, files: &[FileLines<'_>]) -> Result<(), PresentError> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let lines = files.iter().map(|(_, lines)| lines.len() as u64).sum();
+    let (lines, files) = (counted(lines, "line"), counted(files.len() as u64, "file"));
+    writeln!(
+        out,
+        "\nlibrary code: {lines} of {files}; --code all lists them"
+    )?;
+    Ok(())
 }
 
 /// `27, 28, 33-36`.
@@ -269,7 +289,8 @@ fn slice_annotated(
     let report = view.report;
     head(out, report)?;
     let mut cache = Cache::new(view.sources);
-    for (path, lines) in by_file(report) {
+    let (files, library) = view.by_code();
+    for (path, lines) in files {
         writeln!(out, "\n{}", style.paint(Paint::Bold, &plain(path)))?;
         let Some(text) = cache.file(path) else {
             let numbers = numbers(lines.iter().map(|one| one.source.line));
@@ -303,6 +324,7 @@ fn slice_annotated(
             writeln!(out, "the file at hand ends here; lines {numbers}")?;
         }
     }
+    left_out(out, &library)?;
     elsewhere(out, report, view.limit, style)
 }
 
@@ -316,10 +338,24 @@ pub struct SliceView<'s> {
     pub limit: usize,
     /// The text of each of the statements that are shown, if they are.
     pub texts: &'s [String],
+    /// Whose lines are listed, as text; the others are counted. All are if there are none of these.
+    pub code: &'s CodeFilter,
     /// Source text.
     pub sources: &'s dyn Sources,
     /// Which of its operators depended on which, for a graph.
     pub edges: BTreeSet<Edge>,
+}
+
+impl<'s> SliceView<'s> {
+    /// The files whose lines are listed, and the others.
+    fn by_code(&self) -> (Vec<FileLines<'s>>, Vec<FileLines<'s>>) {
+        let files = by_file(self.report).into_iter();
+        let (own, library): (Vec<_>, Vec<_>) = files.partition(|(path, _)| self.code.shows(path));
+        match own.is_empty() {
+            true => (library, own),
+            false => (own, library),
+        }
+    }
 }
 
 /// What has a row of a slice.

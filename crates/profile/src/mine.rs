@@ -23,6 +23,20 @@ pub enum CodeFilter {
     Files(String),
 }
 
+impl CodeFilter {
+    /// Whether the code of a file is shown.
+    pub fn shows(&self, path: &str) -> bool {
+        match self {
+            Self::Mine => !is_library(path),
+            Self::All => true,
+            Self::Files(glob) => Pattern::new(glob).is_ok_and(|glob| {
+                // A library is meant only if its whole path is written.
+                glob.matches_with(path, OPTIONS) || !is_library(path) && matches(&glob, path)
+            }),
+        }
+    }
+}
+
 impl FromStr for CodeFilter {
     type Err = PatternError;
 
@@ -75,8 +89,13 @@ pub fn is_library(path: &str) -> bool {
 /// Whether a function that has no line is of a library, by its name: C reserves names with two underscores for the implementation.
 pub fn is_library_name(name: &str) -> bool {
     const BEGINNINGS: [&str; 4] = ["__", "std::", "core::", "alloc::"];
+    let of_library = |name: &str| BEGINNINGS.iter().any(|begin| name.starts_with(begin));
     let name = name.trim_start_matches('<');
-    BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+    match name.split_once(" as ") {
+        // What the language itself has, as `&str`, has its traits from libraries.
+        Some((of, path)) if !of.contains("::") => of_library(path),
+        _ => of_library(name),
+    }
 }
 
 /// A star is part of a name; two are any folders.
@@ -102,15 +121,8 @@ pub struct Folded<'s> {
 impl<'s> Folded<'s> {
     /// Folds what a filter leaves out.
     pub fn new(source: &'s dyn Source, filter: &CodeFilter) -> Self {
-        let is_shown = |path: &String| match filter {
-            CodeFilter::Mine => !is_library(path),
-            CodeFilter::All => true,
-            CodeFilter::Files(glob) => Pattern::new(glob).is_ok_and(|glob| {
-                // A library is meant only if its whole path is written.
-                glob.matches_with(path, OPTIONS) || !is_library(path) && matches(&glob, path)
-            }),
-        };
-        let shown = source.files().iter().map(is_shown).collect();
+        let shown = source.files().iter().map(|path| filter.shows(path));
+        let shown = shown.collect();
         Self { source, shown }
     }
 
@@ -174,6 +186,27 @@ impl Source for Folded<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_without_lines_are_known_by_their_names() {
+        for library in [
+            "__main_void",
+            "core::fmt::write",
+            "<alloc::string::String as core::fmt::Write>::write_str",
+            "<&str as core::fmt::Debug>::fmt",
+        ] {
+            assert!(is_library_name(library), "{library}");
+        }
+        for own in [
+            "main",
+            "app::main",
+            "<app::Row as core::fmt::Debug>::fmt",
+            "<&app::Row as app::Show>::show",
+            "<u32 as app::Show>::show",
+        ] {
+            assert!(!is_library_name(own), "{own}");
+        }
+    }
 
     #[test]
     fn libraries_are_known_by_their_paths() {

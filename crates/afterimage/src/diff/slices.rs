@@ -46,6 +46,7 @@ pub fn write_slices(
                     rows: SliceRows::Lines,
                     limit: shown.limit,
                     texts: &[],
+                    code: session.code(),
                     sources: shown.sources,
                     edges: BTreeSet::new(),
                 };

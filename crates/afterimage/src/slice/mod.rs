@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use afterimage_analyses::slices::{Edge, SavedSlice, SliceCounts, SliceQuery, exercised_of};
 use afterimage_ids::OrigOffset;
 use afterimage_present::SliceReport;
-use afterimage_profile::{Line, operator_texts};
+use afterimage_profile::{CodeFilter, Line, operator_texts};
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::state::Written;
 use afterimage_replay::steps::Operators;
@@ -104,6 +104,11 @@ impl FoundSlice<'_, '_> {
             self.source,
             self.names,
         ))
+    }
+
+    /// Whose code is the user's own.
+    pub fn code(&self) -> &CodeFilter {
+        self.session.code()
     }
 
     /// The dependences between statements that were exercised, for a graph of it. Follows the run.

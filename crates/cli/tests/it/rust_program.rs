@@ -210,3 +210,36 @@ fn a_panic_is_a_trap_with_the_place_where_it_began() {
     sandbox.ok("profile app.aft --mode slow");
     sandbox.ok("verify app.aft");
 }
+
+#[test]
+fn stacks_of_the_users_own_functions_count_what_libraries_execute_for_them() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", SOURCE);
+    sandbox.run("record --lens paths -o app.aft app.wasm");
+    let stacks = |code: &str| {
+        let told = sandbox.ok(&format!(
+            "export app.aft --format collapsed --min 0 --code {code}"
+        ));
+        let mut stacks = std::collections::BTreeMap::<String, u64>::new();
+        for line in told.stdout.lines() {
+            let (stack, blocks) = line.rsplit_once(' ').unwrap();
+            *stacks.entry(stack.to_owned()).or_default() += blocks.parse::<u64>().unwrap();
+        }
+        stacks
+    };
+    let mut folded = std::collections::BTreeMap::<String, u64>::new();
+    for (stack, blocks) in stacks("all") {
+        // The outermost function stands for what is outside of the user's own.
+        let mut names = stack.split(';');
+        let first = names.next();
+        let own = names.filter(|name| name.starts_with("app::"));
+        let own = Vec::from_iter(first.into_iter().chain(own));
+        *folded.entry(own.join(";")).or_default() += blocks;
+    }
+    let mine = stacks("mine");
+    assert_eq!(mine, folded);
+    assert!(
+        mine.contains_key("_start;app::main;app::collatz"),
+        "{mine:?}"
+    );
+}

@@ -7,7 +7,8 @@
 mod activations;
 mod clip;
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
 use afterimage_ids::FuncId;
 use afterimage_wpp::{PathError, Segments, WholePath};
@@ -101,6 +102,66 @@ impl ContextTree {
     }
 }
 
+impl ContextTree {
+    /// The same tree in which what some functions execute counts for those that called them, if these were not called by the host. Linear.
+    #[must_use]
+    pub fn folding(&self, is_folded: impl Fn(FuncId) -> bool) -> Self {
+        let mut contexts: Vec<Context> = Vec::new();
+        // Where each context of this tree has gone.
+        let mut places: Vec<usize> = Vec::with_capacity(self.contexts.len());
+        let mut known = HashMap::new();
+        for context in &self.contexts {
+            let parent = context.parent.map(|parent| places[parent]);
+            let at = match (parent, context.function) {
+                (Some(parent), Some(function)) if parent > 0 && is_folded(function) => parent,
+                (parent, function) => *known.entry((parent, function)).or_insert_with(|| {
+                    contexts.push(Context {
+                        function,
+                        parent,
+                        calls: 0,
+                        own: 0,
+                        left_out: 0,
+                        total: 0,
+                        children: Vec::new(),
+                        shorter: Rest::default(),
+                        deeper: Rest::default(),
+                    });
+                    contexts.len() - 1
+                }),
+            };
+            places.push(at);
+            let to = &mut contexts[at];
+            if parent != Some(at) {
+                to.calls += context.calls;
+                to.total += context.total;
+            }
+            to.own += context.own;
+            to.left_out += context.left_out;
+            to.shorter.add(context.shorter);
+            to.deeper.add(context.deeper);
+        }
+        for at in 1..contexts.len() {
+            if let Some(parent) = contexts[at].parent {
+                contexts[parent].children.push(at);
+            }
+        }
+        let totals = Vec::from_iter(contexts.iter().map(|context| context.total));
+        for context in &mut contexts {
+            let order = |&child: &usize| (Reverse(totals[child]), child);
+            context.children.sort_by_key(order);
+        }
+        Self { contexts, ..*self }
+    }
+}
+
+impl Rest {
+    fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.blocks += other.blocks;
+        self.left_out += other.left_out;
+    }
+}
+
 /// Activations of one function in one context, and how many of each there are.
 struct Pending {
     context: usize,
@@ -164,7 +225,7 @@ fn expand(all: &Activations, host: u32, limits: ContextLimits) -> Vec<Context> {
             rest.left_out += sum(&|id| all.left_out(id));
         }
         let mut children = std::mem::take(&mut contexts[at].children);
-        children.sort_by_key(|&child| std::cmp::Reverse(contexts[child].total));
+        children.sort_by_key(|&child| Reverse(contexts[child].total));
         contexts[at].children = children;
     }
     contexts
