@@ -5,12 +5,13 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use afterimage::{Monitor, Note, Work};
 use afterimage_present::grouped;
 use afterimage_record::Progress;
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::output::{say, tell};
 
@@ -42,6 +43,9 @@ fn is_new(remark: &str) -> bool {
 /// Shows that something is being done, until dropped.
 pub(crate) struct Bar(ProgressBar);
 
+/// What is done so soon is not shown.
+const SOON: Duration = Duration::from_millis(500);
+
 /// So many events tell how far a run has come.
 const TELLING: u64 = 1000;
 
@@ -49,11 +53,7 @@ impl Bar {
     /// `all`: how much there is to do, if that is known, and its units, if a user knows them.
     pub(crate) fn start(what: &str, all: Option<(u64, Option<&'static str>)>) -> Self {
         let (count, units) = all.unwrap_or_default();
-        let bar = if std::io::stderr().is_terminal() {
-            ProgressBar::new(count)
-        } else {
-            ProgressBar::hidden()
-        };
+        let bar = ProgressBar::with_draw_target(Some(count), ProgressDrawTarget::hidden());
         let template = match (all, units) {
             (Some(_), Some(_)) => {
                 "{spinner} {msg} {elapsed} {wide_bar} {percent}%, {rate} a second, {eta} left"
@@ -71,7 +71,17 @@ impl Bar {
             bar.set_style(style.with_key("rate", rate));
         }
         bar.set_message(what.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(120));
+        if std::io::stderr().is_terminal() {
+            let weak = bar.downgrade();
+            // Where no thread can be had, it is done without a word.
+            let _ = thread::Builder::new().spawn(move || {
+                thread::sleep(SOON);
+                if let Some(bar) = weak.upgrade().filter(|bar| !bar.is_finished()) {
+                    bar.set_draw_target(ProgressDrawTarget::stderr());
+                    bar.enable_steady_tick(Duration::from_millis(120));
+                }
+            });
+        }
         Self(bar)
     }
 

@@ -14,7 +14,7 @@ pub(crate) enum Align {
 }
 
 /// A table. Columns are as wide as their widest cell. The column that can be longest
-/// should be the last: where the style has a width, only its cells are cut.
+/// should be the last: where the style has a width, its cells are cut first.
 pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
@@ -46,36 +46,73 @@ impl Table {
                 *column = width(cell).max(*column);
             }
         }
-        let room = style.width.map(|terminal| {
-            let others = widths.iter().rev().skip(1);
-            let used: usize = others.map(|column| column + GAP.len()).sum();
-            terminal.saturating_sub(used).max(LEAST_CELL)
-        });
+        let dropped = style
+            .width
+            .map_or(Vec::new(), |room| self.fit(&mut widths, room));
         let header: Vec<String> = self
             .columns
             .iter()
             .map(|column| column.0.to_owned())
             .collect();
-        writeln!(
-            out,
-            "{}",
-            style.paint(Paint::Bold, &self.line(&header, &widths))
-        )?;
+        let header = self.line(&header, &widths);
+        writeln!(out, "{}", style.paint(Paint::Bold, &header))?;
         for (i, row) in self.rows.iter().enumerate() {
-            let mut row = row.clone();
-            if let (Some(room), Some(last)) = (room, row.last_mut()) {
+            let cells = row.iter().zip(&self.columns).zip(&widths);
+            let cut = cells.map(|((cell, (name, _)), &room)| match room {
+                0 => String::new(),
                 // Of a name both ends tell most, of a line of source its beginning.
-                let source = self.columns.last().is_some_and(|column| column.0 == "text");
-                *last = shortened(last, room, if source { 0 } else { room / 2 });
-            }
+                room if *name == "text" => shortened(cell, room, 0),
+                room => shortened(cell, room, room / 2),
+            });
+            let row = Vec::from_iter(cut);
             writeln!(out, "{}", style.paint(paint(i), &self.line(&row, &widths)))?;
         }
+        if !dropped.is_empty() {
+            let names = dropped.join(", ");
+            writeln!(out, "not shown on so narrow a terminal: {names}")?;
+        }
         Ok(())
+    }
+
+    /// Makes columns narrower until the table fits a terminal: first the last one, then others with text, then it drops those that tell least to a reader of source. What is dropped has
+    /// width 0; its names are returned. What still does not fit wraps.
+    fn fit(&self, widths: &mut [usize], room: usize) -> Vec<&'static str> {
+        let over = |widths: &[usize]| {
+            let shown = widths.iter().filter(|column| **column > 0);
+            let used: usize = shown.map(|column| column + GAP.len()).sum();
+            used.saturating_sub(room + GAP.len())
+        };
+        let shrink = |widths: &mut [usize], at: usize| {
+            let least = widths[at].min(LEAST_CELL.max(width(self.columns[at].0)));
+            widths[at] -= over(widths).min(widths[at] - least);
+        };
+        let mut dropped = Vec::new();
+        let Some(last) = widths.len().checked_sub(1) else {
+            return dropped;
+        };
+        shrink(widths, last);
+        let is_text = |at: &usize| self.columns[*at].1 == Align::Left && *at != last;
+        let mut texts = Vec::from_iter((0..last).filter(is_text));
+        texts.sort_by_key(|&at| std::cmp::Reverse(widths[at]));
+        for at in texts {
+            shrink(widths, at);
+        }
+        for name in DROPPED {
+            let at = self.columns.iter().position(|column| column.0 == name);
+            if let Some(at) = at.filter(|_| over(widths) > 0) {
+                widths[at] = 0;
+                dropped.push(name);
+            }
+        }
+        dropped
     }
 
     fn line(&self, cells: &[String], widths: &[usize]) -> String {
         let mut line = String::new();
         for ((cell, &(_, align)), &column) in cells.iter().zip(&self.columns).zip(widths) {
+            if column == 0 {
+                continue;
+            }
             if !line.is_empty() {
                 line.push_str(GAP);
             }
@@ -92,6 +129,23 @@ impl Table {
 
 /// What stands between columns.
 const GAP: &str = "  ";
+
+/// Columns that a terminal without room lacks, those first that tell least to who reads source.
+const DROPPED: [&str; 13] = [
+    "block",
+    "edge",
+    "from",
+    "to",
+    "end",
+    "kind",
+    "then",
+    "offset",
+    "times",
+    "stride",
+    "by path",
+    "same call",
+    "executed",
+];
 
 /// Cells are not cut below this many characters: the terminal may wrap lines then.
 const LEAST_CELL: usize = 12;
