@@ -7,11 +7,12 @@ use afterimage_present::document::WithRows;
 use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
     AddressStatsHead, AddressesHead, CurrencyDocument, DataflowDocument, DepsDirection, DepsReport,
-    MatchDocument, MemoryReport, PathsDocument, RedundancyDocument, SimulateHead, SliceReport,
-    StateView, Style, WhyNotReport, paths_document,
+    MatchDocument, MemoryReport, PathsDocument, ProfileDocument, RedundancyDocument, SimulateHead,
+    SliceReport, StateView, Style, WhyNotReport, paths_document,
 };
 
 use crate::addresses::{self, AddressesQuery};
+use crate::counted::{Counted, ProfileQuery};
 use crate::currency::question::{CurrencyQuery, refuse_unlike};
 use crate::dataflow::DataflowQuery;
 use crate::deps::DepsQuery;
@@ -36,6 +37,26 @@ use crate::why_not::WhyNotQuery;
 /// Each question builds what it needs of the path and the values if that is not there yet. Each fails if the program has no such place, the run no such
 /// execution, the run cannot be executed or followed again, or the recording is damaged.
 impl Session {
+    /// How often were functions, lines, blocks, edges or instructions executed: in this run, and in the runs of `others`, which are added up? Each run is executed once more
+    /// if its recording has no counts yet.
+    ///
+    /// # Errors
+    /// If the recordings are of several programs, the end of a run is not known, or there is no such function.
+    pub fn execution_counts(
+        &self,
+        others: &[&Self],
+        query: &ProfileQuery,
+    ) -> Result<ProfileDocument, QuestionError> {
+        let ask = || -> anyhow::Result<ProfileDocument> {
+            let mut counted = Counted::of(self, self.at(), None)?;
+            for other in others {
+                counted.add(Counted::of(other, other.at(), None)?)?;
+            }
+            counted.ask(self.monitor(), |profiled| query.answer(profiled))
+        };
+        Ok(ask()?)
+    }
+
     /// Where did a value come from? Without values, the stretches of the run are followed that the answer needs. O(steps gone back) after that, each O(log n).
     ///
     /// # Errors

@@ -28,6 +28,7 @@ mod name;
 mod number;
 mod paths;
 mod plain;
+mod profile;
 mod rank;
 mod redundancy;
 mod render;
@@ -73,7 +74,7 @@ pub use diff::{
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::DynamicCfgView;
 pub use error::PresentError;
-pub use json::json;
+pub use json::{ProfileDocument, json, profile_document};
 pub use loads::{
     NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
 };
@@ -85,6 +86,7 @@ pub use paths::{
     paths_json, trace_counts_text, traces_text,
 };
 pub use plain::{is_hidden, plain};
+pub use profile::ProfileView;
 pub use rank::{RankDocument, RankReport, RankedValues};
 pub use redundancy::{
     RedundancyDocument, RedundancyOf, RedundancyReport, RedundancyScene, RedundancyView,

@@ -19,6 +19,7 @@ mod resolve;
 mod rows;
 mod source;
 mod stops;
+mod sum;
 mod text;
 pub mod walk;
 
@@ -34,5 +35,6 @@ pub use resolve::{Remarks, Resolver};
 pub use rows::{BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows};
 pub use source::{Line, Source, SourceLine};
 pub use stops::stops;
+pub use sum::add_counts;
 pub use text::{readable, texts as operator_texts};
 pub use walk::OperatorCount;

@@ -84,6 +84,7 @@ fn documents_are_what_their_schemas_say() {
         "profile --by block a.aft".to_owned(),
         "profile --by edge a.aft".to_owned(),
         "profile --by instruction a.aft".to_owned(),
+        "profile a.aft c.aft".to_owned(),
         "trace --level block a.aft".to_owned(),
         "trace --level path a.aft".to_owned(),
         "trace --level call a.aft".to_owned(),

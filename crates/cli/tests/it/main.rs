@@ -45,6 +45,7 @@ mod redundancy_holds;
 mod runner;
 mod rust_program;
 mod sessions;
+mod several_runs;
 mod simulate_holds;
 mod sizes;
 mod source_variables;
