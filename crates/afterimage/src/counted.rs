@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use afterimage_ids::{Counts, FuncId};
-use afterimage_present::{Format, ProfileDocument, profile_document};
+use afterimage_present::{Format, ProfileDocument, counted, profile_document};
 use afterimage_profile::{
     By, CodeFilter, Options, Profile, Remarks, Report, Scope, Sort, Stop, add_counts,
 };
@@ -290,6 +290,15 @@ impl Profiled<'_> {
     /// What a reader should know about how exact the counts are, if they are not.
     pub fn note(&self) -> Option<&str> {
         self.counted.note.as_deref()
+    }
+
+    /// What it is of, in a title: `app.aft`, `app.aft and 2 more recordings`.
+    pub fn title(&self) -> String {
+        let name = self.counted.name.display();
+        match self.counted.runs {
+            1 => name.to_string(),
+            runs => format!("{name} and {}", counted(runs - 1, "more recording")),
+        }
     }
 
     /// Refuses a format that cannot say how exact the counts are, if they are not.

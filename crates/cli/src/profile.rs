@@ -34,6 +34,7 @@ Examples:
   afterimage profile app.aft --annotate
   afterimage profile --by line --top 20 app.wasm input.txt
   afterimage profile run1.aft run2.aft run3.aft --format lcov -o app.info
+  afterimage profile app.aft --format html -o coverage.html
   afterimage profile app.aft --format callgrind -o callgrind.out
   callgrind_annotate callgrind.out")]
 pub(crate) struct Arguments {
@@ -158,9 +159,11 @@ enum Format {
     Callgrind,
     Pprof,
     Dot,
+    /// A page with all source files and their counts
+    Html,
 }
 
-formats!(Text, Json, Csv, Lcov, Callgrind, Pprof, Dot);
+formats!(Text, Json, Csv, Lcov, Callgrind, Pprof, Dot, Html);
 
 /// Options may stand anywhere among recordings; what follows a program is the guest's.
 pub(crate) fn among_recordings(
@@ -268,7 +271,10 @@ impl Arguments {
             top: self.top,
             functions: self.function.clone(),
             // Formats for programs are complete, and so is a table about named functions.
-            code: match for_people && self.function.is_empty() || self.code.is_given() {
+            code: match for_people && self.function.is_empty()
+                || self.format == Format::Html
+                || self.code.is_given()
+            {
                 true => Some(self.code.filter()?),
                 false => None,
             },
@@ -286,7 +292,7 @@ impl Arguments {
         let style = self.color.style(out);
         profiled.refuse_format(self.format.into())?;
         profiled.note().into_iter().for_each(say);
-        if self.by == Some(ByArgument::Line) || self.format == Format::Lcov {
+        if self.by == Some(ByArgument::Line) || matches!(self.format, Format::Lcov | Format::Html) {
             let without = profiled.without_lines(&options.scope);
             without.into_iter().for_each(say);
         }
@@ -295,6 +301,7 @@ impl Arguments {
             options,
             annotated: self.annotate,
             note: profiled.note(),
+            title: profiled.title(),
             sources: &SourceFiles,
         };
         write(out, self.format == Format::Pprof, |out| {

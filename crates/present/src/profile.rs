@@ -4,6 +4,7 @@ use std::io::Write;
 
 use afterimage_profile::{Options, Profile, Report, Scope};
 
+use crate::coverage::html;
 use crate::export::{callgrind, lcov, pprof};
 use crate::render::{Format, Render};
 use crate::{
@@ -20,6 +21,8 @@ pub struct ProfileView<'p> {
     pub annotated: bool,
     /// What a reader must know about how exact the counts are, if they are not.
     pub note: Option<&'p str>,
+    /// What it is of, in a title.
+    pub title: String,
     /// Source text.
     pub sources: &'p dyn Sources,
 }
@@ -68,6 +71,10 @@ impl Render for ProfileView<'_> {
                 _ => Err(PresentError::OneGraph),
             },
         }
+    }
+
+    fn html(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        html(out, self)
     }
 
     fn export(&self, out: &mut dyn Write, format: Format) -> Result<(), PresentError> {

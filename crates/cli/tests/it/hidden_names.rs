@@ -85,7 +85,7 @@ const QUESTIONS: &[(&str, &[&str])] = &[
     ("profile FILE --by edge", &["text", "json", "csv"]),
     ("profile FILE --by instruction", &["text", "json", "csv"]),
     ("profile FILE --annotate", &["text"]),
-    ("profile FILE", &["lcov", "callgrind", "dot"]),
+    ("profile FILE", &["lcov", "callgrind", "dot", "html"]),
     ("trace FILE", &["text", "json"]),
     ("trace FILE --level path", &["text", "json"]),
     ("trace FILE --level call", &["text", "json"]),

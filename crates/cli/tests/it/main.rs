@@ -35,6 +35,7 @@ mod match_holds;
 mod memory;
 mod near_holds;
 mod outputs;
+mod page_holds;
 mod paths;
 mod paths_hold;
 mod paths_live;
