@@ -20,6 +20,7 @@
 //! | question | answer |
 //! |---|---|
 //! | [`ProfileQuery`] | [`Session::execution_counts`]: how often what was executed |
+//! | [`ProfileQuery`] | [`Session::compare_counts`]: how many times more often what was executed than in another run |
 //! | [`WhyQuery`] | [`Session::why`]: where a value came from |
 //! | [`WhyNotQuery`] | [`Session::why_not`]: why a place was not executed |
 //! | [`DepsQuery`] | [`Session::deps`]: what an execution depends on, or what depends on it |
@@ -43,6 +44,8 @@ pub mod addresses;
 mod append;
 #[doc(hidden)]
 pub mod check;
+#[doc(hidden)]
+pub mod compared;
 #[doc(hidden)]
 pub mod counted;
 mod counts;

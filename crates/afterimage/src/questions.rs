@@ -6,12 +6,14 @@ use afterimage_analyses::slices::SliceQuery;
 use afterimage_present::document::WithRows;
 use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
-    AddressStatsHead, AddressesHead, CurrencyDocument, DataflowDocument, DepsDirection, DepsReport,
-    MatchDocument, MemoryReport, PathsDocument, ProfileDocument, RedundancyDocument, SimulateHead,
-    SliceReport, StateView, Style, WhyNotReport, paths_document,
+    AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument, DataflowDocument,
+    DepsDirection, DepsReport, MatchDocument, MemoryReport, NoSources, PathsDocument,
+    ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, StateView, Style, WhyNotReport,
+    paths_document,
 };
 
 use crate::addresses::{self, AddressesQuery};
+use crate::compared::compare;
 use crate::counted::{Counted, ProfileQuery};
 use crate::currency::question::{CurrencyQuery, refuse_unlike};
 use crate::dataflow::DataflowQuery;
@@ -53,6 +55,25 @@ impl Session {
                 counted.add(Counted::of(other, other.at(), None)?)?;
             }
             counted.ask(self.monitor(), |profiled| query.answer(profiled))
+        };
+        Ok(ask()?)
+    }
+
+    /// How many times more often were functions or lines executed in another run, B, than in this one, A? The program may be another one: its functions are matched by name then.
+    ///
+    /// # Errors
+    /// If the end of a run is not known, there is no such function, or lines of different programs are to be compared.
+    pub fn compare_counts(
+        &self,
+        other: &Self,
+        query: &ProfileQuery,
+    ) -> Result<CompareDocument, QuestionError> {
+        let ask = || -> anyhow::Result<CompareDocument> {
+            let a = Counted::of(self, self.at(), None)?;
+            let b = Counted::of(other, other.at(), None)?;
+            compare([&a, &b], query, &NoSources, self.monitor(), |view| {
+                Ok(view.document())
+            })
         };
         Ok(ask()?)
     }

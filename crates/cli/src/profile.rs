@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use afterimage::compared::compare;
 use afterimage::counted::{Counted, Profiled, nothing_runs, recordings, refuse_without_effect};
 use afterimage::files::{self, Kind};
 use afterimage::{CounterPlacement, Counting, ProfileQuery};
@@ -24,7 +25,8 @@ use crate::signals::{Watch, leave_scratch};
 /// Counts are exact, down to single instructions. Given a recording, the counts are made by re-executing it, once, and kept in the file. Given a program, it is
 /// recorded to a temporary file first; its standard output then goes to standard error.
 ///
-/// Given several recordings of one program, their counts are added up.
+/// Given several recordings of one program, their counts are added up. With --compare, rows have the counts of A, the recordings named first, and of B, and B/A: twice the input makes
+/// that 2 where the program is linear, and 4 where it is quadratic.
 ///
 /// Exits with 0 when the report is there, however the guest ended.
 #[derive(Debug, clap::Args)]
@@ -35,13 +37,14 @@ Examples:
   afterimage profile --by line --top 20 app.wasm input.txt
   afterimage profile run1.aft run2.aft run3.aft --format lcov -o app.info
   afterimage profile app.aft --format html -o coverage.html
+  afterimage profile half.aft --compare full.aft
   afterimage profile app.aft --format callgrind -o callgrind.out
   callgrind_annotate callgrind.out")]
 pub(crate) struct Arguments {
     /// What has a row [default: function]
     #[arg(long, help_heading = "Report")]
     by: Option<ByArgument>,
-    /// The order of the rows [default: instructions for text, program otherwise]
+    /// The order of the rows [default: instructions for text, program otherwise; with --compare the greatest B/A]
     #[arg(long, help_heading = "Report")]
     sort: Option<SortArgument>,
     /// Only the first N rows [default: 25 for text, all otherwise]
@@ -53,6 +56,14 @@ pub(crate) struct Arguments {
     /// Show source lines with counts beside them; where there is no source at hand, WebAssembly text
     #[arg(long, conflicts_with_all = ["by", "sort", "top"], help_heading = "Report")]
     annotate: bool,
+    /// Show the counts of this recording, B, too, and B/A; functions of another program are matched by name. May be repeated: counts are added up
+    #[arg(
+        long,
+        value_name = "B.aft",
+        conflicts_with = "annotate",
+        help_heading = "Report"
+    )]
+    compare: Vec<PathBuf>,
     /// The format of the report
     #[arg(long, default_value = "text", help_heading = "Report")]
     format: Format,
@@ -191,6 +202,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         ("--top", arguments.top.is_some()),
     ];
     refuse_without_effect(arguments.format.into(), arguments.annotate, &given)?;
+    if !arguments.compare.is_empty() {
+        arguments
+            .query()?
+            .refuse_comparison(arguments.format.into())?;
+    }
     let path = &arguments.file;
     let counted = match (&arguments.counters, files::kind(path)?) {
         (Some(dump), Kind::Program) => {
@@ -233,7 +249,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             arguments.counting(|counting| Counted::of(&session, path, counting))?
         }
     };
-    counted.ask(&Terminal, |profiled| arguments.report(profiled))?;
+    match arguments.compare.is_empty() {
+        true => counted.ask(&Terminal, |profiled| arguments.report(profiled))?,
+        false => arguments.compare_with(&counted)?,
+    }
     Ok(Exit::Success)
 }
 
@@ -283,6 +302,21 @@ impl Arguments {
             query.for_people()
         } else {
             query
+        })
+    }
+
+    /// Compares what `--compare` names with `a`.
+    fn compare_with(&self, a: &Counted) -> Result<()> {
+        let b = self.compare.iter().map(PathBuf::as_path);
+        let b = self.counting(|counting| Counted::of_all(b, lens::session, counting))?;
+        let query = ProfileQuery {
+            sort: self.sort.map(Sort::from),
+            ..self.query()?
+        };
+        let out = self.output.as_deref();
+        let style = self.color.style(out);
+        compare([a, &b], &query, &SourceFiles, &Terminal, |view| {
+            write(out, false, |out| Ok(render(out, view, self.format, style)?))
         })
     }
 

@@ -6,6 +6,7 @@ mod addresses;
 mod annotate;
 mod calls;
 mod cfg;
+mod compare;
 mod context_dot;
 mod coverage;
 mod csv;
@@ -58,6 +59,10 @@ pub use addresses::{
 pub use annotate::{Annotation, annotate};
 pub use calls::{CallReport, CallView, absent};
 pub use cfg::{CfgCounter, CfgView, InstrumentDocument};
+pub use compare::{
+    CompareActivity, CompareArrivals, CompareDocument, CompareFunction, CompareLine, CompareRow,
+    CompareSide, CompareView,
+};
 pub use context_dot::context_dot;
 pub use csv::csv;
 pub use currency::{

@@ -7,6 +7,7 @@
 
 pub mod body;
 mod collect;
+mod compare;
 mod error;
 mod frequency;
 pub mod lines;
@@ -24,6 +25,7 @@ mod text;
 pub mod walk;
 
 pub use collect::Scope;
+pub use compare::{Comparison, Measured, Pair, Pairs};
 pub use error::ProfileError;
 pub use frequency::block_counts;
 pub use lines::LineCount;

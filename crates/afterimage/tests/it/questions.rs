@@ -188,7 +188,7 @@ fn a_run_does_not_differ_from_itself() {
 }
 
 #[test]
-fn counts_add_up() {
+fn counts_add_up_and_compare() {
     let folder = tempfile::tempdir().unwrap();
     let session = Session::open(&recording(&folder)).unwrap();
     let query = sent(ProfileQuery {
@@ -212,4 +212,14 @@ fn counts_add_up() {
     };
     let tripled = Vec::from_iter(counts(&one).iter().map(|count| 3 * count));
     assert_eq!(counts(&three), tripled);
+
+    let refused = session.compare_counts(&session, &query).unwrap_err();
+    assert!(refused.to_string().contains("--by function"), "{refused}");
+    let functions = ProfileQuery::default();
+    let compared = json(&session.compare_counts(&session, &functions).unwrap());
+    let rows = compared["rows"].as_array().unwrap();
+    assert!(
+        !rows.is_empty() && rows.iter().all(|row| row["ratio"] == 1.0),
+        "{compared}"
+    );
 }

@@ -50,6 +50,7 @@ const COMMANDS: &[&str] = &[
     "profile run.aft",
     "profile --mode slow run.aft",
     "profile --format html run.aft",
+    "profile run.aft run.aft --compare run.aft",
     "trace --level call --limit 5 run.aft",
     "trace --level statement --limit 5 --from 50% run.aft",
     "values --at 0 run.aft",

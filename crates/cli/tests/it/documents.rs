@@ -85,6 +85,8 @@ fn documents_are_what_their_schemas_say() {
         "profile --by edge a.aft".to_owned(),
         "profile --by instruction a.aft".to_owned(),
         "profile a.aft c.aft".to_owned(),
+        "profile a.aft --compare b.aft".to_owned(),
+        "profile --by line a.aft --compare c.aft".to_owned(),
         "trace --level block a.aft".to_owned(),
         "trace --level path a.aft".to_owned(),
         "trace --level call a.aft".to_owned(),

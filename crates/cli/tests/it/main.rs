@@ -24,6 +24,7 @@ mod forward;
 mod forward_holds;
 mod gcov_holds;
 mod grants;
+mod growth_holds;
 mod help;
 mod hidden_names;
 mod hostile;
