@@ -5,7 +5,7 @@
 mod html;
 mod overview;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use afterimage_profile::{
     BranchRow, CodeFilter, Folded, FunctionRow, LineRow, Profile, Scope, is_library_name,
@@ -21,6 +21,8 @@ pub(crate) struct Coverage<'p> {
     pub(crate) files: BTreeMap<&'p str, CoveredFile>,
     /// Functions of no known line.
     pub(crate) unplaced: Vec<FunctionRow>,
+    /// Their branches, each way of them.
+    pub(crate) unplaced_branches: Ran,
     /// What the filter left out.
     pub(crate) left_out: LeftOut<'p>,
     /// Whether any line is known, shown or not.
@@ -133,10 +135,18 @@ impl<'p> Coverage<'p> {
                 _ => all.left_out.functions.add_one(row.entries > 0),
             }
         }
+        let unplaced = HashSet::<_>::from_iter(all.unplaced.iter().map(|row| row.function));
         for row in profile.branch_rows(scope)? {
-            if let Some(at) = row.position.filter(|at| is_shown(at.file)) {
-                let file = all.files.entry(profile.file(at.file)).or_default();
-                file.branches.push((at.line, row));
+            match row.position {
+                Some(at) if is_shown(at.file) => {
+                    let file = all.files.entry(profile.file(at.file)).or_default();
+                    file.branches.push((at.line, row));
+                }
+                None if unplaced.contains(&row.function) => {
+                    let ways = Ran::of(row.ways.iter().map(|(_, taken)| *taken));
+                    all.unplaced_branches = all.unplaced_branches + ways;
+                }
+                _ => {}
             }
         }
         if *scope == Scope::All {

@@ -313,6 +313,7 @@ fn without_lines_a_page_has_functions_and_operators() {
     assert!(html.contains("½</i> 1/2 <small>2 : 0</small>"), "{html}");
     let page = Page::of(&html);
     assert_eq!(page.tiles["Functions"], (2, 3));
+    assert_eq!(page.tiles["Branches"], (1, 2));
     assert_eq!(page.functions["never"], [(0, 0)]);
     assert_eq!(page.functions["_start"], [(1, 4)]);
 }

@@ -38,6 +38,9 @@ details { margin: .5rem 0 1rem } summary { cursor: pointer; color: var(--soft) }
 tr:target { outline: 2px solid var(--link); outline-offset: -2px }
 ";
 
+/// What the marks mean.
+const LEGEND: &str = "<ul class=\"legend\"><li><i class=\"x\">×</i> never ran</li><li><i class=\"h\">½</i> some branches were never taken</li><li><code>1/2 <span class=\"soft\">7 : 0</span></code> branches taken, and how often each was</li></ul>";
+
 /// Operators that are listed, of functions without source, the ones that ran most first.
 const LISTED: usize = 20_000;
 
@@ -73,19 +76,24 @@ pub(crate) fn html(out: &mut dyn Write, view: &ProfileView<'_>) -> Result<(), Pr
         let files = coverage.files.values().map(of);
         files.fold(Ran::default(), |sum, file| sum + file)
     };
+    // Where lines are known, branches without a line are left out, as in lcov.
+    let branches = match coverage.files.is_empty() {
+        true => coverage.unplaced_branches,
+        false => sum(CoveredFile::branches_ran),
+    };
     tiles(
         out,
         &[
             ("Lines", sum(CoveredFile::lines_ran)),
             ("Functions", sum(CoveredFile::functions_ran) + unplaced),
-            ("Branches", sum(CoveredFile::branches_ran)),
+            ("Branches", branches),
         ],
     )?;
     if coverage.files.is_empty() {
         let why = profile.source().missing();
         writeln!(
             out,
-            "<p>No source line is known: {}.</p>",
+            "<p>No source line is known: {}.</p>\n{LEGEND}",
             escaped(&why.to_string())
         )?;
     } else {
@@ -113,10 +121,7 @@ fn by_file(
     let entries = Vec::from_iter(entries);
     writeln!(out, "<div class=\"scroll\" id=\"files\">")?;
     files(out, coverage, &entries)?;
-    writeln!(
-        out,
-        "</div>\n<ul class=\"legend\"><li><i class=\"x\">×</i> never ran</li><li><i class=\"h\">½</i> some branches were never taken</li><li><code>1/2 <span class=\"soft\">7 : 0</span></code> branches taken, and how often each was</li></ul>"
-    )?;
+    writeln!(out, "</div>\n{LEGEND}")?;
     for (entry, file) in entries.iter().zip(coverage.files.values()) {
         let Some(at) = entry.section else { continue };
         writeln!(
