@@ -19,6 +19,8 @@
 //!
 //! | question | answer |
 //! |---|---|
+//! | [`ProfileQuery`] | [`Session::execution_counts`]: how often what was executed |
+//! | [`ProfileQuery`] | [`Session::compare_counts`]: how many times more often what was executed than in another run |
 //! | [`WhyQuery`] | [`Session::why`]: where a value came from |
 //! | [`WhyNotQuery`] | [`Session::why_not`]: why a place was not executed |
 //! | [`DepsQuery`] | [`Session::deps`]: what an execution depends on, or what depends on it |
@@ -42,6 +44,10 @@ pub mod addresses;
 mod append;
 #[doc(hidden)]
 pub mod check;
+#[doc(hidden)]
+pub mod compared;
+#[doc(hidden)]
+pub mod counted;
 mod counts;
 #[doc(hidden)]
 pub mod currency;
@@ -125,6 +131,7 @@ pub use afterimage_profile as profile;
 pub use afterimage_record::Progress;
 pub use afterimage_replay::{Recording, RecordingError};
 pub use append::append_to;
+pub use counted::ProfileQuery;
 pub use counts::{CounterPlacement, Counting};
 pub use currency::question::CurrencyQuery;
 pub use dataflow::DataflowQuery;

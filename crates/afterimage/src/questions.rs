@@ -6,12 +6,15 @@ use afterimage_analyses::slices::SliceQuery;
 use afterimage_present::document::WithRows;
 use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
-    AddressStatsHead, AddressesHead, CurrencyDocument, DataflowDocument, DepsDirection, DepsReport,
-    MatchDocument, MemoryReport, PathsDocument, RedundancyDocument, SimulateHead, SliceReport,
-    StateView, Style, WhyNotReport, paths_document,
+    AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument, DataflowDocument,
+    DepsDirection, DepsReport, MatchDocument, MemoryReport, NoSources, PathsDocument,
+    ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, StateView, Style, WhyNotReport,
+    paths_document,
 };
 
 use crate::addresses::{self, AddressesQuery};
+use crate::compared::compare;
+use crate::counted::{Counted, ProfileQuery};
 use crate::currency::question::{CurrencyQuery, refuse_unlike};
 use crate::dataflow::DataflowQuery;
 use crate::deps::DepsQuery;
@@ -36,6 +39,45 @@ use crate::why_not::WhyNotQuery;
 /// Each question builds what it needs of the path and the values if that is not there yet. Each fails if the program has no such place, the run no such
 /// execution, the run cannot be executed or followed again, or the recording is damaged.
 impl Session {
+    /// How often were functions, lines, blocks, edges or instructions executed: in this run, and in the runs of `others`, which are added up? Each run is executed once more
+    /// if its recording has no counts yet.
+    ///
+    /// # Errors
+    /// If the recordings are of several programs, the end of a run is not known, or there is no such function.
+    pub fn execution_counts(
+        &self,
+        others: &[&Self],
+        query: &ProfileQuery,
+    ) -> Result<ProfileDocument, QuestionError> {
+        let ask = || -> anyhow::Result<ProfileDocument> {
+            let mut counted = Counted::of(self, self.at(), None)?;
+            for other in others {
+                counted.add(Counted::of(other, other.at(), None)?)?;
+            }
+            counted.ask(self.monitor(), |profiled| query.answer(profiled))
+        };
+        Ok(ask()?)
+    }
+
+    /// How many times more often were functions or lines executed in another run, B, than in this one, A? The program may be another one: its functions are matched by name then.
+    ///
+    /// # Errors
+    /// If the end of a run is not known, there is no such function, or lines of different programs are to be compared.
+    pub fn compare_counts(
+        &self,
+        other: &Self,
+        query: &ProfileQuery,
+    ) -> Result<CompareDocument, QuestionError> {
+        let ask = || -> anyhow::Result<CompareDocument> {
+            let a = Counted::of(self, self.at(), None)?;
+            let b = Counted::of(other, other.at(), None)?;
+            compare([&a, &b], query, &NoSources, self.monitor(), |view| {
+                Ok(view.document())
+            })
+        };
+        Ok(ask()?)
+    }
+
     /// Where did a value come from? Without values, the stretches of the run are followed that the answer needs. O(steps gone back) after that, each O(log n).
     ///
     /// # Errors

@@ -112,7 +112,8 @@ Exit codes:
 fn main() -> std::process::ExitCode {
     signals::survive_file_size_limit();
     let command = help::grouped(Cli::command());
-    let parsed = command.try_get_matches();
+    let parsed = command.clone().try_get_matches();
+    let parsed = parsed.and_then(|matches| profile::among_recordings(command, matches));
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {

@@ -1,24 +1,21 @@
 //! `afterimage profile`
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use afterimage::files::{self, Kind, Loaded};
-use afterimage::instrument::read_dump;
-use afterimage::without_lines;
-use afterimage::{CounterPlacement, Counting, Reason, Session, SessionError};
-use afterimage_ids::Counts;
-use afterimage_present::export::{callgrind, lcov, pprof};
-use afterimage_present::{Annotation, annotate, calls_dot, cfg_dot, csv, json, text};
-use afterimage_profile::{By, Options, Profile, Report, Scope, Sort, Stop};
-use afterimage_program::SourceMap;
+use afterimage::compared::compare;
+use afterimage::counted::{Counted, Profiled, nothing_runs, recordings, refuse_without_effect};
+use afterimage::files::{self, Kind};
+use afterimage::{CounterPlacement, Counting, ProfileQuery};
+use afterimage_present::{ProfileView, render};
+use afterimage_profile::{By, Sort};
 use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result, bail};
+use clap::ArgMatches;
 
-use crate::arguments::{CodeArguments, RunArguments};
+use crate::arguments::{CodeArguments, RunArguments, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{Color, SourceFiles, pasted, say, write};
+use crate::output::{Color, SourceFiles, say, write};
 use crate::progress::Terminal;
 use crate::record::{Live, execute, has_clock};
 use crate::signals::{Watch, leave_scratch};
@@ -28,6 +25,9 @@ use crate::signals::{Watch, leave_scratch};
 /// Counts are exact, down to single instructions. Given a recording, the counts are made by re-executing it, once, and kept in the file. Given a program, it is
 /// recorded to a temporary file first; its standard output then goes to standard error.
 ///
+/// Given several recordings of one program, their counts are added up. With --compare, rows have the counts of A, the recordings named first, and of B, and B/A: twice the input makes
+/// that 2 where the program is linear, and 4 where it is quadratic.
+///
 /// Exits with 0 when the report is there, however the guest ended.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -35,13 +35,16 @@ Examples:
   afterimage profile app.aft
   afterimage profile app.aft --annotate
   afterimage profile --by line --top 20 app.wasm input.txt
+  afterimage profile run1.aft run2.aft run3.aft --format lcov -o app.info
+  afterimage profile app.aft --format html -o coverage.html
+  afterimage profile half.aft --compare full.aft
   afterimage profile app.aft --format callgrind -o callgrind.out
   callgrind_annotate callgrind.out")]
 pub(crate) struct Arguments {
     /// What has a row [default: function]
     #[arg(long, help_heading = "Report")]
     by: Option<ByArgument>,
-    /// The order of the rows [default: instructions for text, program otherwise]
+    /// The order of the rows [default: instructions for text, program otherwise; with --compare the greatest B/A]
     #[arg(long, help_heading = "Report")]
     sort: Option<SortArgument>,
     /// Only the first N rows [default: 25 for text, all otherwise]
@@ -53,6 +56,14 @@ pub(crate) struct Arguments {
     /// Show source lines with counts beside them; where there is no source at hand, WebAssembly text
     #[arg(long, conflicts_with_all = ["by", "sort", "top"], help_heading = "Report")]
     annotate: bool,
+    /// Show the counts of this recording, B, too, and B/A; functions of another program are matched by name. May be repeated: counts are added up
+    #[arg(
+        long,
+        value_name = "B.aft",
+        conflicts_with = "annotate",
+        help_heading = "Report"
+    )]
+    compare: Vec<PathBuf>,
     /// The format of the report
     #[arg(long, default_value = "text", help_heading = "Report")]
     format: Format,
@@ -79,7 +90,7 @@ pub(crate) struct Arguments {
     /// A recording, or a program to record first
     #[arg(value_name = "FILE.aft|PROGRAM")]
     file: PathBuf,
-    /// Arguments for the guest; write -- before the first one if it begins with a dash
+    /// More recordings; or, for a program, arguments for the guest: write -- before the first one if it begins with a dash
     #[arg(
         value_name = "ARGS",
         trailing_var_arg = true,
@@ -102,6 +113,18 @@ enum ByArgument {
     Instruction,
 }
 
+impl From<ByArgument> for By {
+    fn from(by: ByArgument) -> Self {
+        match by {
+            ByArgument::Function => Self::Function,
+            ByArgument::Line => Self::Line,
+            ByArgument::Block => Self::Block,
+            ByArgument::Edge => Self::Edge,
+            ByArgument::Instruction => Self::Instruction,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum SortArgument {
     /// Most executed instructions first
@@ -112,6 +135,17 @@ enum SortArgument {
     Name,
     /// In the order of the program
     Program,
+}
+
+impl From<SortArgument> for Sort {
+    fn from(sort: SortArgument) -> Self {
+        match sort {
+            SortArgument::Instructions => Self::Instructions,
+            SortArgument::Count => Self::Count,
+            SortArgument::Name => Self::Name,
+            SortArgument::Program => Self::Program,
+        }
+    }
 }
 
 /// How counters are placed.
@@ -136,42 +170,59 @@ enum Format {
     Callgrind,
     Pprof,
     Dot,
+    /// A page with all source files and their counts
+    Html,
 }
 
-/// Rows that text shows if nothing else is asked for.
-const TEXT_ROWS: usize = 25;
+formats!(Text, Json, Csv, Lcov, Callgrind, Pprof, Dot, Html);
 
-/// Exact counts, and where the run stood when it ended.
-struct Counted {
-    loaded: Loaded,
-    counts: Counts,
-    stops: Vec<Stop>,
-    /// What a reader should know about how exact this is.
-    note: Option<String>,
+/// Options may stand anywhere among recordings; what follows a program is the guest's.
+pub(crate) fn among_recordings(
+    command: clap::Command,
+    matches: ArgMatches,
+) -> clap::error::Result<ArgMatches> {
+    let profile = matches.subcommand_matches("profile");
+    let file = profile.and_then(|matches| matches.get_one::<PathBuf>("file"));
+    if !file.is_some_and(|file| is_recording(file)) {
+        return Ok(matches);
+    }
+    let anywhere = |args: clap::Arg| args.trailing_var_arg(false);
+    let command = command.mut_subcommand("profile", |profile| profile.mut_arg("args", anywhere));
+    command.try_get_matches()
+}
+
+fn is_recording(file: &Path) -> bool {
+    matches!(files::kind(file), Ok(Kind::Recording))
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    check(&arguments)?;
+    let given = [
+        ("--by", arguments.by.is_some()),
+        ("--sort", arguments.sort.is_some()),
+        ("--top", arguments.top.is_some()),
+    ];
+    refuse_without_effect(arguments.format.into(), arguments.annotate, &given)?;
+    if !arguments.compare.is_empty() {
+        arguments
+            .query()?
+            .refuse_comparison(arguments.format.into())?;
+    }
     let path = &arguments.file;
     let counted = match (&arguments.counters, files::kind(path)?) {
         (Some(dump), Kind::Program) => {
-            guest_wanted(&arguments, "--counters reads what was counted elsewhere")?;
-            let loaded = files::program(path)?;
-            let read = read_dump(dump, files::open(dump)?, path, &loaded)?;
-            Counted {
-                loaded,
-                counts: read.counts,
-                stops: read.stops,
-                note: read.note,
-            }
+            let why = "--counters reads what was counted elsewhere";
+            arguments.refuse_guest(why)?;
+            nothing_runs(why, arguments.args.first())?;
+            Counted::of_dump(dump, path)?
         }
         (Some(_), Kind::Recording) => bail!(
             "{}: with --counters, name the program that was instrumented, not a recording",
             path.display()
         ),
         (None, Kind::Recording) => {
-            guest_wanted(&arguments, &format!("{} is a recording", path.display()))?;
-            of_recording(path, path, &arguments)?
+            arguments.refuse_guest(&format!("{} is a recording", path.display()))?;
+            let all = recordings(path, &arguments.args)?;
+            arguments.counting(|counting| Counted::of_all(all, lens::session, counting))?
         }
         (None, Kind::Program) => {
             let loaded = files::program(path)?;
@@ -194,89 +245,30 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             if Exit::of_guest(&recorded.end) != Exit::Success {
                 say(format_args!("{} {}", path.display(), recorded.end.ending));
             }
-            of_recording(&recording, path, &arguments)?
+            let session = lens::session(&recording)?;
+            arguments.counting(|counting| Counted::of(&session, path, counting))?
         }
     };
-    report(&arguments, &counted)?;
+    match arguments.compare.is_empty() {
+        true => counted.ask(&Terminal, |profiled| arguments.report(profiled))?,
+        false => arguments.compare_with(&counted)?,
+    }
     Ok(Exit::Success)
 }
 
-/// Refuses options that would have no effect.
-fn check(arguments: &Arguments) -> Result<()> {
-    let table = [
-        ("--by", arguments.by.is_some()),
-        ("--sort", arguments.sort.is_some()),
-        ("--top", arguments.top.is_some()),
-    ];
-    let refused = match arguments.format {
-        Format::Text => None,
-        _ if arguments.annotate => Some("--annotate"),
-        Format::Json | Format::Csv => None,
-        Format::Lcov | Format::Callgrind | Format::Pprof | Format::Dot => {
-            table.into_iter().find(|o| o.1).map(|o| o.0)
-        }
-    };
-    match refused {
-        Some("--annotate") => bail!("--annotate writes text, and not with another --format"),
-        Some(option) => {
-            bail!("{option} has no meaning here: the format says what is in a report of this kind")
-        }
-        None => Ok(()),
-    }
-}
-
-/// Refuses what is meant for a guest where none will run.
-fn guest_wanted(arguments: &Arguments, why: &str) -> Result<()> {
-    match (arguments.run.given(), arguments.args.first()) {
-        (Some(option), _) => bail!("{why}, so nothing runs that {option} could be for"),
-        (None, Some(argument)) if is_recording(argument) => bail!(
-            "profile takes one recording, and {argument} is another; to compare them: afterimage diff {} {}",
-            pasted(&arguments.file),
-            pasted(Path::new(argument))
-        ),
-        (None, Some(argument)) => {
-            bail!("{why}, so nothing runs that the argument {argument:?} could be for")
-        }
-        (None, None) => Ok(()),
-    }
-}
-
-fn is_recording(argument: &str) -> bool {
-    matches!(files::kind(Path::new(argument)), Ok(Kind::Recording))
-}
-
-/// `name`: what the user knows it by.
-fn of_recording(path: &Path, name: &Path, arguments: &Arguments) -> Result<Counted> {
-    let session = lens::session(path)?;
-    let failed = |why| SessionError {
-        at: name.to_owned(),
-        why,
-    };
-    let counts = arguments.counts(&session);
-    let counts = counts.map_err(|error| match error.downcast::<SessionError>() {
-        Ok(error) => failed(error.why).into(),
-        Err(error) => error,
-    })?;
-    let Some(counts) = counts else {
-        files::ended(path)?;
-        return Err(failed(Box::new(Reason::NoCounts)).into());
-    };
-    let stops = session
-        .stops()
-        .with_context(|| name.display().to_string())?;
-    Ok(Counted {
-        loaded: Loaded::of(&session),
-        counts,
-        stops: stops.to_vec(),
-        note: None,
-    })
-}
-
 impl Arguments {
-    /// The counts of a recording: those that it has, unless it is said how to count.
-    fn counts(&self, session: &Session) -> Result<Option<Counts>> {
+    /// Refuses what is meant for a guest where none will run.
+    fn refuse_guest(&self, why: &str) -> Result<()> {
+        if let Some(option) = self.run.given() {
+            bail!("{why}, so nothing runs that {option} could be for");
+        }
+        Ok(())
+    }
+
+    /// Asks with how to count: `None` takes the counts that a recording has.
+    fn counting<R>(&self, ask: impl FnOnce(Option<&Counting<'_>>) -> Result<R>) -> Result<R> {
         let placement = match (self.mode, &self.weights) {
-            (None, None) => return Ok(session.ensure_counts()?),
+            (None, None) => return ask(None),
             (Some(ModeArgument::Feedback), None) => {
                 bail!("--mode feedback needs the counts of an earlier run: --weights FILE.aft")
             }
@@ -287,131 +279,68 @@ impl Arguments {
         };
         let earlier = self.weights.as_deref().map(files::recording).transpose()?;
         let weights = self.weights.as_deref().zip(earlier.as_ref());
-        Ok(session.count(&Counting { placement, weights })?)
+        ask(Some(&Counting { placement, weights }))
     }
-}
 
-fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
-    let Counted {
-        loaded,
-        counts,
-        stops,
-        ..
-    } = counted;
-    let source: SourceMap<'_> = loaded.source_map(&Terminal);
-    let names = loaded.names(&source);
-    let profile = Profile::new(
-        &loaded.program,
-        &loaded.bytes,
-        counts,
-        stops,
-        &names,
-        &source,
-    );
-    let profile = profile.with_context(|| {
-        arguments
-            .counters
-            .as_ref()
-            .unwrap_or(&arguments.file)
-            .display()
-            .to_string()
-    })?;
-    let functions = arguments
-        .function
-        .iter()
-        .map(|name| names.find(name, &source))
-        .collect::<Result<Vec<_>, _>>();
-    let functions = functions.with_context(|| arguments.file.display().to_string())?;
-    for &id in &functions {
-        if loaded.program.function(id).is_none() {
-            bail!(
-                "{}: {} is imported, so nothing of it is counted; see its callers",
-                arguments.file.display(),
-                names.function(id)
-            );
-        }
-    }
-    let scope = if functions.is_empty() {
-        Scope::All
-    } else {
-        Scope::Only(functions.clone())
-    };
-    let for_people = arguments.format == Format::Text;
-    let sort = arguments.sort.map(|sort| match sort {
-        SortArgument::Instructions => Sort::Instructions,
-        SortArgument::Count => Sort::Count,
-        SortArgument::Name => Sort::Name,
-        SortArgument::Program => Sort::Program,
-    });
-    let options = Options {
-        by: match arguments.by.unwrap_or(ByArgument::Function) {
-            ByArgument::Function => By::Function,
-            ByArgument::Line => By::Line,
-            ByArgument::Block => By::Block,
-            ByArgument::Edge => By::Edge,
-            ByArgument::Instruction => By::Instruction,
-        },
-        sort: sort.or(for_people.then_some(Sort::Instructions)),
-        top: arguments.top.or(for_people.then_some(TEXT_ROWS)),
-        scope: scope.clone(),
-        // Formats for programs are complete, and so is a report about named functions.
-        code: match for_people && functions.is_empty() || arguments.code.is_given() {
-            true => Some(arguments.code.filter()?),
-            false => None,
-        },
-    };
-    let out = arguments.output.as_deref();
-    let style = arguments.color.style(out);
-    let note = counted.note.as_deref();
-    if let Some(note) = note {
-        if !matches!(arguments.format, Format::Text | Format::Json) {
-            bail!("{note}; this format cannot say so: choose --format text or json");
-        }
-        say(note);
-    }
-    if matches!(arguments.by, Some(ByArgument::Line)) || arguments.format == Format::Lcov {
-        without_lines(&arguments.file, &profile, &scope, &source)
-            .into_iter()
-            .for_each(say);
-    }
-    let binary = arguments.format == Format::Pprof;
-    let render = |out: &mut dyn Write| -> Result<()> {
-        if let (Some(note), Format::Text) = (note, arguments.format) {
-            writeln!(out, "{note}")?;
-        }
-        match arguments.format {
-            Format::Text if arguments.annotate => {
-                let annotation = Annotation {
-                    scope,
-                    listings: if functions.is_empty() {
-                        3
-                    } else {
-                        functions.len()
-                    },
-                };
-                annotate(out, &profile, &annotation, &SourceFiles, style)?;
-            }
-            Format::Text => text(
-                out,
-                &profile,
-                &Report::new(&profile, &options)?,
-                &SourceFiles,
-                style,
-            )?,
-            Format::Json => json(out, &profile, &Report::new(&profile, &options)?, note)?,
-            Format::Csv => csv(out, &profile, &Report::new(&profile, &options)?)?,
-            Format::Lcov => lcov(out, &profile, &scope, options.code.as_ref())?,
-            Format::Callgrind => callgrind(out, &profile, &scope)?,
-            Format::Pprof => pprof(out, &profile, &scope)?,
-            Format::Dot => match functions.as_slice() {
-                [] => calls_dot(out, &profile, &scope)?,
-                [one] => cfg_dot(out, &profile, *one)?,
-                _ => bail!("--format dot draws the call graph, or the graph of one function"),
+    fn query(&self) -> Result<ProfileQuery> {
+        let for_people = self.format == Format::Text;
+        let query = ProfileQuery {
+            by: self.by.map(By::from).unwrap_or_default(),
+            sort: self.sort.map(Sort::from),
+            top: self.top,
+            functions: self.function.clone(),
+            // Formats for programs are complete, and so is a table about named functions.
+            code: match for_people && self.function.is_empty()
+                || self.format == Format::Html
+                || self.code.is_given()
+            {
+                true => Some(self.code.filter()?),
+                false => None,
             },
+        };
+        Ok(if for_people {
+            query.for_people()
+        } else {
+            query
+        })
+    }
+
+    /// Compares what `--compare` names with `a`.
+    fn compare_with(&self, a: &Counted) -> Result<()> {
+        let b = self.compare.iter().map(PathBuf::as_path);
+        let b = self.counting(|counting| Counted::of_all(b, lens::session, counting))?;
+        let query = ProfileQuery {
+            sort: self.sort.map(Sort::from),
+            ..self.query()?
+        };
+        let out = self.output.as_deref();
+        let style = self.color.style(out);
+        compare([a, &b], &query, &SourceFiles, &Terminal, |view| {
+            write(out, false, |out| Ok(render(out, view, self.format, style)?))
+        })
+    }
+
+    fn report(&self, profiled: &Profiled<'_>) -> Result<()> {
+        let options = self.query()?.options(profiled)?;
+        let out = self.output.as_deref();
+        let style = self.color.style(out);
+        profiled.refuse_format(self.format.into())?;
+        profiled.note().into_iter().for_each(say);
+        if self.by == Some(ByArgument::Line) || matches!(self.format, Format::Lcov | Format::Html) {
+            let without = profiled.without_lines(&options.scope);
+            without.into_iter().for_each(say);
         }
-        Ok(())
-    };
-    write(out, binary, |out| {
-        render(out).with_context(|| arguments.file.display().to_string())
-    })
+        let view = ProfileView {
+            profile: &profiled.profile,
+            options,
+            annotated: self.annotate,
+            note: profiled.note(),
+            title: profiled.title(),
+            sources: &SourceFiles,
+        };
+        write(out, self.format == Format::Pprof, |out| {
+            let written = render(out, &view, self.format, style);
+            written.with_context(|| self.file.display().to_string())
+        })
+    }
 }

@@ -193,6 +193,7 @@ pub fn descriptions() -> Vec<Description> {
         describe::<crate::calls::CallDocument>(),
         describe::<crate::calls::CallsDocument>(),
         describe::<crate::cfg::CfgDocument>(),
+        describe::<crate::compare::CompareDocument>(),
         describe::<crate::currency::CurrenciesDocument>(),
         describe::<crate::currency::CurrencyDocument>(),
         describe::<crate::dataflow::DataflowDocument>(),

@@ -23,6 +23,9 @@ pub enum PresentError {
     /// No source file matches the filter.
     #[error("no source file matches --code; --code all shows all of them")]
     NoCode,
+    /// A graph of several functions was asked for.
+    #[error("--format dot draws the call graph, or the graph of one function")]
+    OneGraph,
     /// The report does not have this format.
     #[error("{report} has no {format}: choose --format text or json")]
     NoFormat {

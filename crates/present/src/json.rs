@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage_ids::FuncId;
 use afterimage_profile::{
-    BlockRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Profile, Report, Rows, Sort,
+    BlockRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Profile, Report, Rows, Sort, Totals,
 };
 use afterimage_program::Location;
 use schemars::JsonSchema;
@@ -45,6 +45,9 @@ impl<R: Serialize> Document for ProfileDocument<R> {
 /// Sums over the whole program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileTotals {
+    /// There only if the counts of several runs were added up: how many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u64>,
     /// Instructions executed: operators without the markers `block`, `loop`, `try_table`, `else`, `end`.
     pub instructions: u64,
     /// Basic blocks executed; the empty root of a function that begins with a loop is one.
@@ -219,6 +222,37 @@ pub fn json(
     }
 }
 
+/// The same document with all of its rows in memory.
+pub fn profile_document(
+    profile: &Profile<'_>,
+    report: &Report,
+    note: Option<&str>,
+) -> ProfileDocument {
+    let make = RowBuilder(profile);
+    match &report.rows {
+        Rows::Functions(rows) => {
+            let rows = rows.iter().map(|row| make.function(row));
+            document(report, note, "function", rows.collect())
+        }
+        Rows::Lines(rows) => {
+            let rows = rows.iter().map(|row| make.line(row));
+            document(report, note, "line", rows.collect())
+        }
+        Rows::Blocks(rows) => {
+            let rows = rows.iter().map(|row| make.block(row));
+            document(report, note, "block", rows.collect())
+        }
+        Rows::Edges(rows) => {
+            let rows = rows.iter().map(|row| make.edge(row));
+            document(report, note, "edge", rows.collect())
+        }
+        Rows::Instructions(rows) => {
+            let rows = rows.iter().map(|row| make.instruction(row));
+            document(report, note, "instruction", rows.collect())
+        }
+    }
+}
+
 fn write(
     out: &mut dyn Write,
     report: &Report,
@@ -226,8 +260,16 @@ fn write(
     by: &'static str,
     rows: impl Iterator<Item = ProfileRow> + Clone,
 ) -> Result<(), PresentError> {
-    let totals = report.totals;
-    let document = ProfileDocument {
+    begin(out, &document(report, note, by, Lazy(rows)))
+}
+
+fn document<R>(
+    report: &Report,
+    note: Option<&str>,
+    by: &'static str,
+    rows: R,
+) -> ProfileDocument<R> {
+    ProfileDocument {
         by,
         sort: match report.sort {
             Sort::Instructions => "instructions",
@@ -235,20 +277,26 @@ fn write(
             Sort::Name => "name",
             Sort::Program => "program",
         },
-        totals: ProfileTotals {
+        totals: ProfileTotals::of(report.totals),
+        available: report.available,
+        complete: report.available <= report.rows.len(),
+        note: note.map(str::to_owned),
+        rows,
+    }
+}
+
+impl ProfileTotals {
+    pub(crate) fn of(totals: Totals) -> Self {
+        Self {
+            runs: Some(totals.runs).filter(|&runs| runs > 1),
             instructions: totals.instructions,
             blocks: totals.blocks,
             entries: totals.entries,
             functions: totals.functions,
             executed_functions: totals.executed_functions,
             open: totals.open,
-        },
-        available: report.available,
-        complete: report.available <= report.rows.len(),
-        note: note.map(str::to_owned),
-        rows: Lazy(rows),
-    };
-    begin(out, &document)
+        }
+    }
 }
 
 /// Makes rows.

@@ -6,7 +6,9 @@ mod addresses;
 mod annotate;
 mod calls;
 mod cfg;
+mod compare;
 mod context_dot;
+mod coverage;
 mod csv;
 mod currency;
 mod dataflow;
@@ -26,8 +28,10 @@ mod matching;
 mod memory;
 mod name;
 mod number;
+mod page;
 mod paths;
 mod plain;
+mod profile;
 mod rank;
 mod redundancy;
 mod render;
@@ -55,6 +59,10 @@ pub use addresses::{
 pub use annotate::{Annotation, annotate};
 pub use calls::{CallReport, CallView, absent};
 pub use cfg::{CfgCounter, CfgView, InstrumentDocument};
+pub use compare::{
+    CompareActivity, CompareArrivals, CompareDocument, CompareFunction, CompareLine, CompareRow,
+    CompareSide, CompareView,
+};
 pub use context_dot::context_dot;
 pub use csv::csv;
 pub use currency::{
@@ -73,7 +81,7 @@ pub use diff::{
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::DynamicCfgView;
 pub use error::PresentError;
-pub use json::json;
+pub use json::{ProfileDocument, json, profile_document};
 pub use loads::{
     NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
 };
@@ -85,6 +93,7 @@ pub use paths::{
     paths_json, trace_counts_text, traces_text,
 };
 pub use plain::{is_hidden, plain};
+pub use profile::ProfileView;
 pub use rank::{RankDocument, RankReport, RankedValues};
 pub use redundancy::{
     RedundancyDocument, RedundancyOf, RedundancyReport, RedundancyScene, RedundancyView,

@@ -28,6 +28,18 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
+/// By how many times B is greater than A, to two decimals; `None` if one of them is zero.
+pub(crate) fn ratio([a, b]: [u64; 2]) -> Option<String> {
+    if a == 0 || b == 0 {
+        return None;
+    }
+    let ratio = b as f64 / a as f64;
+    Some(match ratio {
+        ..0.005 => "<0.01".to_owned(),
+        _ => format!("{ratio:.2}"),
+    })
+}
+
 /// How often: `once`, `2 times`.
 pub fn times(count: u64) -> String {
     match count {
@@ -76,6 +88,15 @@ mod tests {
         ] {
             assert_eq!(time(seconds), text);
         }
+    }
+
+    #[test]
+    fn ratios_are_of_b_to_a() {
+        assert_eq!(ratio([2, 8]).as_deref(), Some("4.00"));
+        assert_eq!(ratio([3, 2]).as_deref(), Some("0.67"));
+        assert_eq!(ratio([1_000_000, 1]).as_deref(), Some("<0.01"));
+        assert_eq!(ratio([0, 8]), None);
+        assert_eq!(ratio([8, 0]), None);
     }
 
     #[test]

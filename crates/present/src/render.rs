@@ -18,6 +18,12 @@ pub enum Format {
     Dot,
     /// A page.
     Html,
+    /// For genhtml and editors.
+    Lcov,
+    /// For callgrind_annotate and KCachegrind.
+    Callgrind,
+    /// For pprof.
+    Pprof,
 }
 
 impl fmt::Display for Format {
@@ -28,6 +34,9 @@ impl fmt::Display for Format {
             Format::Csv => "csv",
             Format::Dot => "dot",
             Format::Html => "html",
+            Format::Lcov => "lcov",
+            Format::Callgrind => "callgrind",
+            Format::Pprof => "pprof",
         })
     }
 }
@@ -73,6 +82,14 @@ pub trait Render {
         Err(self.refuse(Format::Html))
     }
 
+    /// Writes it in a format that only other tools read.
+    ///
+    /// # Errors
+    /// If it has no such form, `out` fails, or something to be shown cannot be read.
+    fn export(&self, _: &mut dyn Write, format: Format) -> Result<(), PresentError> {
+        Err(self.refuse(format))
+    }
+
     /// That it does not have a format.
     fn refuse(&self, format: Format) -> PresentError {
         PresentError::NoFormat {
@@ -98,6 +115,7 @@ pub fn render(
         Format::Csv => report.csv(out),
         Format::Dot => report.dot(out),
         Format::Html => report.html(out),
+        format @ (Format::Lcov | Format::Callgrind | Format::Pprof) => report.export(out, format),
     }
 }
 
@@ -122,7 +140,7 @@ mod tests {
     #[test]
     fn a_format_that_a_report_lacks_is_refused_by_name() {
         let mut out = Vec::new();
-        for format in [Format::Csv, Format::Dot, Format::Html] {
+        for format in [Format::Csv, Format::Dot, Format::Html, Format::Lcov] {
             let error = render(&mut out, &Number(7), format, Style::default()).unwrap_err();
             let expected = format!("a number has no {format}: choose --format text or json");
             assert_eq!(error.to_string(), expected);

@@ -78,20 +78,27 @@ pub fn text(
 pub(crate) fn summary(out: &mut dyn Write, totals: Totals) -> std::io::Result<()> {
     write!(
         out,
-        "ran {} in {}; {} of {} executed",
+        "ran {} in {}{}; {} of {} executed",
         counted(totals.instructions, "instruction"),
         counted(totals.blocks, "block"),
+        over(totals),
         grouped(totals.executed_functions),
         counted(totals.functions, "function"),
     )?;
     if totals.open > 0 {
-        write!(
-            out,
-            "; the run ended inside {}",
-            counted(totals.open, "call")
-        )?;
+        let runs = if totals.runs > 1 { "runs" } else { "run" };
+        let calls = counted(totals.open, "call");
+        write!(out, "; the {runs} ended inside {calls}")?;
     }
     writeln!(out)
+}
+
+/// Over how many runs counts were added up.
+fn over(totals: Totals) -> String {
+    match totals.runs {
+        0 | 1 => String::new(),
+        runs => format!(" over {}", counted(runs, "run")),
+    }
 }
 
 /// Rows → cells. Each also gives the number that colors a row.

@@ -7,6 +7,7 @@
 
 pub mod body;
 mod collect;
+mod compare;
 mod error;
 mod frequency;
 pub mod lines;
@@ -19,10 +20,12 @@ mod resolve;
 mod rows;
 mod source;
 mod stops;
+mod sum;
 mod text;
 pub mod walk;
 
 pub use collect::Scope;
+pub use compare::{Comparison, Measured, Pair, Pairs};
 pub use error::ProfileError;
 pub use frequency::block_counts;
 pub use lines::LineCount;
@@ -34,5 +37,6 @@ pub use resolve::{Remarks, Resolver};
 pub use rows::{BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows};
 pub use source::{Line, Source, SourceLine};
 pub use stops::stops;
+pub use sum::add_counts;
 pub use text::{readable, texts as operator_texts};
 pub use walk::OperatorCount;

@@ -64,7 +64,7 @@ impl fmt::Display for CodeFilter {
 
 /// Whether a source file is of a library, by its path: Rust's or C's standard library, a compiler's runtime, or a package from a registry.
 pub fn is_library(path: &str) -> bool {
-    const PARTS: [&str; 17] = [
+    const PARTS: [&str; 18] = [
         "/rustc/",
         "/rustlib/src/",
         "/rust/deps/",
@@ -73,6 +73,7 @@ pub fn is_library(path: &str) -> bool {
         "/registry/src/",
         "wasi-libc",
         "wasi-sysroot",
+        "sysroot/include/",
         "libc-top-half",
         "libc-bottom-half",
         "dlmalloc/src/",
@@ -215,6 +216,7 @@ mod tests {
             "/home/a/.cargo/registry/src/index-1/memchr-2.7/src/lib.rs",
             "/build/wasi-libc-0.0~git/libc-top-half/musl/src/stdio/printf.c",
             "/usr/lib/llvm-19/include/c++/v1/vector",
+            "sysroot/include/ctype.h",
         ] {
             assert!(is_library(library), "{library}");
         }

@@ -24,6 +24,8 @@ pub struct Stop {
 /// What a program did, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
+    /// Runs of the program whose counts these are.
+    pub runs: u64,
     /// Instructions executed: operators, without the markers `block`, `loop`,
     /// `try_table`, `else` and `end`.
     pub instructions: u64,
@@ -39,7 +41,7 @@ pub struct Totals {
     pub open: u64,
 }
 
-/// The exact profile of one execution.
+/// The exact profile of one execution, or of several whose counts were [added up](crate::add_counts).
 ///
 /// Everything else is derived from it on demand, a function at a time, so
 /// that its size is that of the graphs, not of the operators.
@@ -92,6 +94,7 @@ impl<'a> Profile<'a> {
         stops.sort_unstable();
         let mut unclaimed = stops.as_slice();
         let mut totals = Totals {
+            runs: 1,
             functions: program.functions.len() as u64,
             ..Totals::default()
         };
@@ -144,6 +147,13 @@ impl<'a> Profile<'a> {
             functions,
             totals,
         })
+    }
+
+    /// The same profile, of counts that were added up over so many runs.
+    #[must_use]
+    pub fn over(mut self, runs: u64) -> Self {
+        self.totals.runs = runs;
+        self
     }
 
     /// The program.

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use afterimage_ids::FuncId;
 use afterimage_program::Location;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     CodeFilter, Folded, FunctionRow, LineRow, Profile, ProfileError, Rows, Scope, Totals,
@@ -11,7 +12,8 @@ use crate::{
 };
 
 /// What a report has one row for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum By {
     /// A function.
     #[default]
@@ -27,7 +29,8 @@ pub enum By {
 }
 
 /// The order of a report's rows. Ties are in the order of the program, so that every order is total and stable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Sort {
     /// Most instructions executed first; edges and instructions by count.
     Instructions,

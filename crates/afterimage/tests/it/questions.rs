@@ -4,9 +4,10 @@ use std::fmt::Debug;
 
 use afterimage::analyses::simulate::MissesBy;
 use afterimage::present::RedundancyOf;
+use afterimage::profile::{By, Sort};
 use afterimage::{
     AddressesQuery, CurrencyQuery, DataflowQuery, DiffQuery, Level, MatchQuery, PathsAbout,
-    PathsQuery, RedundancyQuery, Session, SimulateQuery, TraceQuery,
+    PathsQuery, ProfileQuery, RedundancyQuery, Session, SimulateQuery, TraceQuery,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -184,4 +185,41 @@ fn a_run_does_not_differ_from_itself() {
     };
     let refused = a.currency(&b, &sent(query)).unwrap_err().to_string();
     assert!(refused.contains("of the same program"), "{refused}");
+}
+
+#[test]
+fn counts_add_up_and_compare() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = Session::open(&recording(&folder)).unwrap();
+    let query = sent(ProfileQuery {
+        by: By::Block,
+        sort: Some(Sort::Count),
+        top: Some(3),
+        ..ProfileQuery::default()
+    });
+    let one = json(&session.execution_counts(&[], &query).unwrap());
+    let three = json(
+        &session
+            .execution_counts(&[&session, &session], &query)
+            .unwrap(),
+    );
+    assert_eq!(one["totals"]["blocks"], BLOCKS);
+    assert_eq!(three["totals"]["blocks"], 3 * BLOCKS);
+    assert_eq!(three["totals"]["runs"], 3);
+    let counts = |document: &Value| {
+        let rows = document["rows"].as_array().unwrap().iter();
+        Vec::from_iter(rows.map(|row| row["count"].as_u64().unwrap()))
+    };
+    let tripled = Vec::from_iter(counts(&one).iter().map(|count| 3 * count));
+    assert_eq!(counts(&three), tripled);
+
+    let refused = session.compare_counts(&session, &query).unwrap_err();
+    assert!(refused.to_string().contains("--by function"), "{refused}");
+    let functions = ProfileQuery::default();
+    let compared = json(&session.compare_counts(&session, &functions).unwrap());
+    let rows = compared["rows"].as_array().unwrap();
+    assert!(
+        !rows.is_empty() && rows.iter().all(|row| row["ratio"] == 1.0),
+        "{compared}"
+    );
 }

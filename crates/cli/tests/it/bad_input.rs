@@ -386,14 +386,6 @@ fn options_that_would_have_no_effect() {
         &["hello.aft", "recording", "\"input.txt\""],
     );
     sandbox.refused(
-        "profile hello.aft hello.aft",
-        125,
-        &[
-            "profile takes one recording",
-            "afterimage diff hello.aft hello.aft",
-        ],
-    );
-    sandbox.refused(
         "profile hello.aft --annotate --format json",
         125,
         &["--annotate", "--format"],

@@ -49,6 +49,8 @@ const COMMANDS: &[&str] = &[
     "verify run.aft",
     "profile run.aft",
     "profile --mode slow run.aft",
+    "profile --format html run.aft",
+    "profile run.aft run.aft --compare run.aft",
     "trace --level call --limit 5 run.aft",
     "trace --level statement --limit 5 --from 50% run.aft",
     "values --at 0 run.aft",

@@ -1,4 +1,6 @@
-//! The counts of lines are those of gcov, on generated C and C++ that is not optimised.
+//! The counts of lines and of simple branches are those of gcov, on generated C and C++ that is not optimised.
+//!
+//! Branches are compared where both compilers must make one: a condition without `&&`, `||` and `?`. The ways of such a branch have no common order.
 //!
 //! Two compilers make the programs, gcc the native one and clang the other. What is different by definition is written at
 //! [`Kind`], and nothing else may be. (clang's own coverage is no oracle: where a `goto` leads back, `llvm-cov gcov` 19 says of a function that was called three times that it was
@@ -297,30 +299,59 @@ fn compilers(cpp: bool) -> Option<(&'static str, &'static str)> {
     ["gcov", native].iter().all(runs).then_some((native, other))
 }
 
-/// The counts of the lines of a program by gcov.
-fn gcov(sandbox: &Sandbox, gcc: &str, file: &str) -> BTreeMap<u32, u64> {
+/// How often the ways of each line's branches were taken; `None` for those of a branch that was never reached.
+type Branches = BTreeMap<u32, Vec<Option<u64>>>;
+
+/// Whether a line has one branch with two ways, whoever compiles it.
+fn is_simple_branch(text: &str) -> bool {
+    let text = text.trim();
+    let heads = ["if (", "while (y", "for (unsigned", "for (int"];
+    let branches = text.matches("if (").count() + text.matches("for (").count();
+    heads.iter().any(|head| text.starts_with(head))
+        && branches <= 1
+        && !["&&", "||", "?"]
+            .iter()
+            .any(|operator| text.contains(operator))
+}
+
+/// The counts of the lines and branches of a program by gcov.
+fn gcov(sandbox: &Sandbox, gcc: &str, file: &str) -> (BTreeMap<u32, u64>, Branches) {
     let line = format!(
-        "rm -f native*; {gcc} -w -O0 --coverage -c {file} -o native.o && {gcc} --coverage native.o -o native && ./native && gcov -t native.gcda"
+        "rm -f native*; {gcc} -w -O0 --coverage -c {file} -o native.o && {gcc} --coverage native.o -o native && ./native && gcov -b -c -t native.gcda"
     );
     let report = sandbox.shell(&line);
     assert_eq!(report.code, Some(0), "{report:?}");
-    let mut counts = BTreeMap::new();
+    let (mut counts, mut branches) = (BTreeMap::new(), Branches::new());
+    let mut last = 0;
     for row in report.stdout.lines() {
+        if let Some(branch) = row.strip_prefix("branch ") {
+            // `0 taken 5 (fallthrough)`, `1 never executed`
+            let taken = branch.split_whitespace().nth(2);
+            let taken = taken.and_then(|taken| taken.parse().ok());
+            branches.entry(last).or_default().push(taken);
+            continue;
+        }
         let mut parts = row.split(':').map(str::trim);
         let (Some(count), Some(Ok(line))) = (parts.next(), parts.next().map(str::parse)) else {
             continue;
         };
+        last = line;
         let count = match count {
             "#####" => Some(0),
             count => count.trim_end_matches('*').parse().ok(),
         };
         counts.extend(count.filter(|_| line > 0).map(|count| (line, count)));
     }
-    counts
+    (counts, branches)
 }
 
 /// The same by a recording.
-fn recorded(sandbox: &Sandbox, clang: &str, level: &str, file: &str) -> BTreeMap<u32, u64> {
+fn recorded(
+    sandbox: &Sandbox,
+    clang: &str,
+    level: &str,
+    file: &str,
+) -> (BTreeMap<u32, u64>, Branches) {
     // Linked without a level of optimisation, so that no wasm-opt rewrites it.
     let line = format!(
         "{clang} --target=wasm32-wasi -w -g {level} -c {file} -o app.o && {clang} --target=wasm32-wasi app.o -o app.wasm"
@@ -329,7 +360,7 @@ fn recorded(sandbox: &Sandbox, clang: &str, level: &str, file: &str) -> BTreeMap
     assert_eq!(built.code, Some(0), "{built:?}");
     sandbox.ok("record --force -o app.aft app.wasm");
     let report = sandbox.ok("profile app.aft --format lcov").stdout;
-    let mut counts = BTreeMap::new();
+    let (mut counts, mut branches) = (BTreeMap::new(), Branches::new());
     let mut is_own = false;
     for row in report.lines() {
         if let Some(path) = row.strip_prefix("SF:") {
@@ -341,8 +372,13 @@ fn recorded(sandbox: &Sandbox, clang: &str, level: &str, file: &str) -> BTreeMap
         ) {
             counts.insert(line.parse().unwrap(), count.parse().unwrap());
         }
+        if let (true, Some(branch)) = (is_own, row.strip_prefix("BRDA:")) {
+            let fields = Vec::from_iter(branch.split(','));
+            let ways = branches.entry(fields[0].parse().unwrap()).or_default();
+            ways.push(fields[3].parse().ok());
+        }
     }
-    counts
+    (counts, branches)
 }
 
 fn compare(cpp: bool, seeds: u64) {
@@ -351,12 +387,12 @@ fn compare(cpp: bool, seeds: u64) {
     };
     let sandbox = Sandbox::new();
     let file = if cpp { "app.cpp" } else { "app.c" };
-    let (mut compared, mut wrong) = ([0, 0], Vec::new());
+    let (mut compared, mut wrong) = ([0, 0, 0], Vec::new());
     for seed in 0..seeds {
         let program = Writer::program(seed, cpp);
         sandbox.write(file, &program.text);
-        let expected = gcov(&sandbox, gcc, file);
-        let found = recorded(&sandbox, clang, "-O0", file);
+        let (expected, expected_ways) = gcov(&sandbox, gcc, file);
+        let (found, found_ways) = recorded(&sandbox, clang, "-O0", file);
         for (at, (kind, text)) in (1..).zip(program.kinds.iter().zip(program.text.lines())) {
             let (own, other) = (found.get(&at), expected.get(&at));
             let agree = match kind {
@@ -369,13 +405,28 @@ fn compare(cpp: bool, seeds: u64) {
                     "seed {seed}, line {at}: {own:?}, gcov {other:?}: {text}"
                 ));
             }
+            // Instances of a template have their own rows in gcov's report.
+            if !cpp && is_simple_branch(text) {
+                let sorted = |ways: &Branches| {
+                    let mut ways = ways.get(&at).cloned().unwrap_or_default();
+                    ways.sort();
+                    ways
+                };
+                let (own, other) = (sorted(&found_ways), sorted(&expected_ways));
+                if own != other || own.len() != 2 {
+                    wrong.push(format!(
+                        "seed {seed}, branch of line {at}: {own:?}, gcov {other:?}: {text}"
+                    ));
+                }
+                compared[2] += u64::from(own.iter().any(Option::is_some));
+            }
             let both = own.is_some_and(|own| *own > 0) && other.is_some();
             compared[usize::from(*kind == Kind::Jump)] += u64::from(both);
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(
-        compared[0] > 20 * seeds && compared[1] > seeds,
+        compared[0] > 20 * seeds && compared[1] > seeds && (cpp || compared[2] > 5 * seeds),
         "{compared:?}"
     );
 }
@@ -410,8 +461,8 @@ fn functions_that_the_linker_removed_are_not_executed() {
     };
     let sandbox = Sandbox::new();
     sandbox.write("app.c", REMOVED);
-    let expected = gcov(&sandbox, gcc, "app.c");
-    let found = recorded(&sandbox, clang, "-O0", "app.c");
+    let (expected, _) = gcov(&sandbox, gcc, "app.c");
+    let (found, _) = recorded(&sandbox, clang, "-O0", "app.c");
     for line in [1, 2, 4, 5, 6, 7, 9, 10] {
         assert_eq!(
             found.get(&line),
@@ -431,7 +482,7 @@ fn functions_that_the_linker_removed_are_not_executed() {
     let at = ["app.c:4: the linker removed its function"];
     sandbox.refused("values app.aft --at app.c:4", 125, &at);
     // What was inlined is not called unexecuted because the copy that nobody calls was removed.
-    let found = recorded(&sandbox, clang, "-O2", "app.c");
+    let (found, _) = recorded(&sandbox, clang, "-O2", "app.c");
     assert!(
         [1, 2].iter().all(|line| found.get(line) != Some(&0)),
         "{found:?}"

@@ -85,7 +85,12 @@ const QUESTIONS: &[(&str, &[&str])] = &[
     ("profile FILE --by edge", &["text", "json", "csv"]),
     ("profile FILE --by instruction", &["text", "json", "csv"]),
     ("profile FILE --annotate", &["text"]),
-    ("profile FILE", &["lcov", "callgrind", "dot"]),
+    ("profile FILE", &["lcov", "callgrind", "dot", "html"]),
+    ("profile FILE FILE --compare FILE", &["text", "json", "csv"]),
+    (
+        "profile FILE --compare FILE --by line",
+        &["text", "json", "csv"],
+    ),
     ("trace FILE", &["text", "json"]),
     ("trace FILE --level path", &["text", "json"]),
     ("trace FILE --level call", &["text", "json"]),

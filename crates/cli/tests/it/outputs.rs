@@ -15,13 +15,14 @@ const RANDOM: &str = r#"(module
     (loop $again (br_if $again (i32.eqz (call $random_get (i32.const 0) (i32.const 4096)))))))"#;
 
 /// All reports on a recording and a program.
-const REPORTS: [&str; 19] = [
+const REPORTS: [&str; 20] = [
     "profile hello.aft",
     "profile hello.aft --by line",
     "profile hello.aft --by block",
     "profile hello.aft --by edge",
     "profile hello.aft --by instruction",
     "profile hello.aft --annotate",
+    "profile hello.aft --format html",
     "profile hello.aft --format json",
     "profile hello.aft --format csv",
     "profile hello.aft --format callgrind",

@@ -12,7 +12,7 @@ use super::replaced::alike_text;
 use super::{DiffReport, FirstDifference, PartingDifference, Spot, ended, import_name};
 use crate::PresentError;
 use crate::Sources;
-use crate::number::{counted, grouped};
+use crate::number::{self, counted, grouped};
 use crate::sources::Cache;
 use crate::steps::{StepRow, StepScene};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
@@ -349,10 +349,9 @@ fn line_counts(
 }
 
 /// By how many times more often something happened in B than in A.
-fn ratio([a, b]: [u64; 2]) -> String {
-    match (a, b) {
-        (0, _) => "only B".to_owned(),
-        (_, 0) => "only A".to_owned(),
-        _ => format!("{:.2}", b as f64 / a as f64),
-    }
+fn ratio(counts: [u64; 2]) -> String {
+    number::ratio(counts).unwrap_or_else(|| match counts {
+        [0, _] => "only B".to_owned(),
+        _ => "only A".to_owned(),
+    })
 }

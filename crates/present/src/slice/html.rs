@@ -5,18 +5,12 @@ use std::io::Write;
 use super::{SliceLine, SliceReport, by_file, head, without_lines};
 use crate::PresentError;
 use crate::number::grouped;
-use crate::plain::plain;
+use crate::page::{self, escaped};
 use crate::sources::{Cache, Sources};
 
-/// Everything that the page needs is in it.
+/// The lines that are in the slice, and where it begins.
 const STYLE: &str = "
-body { font: 14px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; color: #1b1b1b; background: #fff }
-h1 { font-size: 1.1em; font-weight: 600 } h2 { font-size: 1em; margin: 2em 0 .5em }
-table { border-collapse: collapse; font: 13px/1.45 ui-monospace, monospace; width: 100% }
-td { padding: 0 .8em; white-space: pre; vertical-align: top } td.n { text-align: right; color: #777; user-select: none }
-tr.out { color: #a5a5a5 } tr.in { background: #fff6d6 } tr.at { background: #ffd9a8; font-weight: 600 }
-a { color: inherit }
-@media (prefers-color-scheme: dark) { body { background: #16181c; color: #ddd } tr.out { color: #666 } tr.in { background: #3a3416 } tr.at { background: #5c3d12 } }
+tr.out { color: var(--soft) } tr.in { background: var(--some-page) } tr.at { background: var(--at-page); font-weight: 600 }
 ";
 
 /// Writes a page. Files that are not at hand show their lines without text.
@@ -30,19 +24,14 @@ pub(super) fn html(
 ) -> Result<(), PresentError> {
     let mut sentence = Vec::new();
     head(&mut sentence, report)?;
-    let sentence = escaped(String::from_utf8_lossy(&sentence).trim_end());
-    let title = escaped(&report.title);
-    writeln!(
-        out,
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title><style>{STYLE}</style></head>\n<body><h1>{sentence}</h1>"
-    )?;
+    let sentence = String::from_utf8_lossy(&sentence);
+    let sentence = escaped(&sentence.trim_end().replace('\n', " "));
+    page::begin(out, &report.title, STYLE)?;
+    writeln!(out, "<h1 class=\"sentence\">{sentence}</h1>")?;
     let mut cache = Cache::new(sources);
     for (path, lines) in by_file(report) {
-        writeln!(
-            out,
-            "<h2>{}</h2>\n<table><tr><td class=\"n\">times</td><td class=\"n\">of</td><td class=\"n\">line</td><td></td></tr>",
-            escaped(path)
-        )?;
+        writeln!(out, "<h2>{}</h2>", escaped(path))?;
+        page::begin_source(out, &["times", "of", "line"])?;
         let none = Vec::new();
         let text = cache.file(path).unwrap_or(&none);
         let mut lines = lines.iter().peekable();
@@ -54,14 +43,12 @@ pub(super) fn html(
         for one in lines {
             row(out, one.source.line, Some(one), "")?;
         }
-        writeln!(out, "</table>")?;
+        page::end_source(out)?;
     }
     let functions = without_lines(report);
     if !functions.is_empty() {
-        writeln!(
-            out,
-            "<h2>Statements of no known line</h2>\n<table><tr><td class=\"n\">statements</td><td class=\"n\">executions</td><td>function</td></tr>"
-        )?;
+        writeln!(out, "<h2>Statements of no known line</h2>")?;
+        page::begin_source(out, &["statements", "executions"])?;
         for one in functions {
             writeln!(
                 out,
@@ -71,24 +58,9 @@ pub(super) fn html(
                 escaped(one.function)
             )?;
         }
-        writeln!(out, "</table>")?;
+        page::end_source(out)?;
     }
-    writeln!(out, "</body></html>")?;
-    Ok(())
-}
-
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in plain(text).chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    page::end(out)
 }
 
 /// A line of a file, and what of it is in the slice.

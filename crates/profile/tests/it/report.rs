@@ -1,7 +1,9 @@
 //! Orders, limits and scopes of reports, on functions of one straight block each.
 
-use afterimage_ids::{Counts, FuncId, FunctionCounts};
-use afterimage_profile::{By, Options, Profile, ProfileError, Report, Rows, Scope, Sort, Stop};
+use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts};
+use afterimage_profile::{
+    By, Options, Profile, ProfileError, Report, Rows, Scope, Sort, Stop, add_counts,
+};
 use afterimage_program::{Names, Program, SourceMap};
 
 const TEXT: &str = r#"(module
@@ -186,4 +188,31 @@ fn what_does_not_fit_the_program_is_refused() {
         &[],
     );
     assert!(matches!(bytes, Some(ProfileError::Body { .. })));
+}
+
+#[test]
+fn sums_of_runs_are_exact_or_refused() {
+    let module = wat::parse_str("(module (func $f nop))").unwrap();
+    let program = Program::parse(&module).unwrap();
+    let of = |entries, open: &[(BlockId, u64)]| Counts {
+        functions: vec![FunctionCounts {
+            entries,
+            edges: vec![entries],
+            open: open.into(),
+        }],
+    };
+    let [first, second] = [0, 1].map(BlockId::from_u32);
+    let mut sum = of(3, &[(second, 1)]);
+    add_counts(&program, &mut sum, &of(4, &[(first, 2), (second, 5)])).unwrap();
+    assert_eq!(sum, of(7, &[(first, 2), (second, 6)]));
+
+    let added = add_counts(&program, &mut sum, &of(u64::MAX - 6, &[]));
+    assert!(matches!(added, Err(ProfileError::Overflow { .. })));
+    let message = added.unwrap_err().to_string();
+    assert!(
+        message.contains("func0") && message.contains("64 bits"),
+        "{message}"
+    );
+    let others = add_counts(&program, &mut sum, &Counts::default());
+    assert!(matches!(others, Err(ProfileError::Functions { .. })));
 }

@@ -85,11 +85,12 @@ const READING: [&str; 64] = [
     "export FILE --format collapsed -o /dev/null",
 ];
 /// Commands that may execute the program again, or write.
-const EXECUTING: [&str; 9] = [
+const EXECUTING: [&str; 10] = [
     "verify FILE",
     "profile FILE",
     "profile FILE --by block --format json",
     "profile FILE --annotate",
+    "profile FILE --format html",
     "build --lens paths --again FILE",
     "build --lens full --again FILE",
     "build --lens full --again --window 5..60 FILE",

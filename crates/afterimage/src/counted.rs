@@ -1,0 +1,338 @@
+//! How often functions, lines, blocks, edges and instructions were executed, in one run or in several of one program.
+//!
+//! In: recordings, or a dump of counters. Out: a [`Profile`] with what names and lines it has.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use afterimage_ids::{Counts, FuncId};
+use afterimage_present::{Format, ProfileDocument, counted, profile_document};
+use afterimage_profile::{
+    By, CodeFilter, Options, Profile, Remarks, Report, Scope, Sort, Stop, add_counts,
+};
+use afterimage_program::{Module, Names, SourceMap};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::counts::Counting;
+use crate::error::{Reason, SessionError};
+use crate::files::{self, Kind};
+use crate::instrument::read_dump;
+use crate::monitor::Monitor;
+use crate::session::Session;
+use crate::source::{source_map, without_lines};
+use crate::text::pasted;
+
+/// How often was what executed?
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfileQuery {
+    /// What has a row.
+    pub by: By,
+    /// The order; by default that of the program, or most instructions first if only the top rows are wanted.
+    pub sort: Option<Sort>,
+    /// How many rows there are at most; all by default.
+    pub top: Option<usize>,
+    /// Only these functions, by index, name or demangled name; all if none is named.
+    pub functions: Vec<String>,
+    /// Which functions and lines have rows; all by default.
+    pub code: Option<CodeFilter>,
+}
+
+/// Rows that text shows if nothing else is asked for.
+pub(crate) const TEXT_ROWS: usize = 25;
+
+impl ProfileQuery {
+    /// The same for a terminal: the rows with most instructions, and not all of them, if nothing else was asked for.
+    #[must_use]
+    pub fn for_people(self) -> Self {
+        Self {
+            sort: self.sort.or(Some(Sort::Instructions)),
+            top: self.top.or(Some(TEXT_ROWS)),
+            ..self
+        }
+    }
+
+    /// Which functions, in which order.
+    ///
+    /// # Errors
+    /// If the program has no such function.
+    pub fn options(&self, profiled: &Profiled<'_>) -> Result<Options> {
+        let functions = profiled.functions(&self.functions)?;
+        Ok(Options {
+            by: self.by,
+            sort: self.sort,
+            top: self.top,
+            scope: match functions.is_empty() {
+                true => Scope::All,
+                false => Scope::Only(functions),
+            },
+            code: self.code.clone(),
+        })
+    }
+
+    /// Answers with all rows in memory.
+    pub(crate) fn answer(&self, profiled: &Profiled<'_>) -> Result<ProfileDocument> {
+        let report = Report::new(&profiled.profile, &self.options(profiled)?)?;
+        Ok(profile_document(&profiled.profile, &report, None))
+    }
+}
+
+/// Refuses options about rows, by name, where the format says what is in a report. `given`: the options, and whether each is there.
+///
+/// # Errors
+/// If one of them would have no effect.
+pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, bool)]) -> Result<()> {
+    match format {
+        Format::Text => {}
+        _ if annotate => bail!("--annotate writes text, and not with another --format"),
+        Format::Json | Format::Csv => {}
+        _ => {
+            if let Some((option, _)) = given.iter().find(|option| option.1) {
+                bail!(
+                    "{option} has no meaning here: the format says what is in a report of this kind"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The recordings that a command line names: one, and what follows it, which must be recordings, too.
+///
+/// # Errors
+/// If something else is among them.
+pub fn recordings<'a>(first: &'a Path, others: &'a [String]) -> Result<Vec<&'a Path>> {
+    let mut all = vec![first];
+    for text in others {
+        let at = Path::new(text);
+        match files::kind(at) {
+            Ok(Kind::Recording) => all.push(at),
+            Err(error) if at.extension().is_some_and(|end| end == "aft") => return Err(error),
+            Ok(Kind::Program) if files::program(at).is_ok() => bail!(
+                "{} is a program among recordings; record it first, and name the recording: afterimage record {}",
+                at.display(),
+                pasted(at)
+            ),
+            _ => nothing_runs(&format!("{} is a recording", first.display()), Some(text))?,
+        }
+    }
+    Ok(all)
+}
+
+/// Refuses an argument for a guest where none will run.
+///
+/// # Errors
+/// If there is one.
+pub fn nothing_runs(why: &str, argument: Option<&String>) -> Result<()> {
+    match argument {
+        Some(argument) => {
+            bail!("{why}, so nothing runs that the argument {argument:?} could be for")
+        }
+        None => Ok(()),
+    }
+}
+
+/// Exact counts of one run or of several of one program, and where these stood when they ended.
+pub struct Counted {
+    /// What messages call it: the first recording, or the program.
+    name: PathBuf,
+    /// What the counts were read from.
+    from: PathBuf,
+    module: Arc<Module>,
+    counts: Counts,
+    stops: Vec<Stop>,
+    runs: u64,
+    /// What a reader should know about how exact they are.
+    note: Option<String>,
+}
+
+impl Counted {
+    /// The counts of a recording: those that it has, or else made by re-execution, as `counting` says. `name` is what messages call the recording.
+    ///
+    /// # Errors
+    /// If the run cannot be executed again, or its end is not known.
+    pub fn of(session: &Session, name: &Path, counting: Option<&Counting<'_>>) -> Result<Self> {
+        let failed = |why| SessionError {
+            at: name.to_owned(),
+            why,
+        };
+        let counts = match counting {
+            None => session.ensure_counts(),
+            Some(counting) => session.count(counting),
+        };
+        let Some(counts) = counts.map_err(|error| failed(error.why))? else {
+            files::ended(session.at())?;
+            return Err(failed(Box::new(Reason::NoCounts)).into());
+        };
+        let stops = session.stops();
+        let stops = stops.with_context(|| name.display().to_string())?.to_vec();
+        Ok(Self {
+            name: name.to_owned(),
+            from: name.to_owned(),
+            module: Arc::clone(session.module()),
+            counts,
+            stops,
+            runs: 1,
+            note: None,
+        })
+    }
+
+    /// The counts of all these recordings, added up. One is open at a time, by `open`.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of) and [`add`](Self::add).
+    pub fn of_all<'p>(
+        recordings: impl IntoIterator<Item = &'p Path>,
+        open: impl Fn(&Path) -> Result<Session>,
+        counting: Option<&Counting<'_>>,
+    ) -> Result<Self> {
+        let (mut sum, mut known, mut twice) = (None::<Self>, HashSet::new(), HashSet::new());
+        for at in recordings {
+            let session = open(at)?;
+            let file = at.canonicalize().unwrap_or_else(|_| at.to_owned());
+            if !known.insert(file.clone()) && twice.insert(file) {
+                session.remark(format!(
+                    "{}: given more than once, and its counts are added each time",
+                    at.display()
+                ));
+            }
+            let one = Self::of(&session, at, counting)?;
+            match &mut sum {
+                Some(sum) => sum.add(one)?,
+                None => sum = Some(one),
+            }
+        }
+        sum.context("no recording is named")
+    }
+
+    /// The counts that an instrumented module left.
+    ///
+    /// # Errors
+    /// If there is no such program or dump, or the dump is of another module.
+    pub fn of_dump(dump: &Path, program: &Path) -> Result<Self> {
+        let loaded = files::program(program)?;
+        let read = read_dump(dump, files::open(dump)?, program, &loaded)?;
+        Ok(Self {
+            name: program.to_owned(),
+            from: dump.to_owned(),
+            module: loaded.module,
+            counts: read.counts,
+            stops: read.stops,
+            runs: 1,
+            note: read.note,
+        })
+    }
+
+    /// Adds the counts of other runs of the same program.
+    ///
+    /// # Errors
+    /// If they are of another program, or a sum does not fit into 64 bits.
+    pub fn add(&mut self, other: Self) -> Result<()> {
+        let place = || other.name.display().to_string();
+        if !self.is_same_program(&other) {
+            bail!(
+                "{}: its program is not that of {}; only counts of one program can be added up",
+                place(),
+                self.name.display()
+            );
+        }
+        let program = &self.module.program;
+        add_counts(program, &mut self.counts, &other.counts).with_context(place)?;
+        self.stops.extend(other.stops);
+        self.runs += other.runs;
+        Ok(())
+    }
+
+    pub(crate) fn is_same_program(&self, other: &Self) -> bool {
+        self.module.bytes == other.module.bytes
+    }
+
+    /// What messages call it.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
+    /// Gives `ask` the profile that follows from the counts. The monitor hears what part of the debug information cannot be read.
+    ///
+    /// # Errors
+    /// If the counts contradict each other, or `ask` fails.
+    pub fn ask<R>(
+        &self,
+        monitor: &dyn Monitor,
+        ask: impl FnOnce(&Profiled<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let source = source_map(&self.name, &self.module, monitor);
+        let names = self.module.names(&source);
+        let Module { program, bytes, .. } = &*self.module;
+        let (counts, stops) = (&self.counts, &self.stops);
+        let profile = Profile::new(program, bytes, counts, stops, &names, &source);
+        let profile = profile.with_context(|| self.from.display().to_string())?;
+        ask(&Profiled {
+            profile: profile.over(self.runs),
+            names: &names,
+            source: &source,
+            counted: self,
+        })
+    }
+}
+
+/// A profile with the names and lines of its program.
+pub struct Profiled<'p> {
+    /// The profile.
+    pub profile: Profile<'p>,
+    names: &'p Names,
+    source: &'p SourceMap<'p>,
+    counted: &'p Counted,
+}
+
+impl Profiled<'_> {
+    /// What a reader should know about how exact the counts are, if they are not.
+    pub fn note(&self) -> Option<&str> {
+        self.counted.note.as_deref()
+    }
+
+    /// What it is of, in a title: `app.aft`, `app.aft and 2 more recordings`.
+    pub fn title(&self) -> String {
+        let name = self.counted.name.display();
+        match self.counted.runs {
+            1 => name.to_string(),
+            runs => format!("{name} and {}", counted(runs - 1, "more recording")),
+        }
+    }
+
+    /// Refuses a format that cannot say how exact the counts are, if they are not.
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn refuse_format(&self, format: Format) -> Result<()> {
+        match (self.note(), format) {
+            (None, _) | (_, Format::Text | Format::Json) => Ok(()),
+            (Some(note), _) => {
+                bail!("{note}; this format cannot say so: choose --format text or json")
+            }
+        }
+    }
+
+    /// What a report by line leaves out: functions that ran and have no line.
+    pub fn without_lines(&self, scope: &Scope) -> Option<String> {
+        without_lines(self.counted.name(), &self.profile, scope, self.source)
+    }
+
+    /// The functions that these texts name.
+    fn functions(&self, texts: &[String]) -> Result<Vec<FuncId>> {
+        let place = || self.counted.name().display().to_string();
+        let found = texts.iter().map(|text| self.names.find(text, self.source));
+        let found = found.collect::<Result<Vec<_>, _>>().with_context(place)?;
+        for &id in &found {
+            if self.profile.function(id).is_none() {
+                bail!(
+                    "{}: {} is imported, so nothing of it is counted; see its callers",
+                    place(),
+                    self.names.function(id)
+                );
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,425 @@
+//! A profile as a page: what ran, file by file, and each file with its counts.
+//!
+//! In: the coverage, and source text. Out: one page. What never ran is marked by a sign, too, not by a color alone.
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use afterimage_ids::OpId;
+use afterimage_profile::{
+    BranchRow, CodeFilter, FunctionRow, OperatorCount, Profile, ProfileError, Scope,
+};
+
+use super::overview::{Entry, files, tiles};
+use super::{Coverage, CoveredFile, Ran};
+use crate::PresentError;
+use crate::number::{counted, grouped};
+use crate::page::{self, escaped};
+use crate::profile::ProfileView;
+use crate::text::summary;
+
+/// The overview, lists of functions, and the marks of lines.
+const STYLE: &str = "
+section { content-visibility: auto; contain-intrinsic-size: auto 40rem; border-top: 1px solid var(--line); margin-top: 2.5rem } section h2 { margin: 1rem 0 .5rem }
+.soft, td.soft { color: var(--soft) } p.soft { margin: .4rem 0 } code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .92em }
+.tiles { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.5rem 0 }
+.tile { flex: 1 1 11rem; background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem }
+.tile .name, .tile .of { display: block; color: var(--soft) } .tile strong { display: block; font-size: 1.7rem; font-weight: 650; line-height: 1.25; font-variant-numeric: tabular-nums }
+.tile .bar { width: 100%; margin: .35rem 0 .45rem }
+.bar { display: inline-block; vertical-align: middle; width: 7rem; height: 6px; border-radius: 3px; background: var(--line); overflow: hidden } .bar i { display: block; height: 100%; background: var(--good) }
+.list { width: 100% } .list th, .list td { padding: .28rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap } .list tbody th { font-weight: 400; color: var(--ink) }
+.list th:first-child, .list td:first-child { padding-left: 0 } .list .wide { width: 100%; white-space: normal; overflow-wrap: anywhere } .files tbody th { white-space: normal; overflow-wrap: anywhere; width: 100% }
+.scroll { overflow-x: auto } .top { float: right; margin-top: 1.05rem; font-size: .9em } .tag { color: var(--some); font-size: .85em; white-space: nowrap }
+details { margin: .5rem 0 1rem } summary { cursor: pointer; color: var(--soft) }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.5rem; color: var(--soft); margin: 1rem 0 0; padding: 0; list-style: none }
+.x { color: var(--bad); font-weight: 700; font-style: normal } .h { color: var(--some); font-weight: 700; font-style: normal }
+.code tr.hit td:first-child { box-shadow: inset 3px 0 var(--good) } .code tr.part td:first-child { box-shadow: inset 3px 0 var(--some) } .code tr.miss td:first-child { box-shadow: inset 3px 0 var(--bad) }
+.code tr.miss { background: var(--bad-page) } .code tr.part td.b { background: var(--some-page) } .code tr.hit td.c, .code tr.part td.c, .code tr.miss td.c, .code td.b { color: var(--ink) } .code td.b, .code th:nth-child(3) { text-align: left } .code td.b small { color: var(--soft); font-size: 1em }
+tr:target { outline: 2px solid var(--link); outline-offset: -2px }
+";
+
+/// What the marks mean.
+const LEGEND: &str = "<ul class=\"legend\"><li><i class=\"x\">×</i> never ran</li><li><i class=\"h\">½</i> some branches were never taken</li><li><code>1/2 <span class=\"soft\">7 : 0</span></code> branches taken, and how often each was</li></ul>";
+
+/// Operators that are listed, of functions without source, the ones that ran most first.
+const LISTED: usize = 20_000;
+
+/// Ways of a line whose counts have room beside it.
+const WAYS: usize = 4;
+
+/// Writes the page of a profile. Of the user's own code all files, of libraries a sum, if the filter says so. If the filter means all of the user's own code and
+/// there is none, all code is shown.
+///
+/// # Errors
+/// [`PresentError::NoCode`] if the filter leaves out all files; otherwise if `out` or the profile fails.
+pub(crate) fn html(out: &mut dyn Write, view: &ProfileView<'_>) -> Result<(), PresentError> {
+    let scope = &view.options.scope;
+    let profile = view.profile;
+    let code = view.options.code.as_ref();
+    let mut coverage = Coverage::of(profile, scope, code)?;
+    if coverage.files.is_empty() && coverage.has_lines {
+        match code {
+            Some(CodeFilter::Files(_)) => return Err(PresentError::NoCode),
+            _ => coverage = Coverage::of(profile, scope, None)?,
+        }
+    }
+    let title = format!("Coverage of {}", view.title);
+    page::begin(out, &title, STYLE)?;
+    writeln!(out, "<h1>{}</h1>", escaped(&title))?;
+    let mut sentence = Vec::new();
+    summary(&mut sentence, profile.totals())?;
+    let sentence = String::from_utf8_lossy(&sentence);
+    let sentence = sentence.trim_end().replacen("ran ", "Ran ", 1);
+    writeln!(out, "<p class=\"soft\">{}.</p>", escaped(&sentence))?;
+    let unplaced = Ran::of(coverage.unplaced.iter().map(|row| row.entries));
+    let sum = |of: fn(&CoveredFile) -> Ran| {
+        let files = coverage.files.values().map(of);
+        files.fold(Ran::default(), |sum, file| sum + file)
+    };
+    // Where lines are known, branches without a line are left out, as in lcov.
+    let branches = match coverage.files.is_empty() {
+        true => coverage.unplaced_branches,
+        false => sum(CoveredFile::branches_ran),
+    };
+    tiles(
+        out,
+        &[
+            ("Lines", sum(CoveredFile::lines_ran)),
+            ("Functions", sum(CoveredFile::functions_ran) + unplaced),
+            ("Branches", branches),
+        ],
+    )?;
+    if coverage.files.is_empty() {
+        let why = profile.source().missing();
+        writeln!(
+            out,
+            "<p>No source line is known: {}.</p>\n{LEGEND}",
+            escaped(&why.to_string())
+        )?;
+    } else {
+        by_file(out, view, &coverage)?;
+    }
+    without_lines(out, profile, scope, &coverage)?;
+    page::end(out)
+}
+
+/// The table of files, and the files.
+fn by_file(
+    out: &mut dyn Write,
+    view: &ProfileView<'_>,
+    coverage: &Coverage<'_>,
+) -> Result<(), PresentError> {
+    let entries = (1..).zip(&coverage.files).map(|(at, (path, file))| {
+        let found = view.sources.read(path).is_some();
+        let is_empty = file.functions.is_empty() && file.removed.is_empty();
+        Entry {
+            path,
+            section: (found || !is_empty).then_some(at),
+            found,
+        }
+    });
+    let entries = Vec::from_iter(entries);
+    writeln!(out, "<div class=\"scroll\" id=\"files\">")?;
+    files(out, coverage, &entries)?;
+    writeln!(out, "</div>\n{LEGEND}")?;
+    for (entry, file) in entries.iter().zip(coverage.files.values()) {
+        let Some(at) = entry.section else { continue };
+        writeln!(
+            out,
+            "<section id=\"f{at}\"><a class=\"top\" href=\"#files\">all files</a><h2>{}</h2>",
+            escaped(entry.path)
+        )?;
+        let source = if entry.found {
+            view.sources.read(entry.path)
+        } else {
+            None
+        };
+        functions(out, view.profile, at, file, source.is_some())?;
+        if let Some(source) = source {
+            annotated(out, at, file, &source)?;
+        }
+        writeln!(out, "</section>")?;
+    }
+    Ok(())
+}
+
+/// A count that says by a sign that it is none.
+fn count(count: u64) -> String {
+    match count {
+        0 => "<i class=\"x\" title=\"never ran\">×</i> 0".to_owned(),
+        count => grouped(count),
+    }
+}
+
+/// Functions of a file that are listed openly. More are behind a click.
+const OPEN: usize = 12;
+
+/// The functions of a file.
+fn functions(
+    out: &mut dyn Write,
+    profile: &Profile<'_>,
+    section: usize,
+    file: &CoveredFile,
+    is_linked: bool,
+) -> Result<(), PresentError> {
+    let Ran { ran, all } = file.functions_ran();
+    if all == 0 {
+        return Ok(());
+    }
+    let open = if all <= OPEN as u64 { " open" } else { "" };
+    writeln!(
+        out,
+        "<details{open}><summary>{}, {} ran</summary><div class=\"scroll\"><table class=\"list\"><thead><tr><th class=\"n\">Calls</th><th class=\"n\">Instructions</th><th class=\"n\">Line</th><th class=\"wide\">Function</th></tr></thead><tbody>",
+        counted(all, "function"),
+        grouped(ran)
+    )?;
+    let line = |number: u32| match is_linked {
+        true => format!("<a href=\"#f{section}L{number}\">{number}</a>"),
+        false => number.to_string(),
+    };
+    let kept = file.functions.iter().map(|(at, row)| {
+        let name = profile.names().function(row.function).to_owned();
+        (*at, row.entries, Some(row.instructions), name)
+    });
+    let removed = file.removed.iter();
+    let removed = removed.map(|(at, name)| (*at, 0, None, name.clone()));
+    let mut rows = Vec::from_iter(kept.chain(removed));
+    rows.sort_by_key(|row| row.0);
+    for (at, entries, instructions, name) in rows {
+        let (instructions, tag) = match instructions {
+            Some(instructions) => (grouped(instructions), ""),
+            None => (
+                String::new(),
+                " <span class=\"tag\">removed by the linker</span>",
+            ),
+        };
+        writeln!(
+            out,
+            "<tr><td class=\"n\">{}</td><td class=\"n\">{instructions}</td><td class=\"n\">{}</td><td class=\"wide\"><code>{}</code>{tag}</td></tr>",
+            count(entries),
+            line(at),
+            escaped(&name)
+        )?;
+    }
+    Ok(writeln!(out, "</tbody></table></div></details>")?)
+}
+
+/// The text of a file with its counts.
+fn annotated(
+    out: &mut dyn Write,
+    section: usize,
+    file: &CoveredFile,
+    source: &str,
+) -> Result<(), PresentError> {
+    page::begin_source(out, &["line", "count", "branches"])?;
+    let mut lines = file.lines.iter().peekable();
+    let mut branches = file.branches.as_slice();
+    let declared = HashSet::<_>::from_iter(file.functions.iter().map(|(line, _)| *line));
+    let mut row = |number: u32, text: &str| {
+        let own = branches.partition_point(|branch| branch.0 <= number);
+        let (own, rest) = branches.split_at(own);
+        branches = rest;
+        let line = lines.next_if(|row| row.line.number == number);
+        let counted = line.map(|row| row.count);
+        let head = Row::of(counted, own.iter().map(|branch| &branch.1));
+        let id = match counted.is_some() || declared.contains(&number) {
+            true => format!(" id=\"f{section}L{number}\""),
+            false => String::new(),
+        };
+        head.write(out, &id, &number.to_string(), text)
+    };
+    let mut last = 0;
+    for (number, text) in (1..).zip(source.lines()) {
+        row(number, text)?;
+        last = number;
+    }
+    // The debug information may be of another version of the file, with more lines than this one.
+    let beyond = file.lines.iter().map(|row| row.line.number);
+    for number in beyond.filter(|number| *number > last) {
+        row(number, "")?;
+    }
+    page::end_source(out)
+}
+
+/// What stands before a line of text.
+struct Row {
+    count: Option<u64>,
+    ways: Ran,
+    /// How often each way was taken, if there are few.
+    shown: String,
+    /// The same, with what the ways are called.
+    told: String,
+}
+
+impl Row {
+    fn of<'b>(count: Option<u64>, branches: impl Iterator<Item = &'b BranchRow> + Clone) -> Self {
+        let all = branches.clone().flat_map(|branch| &branch.ways);
+        let ways = Ran::of(all.map(|(_, taken)| *taken));
+        let shown = branches.clone().map(|branch| match branch.count {
+            0 => "–".to_owned(),
+            _ => {
+                let taken = branch.ways.iter().map(|(_, taken)| grouped(*taken));
+                Vec::from_iter(taken).join(" : ")
+            }
+        });
+        let told = branches.map(|branch| match branch.count {
+            0 => "never reached".to_owned(),
+            _ => {
+                let taken = branch.ways.iter();
+                let taken = taken.map(|(kind, taken)| format!("{kind} {}", grouped(*taken)));
+                Vec::from_iter(taken).join(", ")
+            }
+        });
+        Self {
+            count,
+            ways,
+            shown: match ways.all <= WAYS as u64 {
+                true => Vec::from_iter(shown).join(" | "),
+                false => String::new(),
+            },
+            told: Vec::from_iter(told).join("; "),
+        }
+    }
+
+    fn write(
+        &self,
+        out: &mut dyn Write,
+        id: &str,
+        number: &str,
+        text: &str,
+    ) -> Result<(), PresentError> {
+        let Ran { ran, all } = self.ways;
+        let class = match self.count {
+            None => "",
+            Some(0) => " class=\"miss\"",
+            Some(_) if ran < all => " class=\"part\"",
+            Some(_) => " class=\"hit\"",
+        };
+        let half = match self.count {
+            Some(1..) if ran < all => "<i class=\"h\">½</i> ",
+            _ => "",
+        };
+        let branches = match all {
+            0 => String::new(),
+            _ => format!("{half}{ran}/{all} <small>{}</small>", self.shown),
+        };
+        let told = match all {
+            0 => String::new(),
+            _ => format!(" title=\"{}\"", escaped(&self.told)),
+        };
+        writeln!(
+            out,
+            "<tr{id}{class}><td class=\"n\">{number}</td><td class=\"n c\">{}</td><td class=\"n b\"{told}>{branches}</td><td>{}</td></tr>",
+            self.count.map(count).unwrap_or_default(),
+            escaped(text)
+        )?;
+        Ok(())
+    }
+}
+
+/// Functions of no known line; if no function has lines, with their operators, as far as there is room.
+fn without_lines(
+    out: &mut dyn Write,
+    profile: &Profile<'_>,
+    scope: &Scope,
+    coverage: &Coverage<'_>,
+) -> Result<(), PresentError> {
+    let rows = &coverage.unplaced;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut rows = Vec::from_iter(rows);
+    rows.sort_by_key(|row| std::cmp::Reverse((row.instructions, row.entries)));
+    writeln!(
+        out,
+        "<section id=\"f0\"><h2>Functions of no known line</h2><div class=\"scroll\"><table class=\"list\"><thead><tr><th class=\"n\">Calls</th><th class=\"n\">Instructions</th><th class=\"n\">Offset</th><th class=\"wide\">Function</th></tr></thead><tbody>"
+    )?;
+    let listed = match coverage.files.is_empty() {
+        true => listed(profile, &rows)?,
+        false => Vec::new(),
+    };
+    let known = HashSet::<_>::from_iter(listed.iter().map(|(row, _)| row.function));
+    for row in &rows {
+        let offset = match known.contains(&row.function) {
+            true => format!("<a href=\"#w{}\">{}</a>", row.function.as_u32(), row.offset),
+            false => row.offset.to_string(),
+        };
+        writeln!(
+            out,
+            "<tr><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{offset}</td><td class=\"wide\"><code>{}</code></td></tr>",
+            count(row.entries),
+            grouped(row.instructions),
+            escaped(profile.names().function(row.function))
+        )?;
+    }
+    writeln!(out, "</tbody></table></div></section>")?;
+    listings(out, profile, scope, &listed)
+}
+
+/// A function and its operators.
+type Listed<'r> = (&'r FunctionRow, Vec<OperatorCount>);
+
+/// The functions that have room for their operators.
+fn listed<'r>(
+    profile: &Profile<'_>,
+    rows: &[&'r FunctionRow],
+) -> Result<Vec<Listed<'r>>, ProfileError> {
+    let (mut listed, mut room) = (Vec::new(), LISTED);
+    for row in rows {
+        let Some((function, _, counts)) = profile.function(row.function) else {
+            continue;
+        };
+        let mut operators = Vec::new();
+        profile.operators(function, counts, &mut operators)?;
+        let Some(left) = room.checked_sub(operators.len()) else {
+            break;
+        };
+        room = left;
+        listed.push((*row, operators));
+    }
+    Ok(listed)
+}
+
+/// Functions as WebAssembly text with counts.
+fn listings(
+    out: &mut dyn Write,
+    profile: &Profile<'_>,
+    scope: &Scope,
+    listed: &[Listed<'_>],
+) -> Result<(), PresentError> {
+    let all = listed.iter().flat_map(|(_, operators)| operators);
+    let mut offsets = Vec::from_iter(all.map(|operator| operator.offset));
+    if offsets.is_empty() {
+        return Ok(());
+    }
+    offsets.sort_unstable();
+    let texts = profile.texts(&offsets)?;
+    let branches = profile.branch_rows(scope)?;
+    for (row, operators) in listed {
+        writeln!(
+            out,
+            "<section id=\"w{}\"><h2>{}</h2>",
+            row.function.as_u32(),
+            escaped(profile.names().function(row.function))
+        )?;
+        page::begin_source(out, &["offset", "count", "branches"])?;
+        let branch = |op: OpId| {
+            let own = branches.binary_search_by_key(&(row.function, op), |b| (b.function, b.op));
+            own.ok().map(|at| &branches[at])
+        };
+        for operator in operators {
+            let counts = operator.instruction && operator.block.is_some();
+            let head = Row::of(
+                counts.then_some(operator.count),
+                branch(operator.op).into_iter(),
+            );
+            let text = offsets.binary_search(&operator.offset).ok();
+            let text = text.map(|at| texts[at].as_str());
+            let text = text.filter(|text| !text.is_empty()).unwrap_or("  end");
+            head.write(out, "", &operator.offset.to_string(), text)?;
+        }
+        page::end_source(out)?;
+        writeln!(out, "</section>")?;
+    }
+    Ok(())
+}

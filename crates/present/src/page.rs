@@ -1,0 +1,99 @@
+//! What all pages have in common: the frame, the colors, tables of source, and how text of a program gets into them.
+//!
+//! A page opens from disk. Everything that it needs is in it: it has no script, and loads nothing.
+
+use std::io::Write;
+
+use crate::PresentError;
+use crate::plain::plain;
+
+/// Nothing is loaded or run, whatever a name or a line of source holds.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// The colors, light and dark, and what all pages have.
+const STYLE: &str = "
+:root { color-scheme: light dark; --page: #fff; --ink: #1f2328; --soft: #636c76; --line: #d8dee4; --panel: #f6f8fa; --link: #0b5cad;
+  --good: #2da44e; --bad: #c9252d; --bad-page: #ffeceb; --some: #9a6700; --some-page: #fff6d6; --at-page: #ffd9a8 }
+@media (prefers-color-scheme: dark) { :root { --page: #111418; --ink: #d7dce2; --soft: #929ba5; --line: #2b3138; --panel: #191d23; --link: #7cb7ff;
+  --good: #3fb950; --bad: #ff7b72; --bad-page: #3a1d1f; --some: #e3b341; --some-page: #352c14; --at-page: #5c3d12 } }
+* { box-sizing: border-box }
+body { font: 14px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 76rem; padding: 2rem 1.5rem 4rem; color: var(--ink); background: var(--page) }
+h1 { font-size: 1.35rem; font-weight: 650; line-height: 1.3; margin: 0 0 .25rem; overflow-wrap: anywhere } h1.sentence { font-size: 1.1rem }
+h2 { font-size: 1rem; font-weight: 650; margin: 2.5rem 0 .5rem; overflow-wrap: anywhere }
+a { color: var(--link); text-decoration: none } a:hover { text-decoration: underline }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums } th { font-weight: 600; text-align: left; color: var(--soft) }
+.code { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px }
+.code table { font: 12.5px/1.55 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; width: 100%; margin: .3rem 0 }
+.code td { padding: 0 .7rem; white-space: pre; vertical-align: top } .code td:last-child { width: 100% }
+.code th { padding: .1rem .7rem .3rem; font-weight: 400 }
+td.n, th.n { text-align: right } .code td.n { color: var(--soft); user-select: none }
+";
+
+/// Writes the beginning of a page. `style` is what only this page needs.
+///
+/// # Errors
+/// If `out` fails.
+pub(crate) fn begin(out: &mut dyn Write, title: &str, style: &str) -> Result<(), PresentError> {
+    Ok(writeln!(
+        out,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>{}</title><style>{STYLE}{style}</style></head>\n<body>",
+        escaped(title)
+    )?)
+}
+
+/// Writes the end of a page.
+///
+/// # Errors
+/// If `out` fails.
+pub(crate) fn end(out: &mut dyn Write) -> Result<(), PresentError> {
+    Ok(writeln!(out, "</body></html>")?)
+}
+
+/// Begins a table of source: columns of numbers, and the text.
+///
+/// # Errors
+/// If `out` fails.
+pub(crate) fn begin_source(out: &mut dyn Write, columns: &[&str]) -> Result<(), PresentError> {
+    write!(out, "<div class=\"code\"><table><tr>")?;
+    for column in columns {
+        write!(out, "<th class=\"n\">{column}</th>")?;
+    }
+    Ok(writeln!(out, "<th></th></tr>")?)
+}
+
+/// Ends it.
+///
+/// # Errors
+/// If `out` fails.
+pub(crate) fn end_source(out: &mut dyn Write) -> Result<(), PresentError> {
+    Ok(writeln!(out, "</table></div>")?)
+}
+
+/// Text of a program as text of a page, in an element or in an attribute's quotes.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in plain(text).chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn no_text_becomes_markup() {
+        assert_eq!(
+            escaped("</td><script>a('b', \"c\")&\u{202e}\n"),
+            "&lt;/td&gt;&lt;script&gt;a(&#39;b&#39;, &quot;c&quot;)&amp;\\u{202e}\\n"
+        );
+    }
+}

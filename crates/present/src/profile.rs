@@ -1,0 +1,89 @@
+//! A profile in all its formats.
+
+use std::io::Write;
+
+use afterimage_profile::{Options, Profile, Report, Scope};
+
+use crate::coverage::html;
+use crate::export::{callgrind, lcov, pprof};
+use crate::render::{Format, Render};
+use crate::{
+    Annotation, PresentError, Sources, Style, annotate, calls_dot, cfg_dot, csv, json, text,
+};
+
+/// A profile, and what is shown of it.
+pub struct ProfileView<'p> {
+    /// The profile.
+    pub profile: &'p Profile<'p>,
+    /// Which rows it has.
+    pub options: Options,
+    /// Whether text shows source lines with their counts.
+    pub annotated: bool,
+    /// What a reader must know about how exact the counts are, if they are not.
+    pub note: Option<&'p str>,
+    /// What it is of, in a title.
+    pub title: String,
+    /// Source text.
+    pub sources: &'p dyn Sources,
+}
+
+/// Functions without source that are listed as WebAssembly text, if none is named.
+const LISTINGS: usize = 3;
+
+impl ProfileView<'_> {
+    fn report(&self) -> Result<Report, PresentError> {
+        Ok(Report::new(self.profile, &self.options)?)
+    }
+}
+
+impl Render for ProfileView<'_> {
+    const NAME: &'static str = "a profile";
+
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        if let Some(note) = self.note {
+            writeln!(out, "{note}")?;
+        }
+        if !self.annotated {
+            return text(out, self.profile, &self.report()?, self.sources, style);
+        }
+        let scope = self.options.scope.clone();
+        let listings = match &scope {
+            Scope::All => LISTINGS,
+            Scope::Only(functions) => functions.len(),
+        };
+        let annotation = Annotation { scope, listings };
+        annotate(out, self.profile, &annotation, self.sources, style)
+    }
+
+    fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        json(out, self.profile, &self.report()?, self.note)
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        csv(out, self.profile, &self.report()?)
+    }
+
+    fn dot(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        match &self.options.scope {
+            Scope::All => calls_dot(out, self.profile, &Scope::All),
+            Scope::Only(functions) => match functions.as_slice() {
+                [one] => cfg_dot(out, self.profile, *one),
+                _ => Err(PresentError::OneGraph),
+            },
+        }
+    }
+
+    fn html(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        html(out, self)
+    }
+
+    fn export(&self, out: &mut dyn Write, format: Format) -> Result<(), PresentError> {
+        let Options { scope, code, .. } = &self.options;
+        match format {
+            Format::Lcov => lcov(out, self.profile, scope, code.as_ref()),
+            Format::Callgrind => callgrind(out, self.profile, scope),
+            Format::Pprof => pprof(out, self.profile, scope),
+            format => Err(self.refuse(format)),
+        }
+    }
+}
