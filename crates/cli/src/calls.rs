@@ -21,6 +21,7 @@ use crate::output::{SourceFiles, write};
 #[command(after_help = "\
 Examples:
   afterimage calls app.aft
+  afterimage calls app.aft --format csv
   afterimage calls app.aft --function parse
   afterimage calls app.aft --function parse --call 1000
   afterimage calls app.aft --function parse --call last")]
@@ -45,9 +46,10 @@ pub(crate) struct Arguments {
 enum Format {
     Text,
     Json,
+    Csv,
 }
 
-formats!(Text, Json);
+formats!(Text, Json, Csv);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let session = traced(&arguments.report.file)?;

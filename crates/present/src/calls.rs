@@ -10,6 +10,7 @@ use afterimage_wpp::{CallEdge, CallGraph, CallTotal};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::csv::{Csv, known};
 use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped, percent};
@@ -50,6 +51,14 @@ impl CallReport<'_> {
 
     fn total(&self, function: FuncId) -> CallTotal {
         self.totals.get(&function).copied().unwrap_or_default()
+    }
+
+    /// The edges that are shown: all, or those from and to one function.
+    fn edges(&self) -> impl Iterator<Item = &CallEdge> {
+        self.graph.edges().iter().filter(|edge| {
+            self.only
+                .is_none_or(|only| edge.callee == only || edge.caller == Some(only))
+        })
     }
 }
 
@@ -248,9 +257,6 @@ pub fn calls_json(
     report: &CallReport<'_>,
     only: Option<FuncId>,
 ) -> Result<(), PresentError> {
-    let edges = report.graph.edges().iter();
-    let edges = edges
-        .filter(|edge| only.is_none_or(|only| edge.callee == only || edge.caller == Some(only)));
     let functions = report.totals.iter();
     let functions = functions.filter(|(function, _)| only.is_none_or(|only| only == **function));
     let document = CallsDocument {
@@ -264,7 +270,8 @@ pub fn calls_json(
                 inclusive: total.inclusive,
             })
             .collect(),
-        edges: edges
+        edges: report
+            .edges()
             .map(|edge| CallsEdge {
                 caller: edge
                     .caller
@@ -277,6 +284,27 @@ pub fn calls_json(
             .collect(),
     };
     begin(out, &document)
+}
+
+/// Writes the call graph, or the part of it around a function, as comma-separated values: a row for each caller and what it called.
+///
+/// # Errors
+/// If `out` fails.
+pub fn calls_csv(out: &mut dyn Write, report: &CallReport<'_>) -> Result<(), PresentError> {
+    let header = "caller,caller_name,callee,callee_name,calls,own,inclusive";
+    let mut table = Csv::new(out, header)?;
+    for edge in report.edges() {
+        table.row(&[
+            &known(edge.caller.map(|caller| caller.as_u32())),
+            &known(edge.caller.map(|caller| report.names.function(caller))),
+            &edge.callee.as_u32(),
+            &report.names.function(edge.callee),
+            &edge.calls,
+            &edge.own,
+            &edge.inclusive,
+        ])?;
+    }
+    table.finish()
 }
 
 /// How many frames of a stack are shown from either end.
@@ -385,6 +413,10 @@ impl Render for CallReport<'_> {
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
         calls_json(out, self, self.only)
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
+        calls_csv(out, self)
     }
 }
 

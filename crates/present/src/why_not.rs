@@ -67,8 +67,10 @@ pub enum WhyNotKind {
     Branch {
         /// Its last execution, or the first one after `after`.
         place: WhyPlace,
-        /// How often it was executed.
+        /// How often it was executed after `after`, the end of that moment's block included.
         times: u64,
+        /// How often it was executed in the whole run.
+        executions: u64,
         /// What decided it, if that is known.
         value: Option<String>,
         /// What would have led there.
@@ -80,8 +82,10 @@ pub enum WhyNotKind {
     Table {
         /// Its last execution, or the first one after `after`.
         place: WhyPlace,
-        /// How often it was executed.
+        /// How often it was executed after `after`, the end of that moment's block included.
         times: u64,
+        /// How often it was executed in the whole run.
+        executions: u64,
         /// The index, if that is known.
         value: Option<String>,
         /// The function.

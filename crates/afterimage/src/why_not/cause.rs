@@ -58,6 +58,7 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
             place: at,
             edge,
             times,
+            executions,
             execution,
         } => {
             let (place, start) = decided(scene, at, &execution)?;
@@ -71,6 +72,7 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
             let kind = WhyNotKind::Branch {
                 place,
                 times,
+                executions,
                 value: start.as_ref().map(|start| start.value.clone()),
                 needs,
                 went: went(scene, at.0, &execution)?,
@@ -81,6 +83,7 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
             place: at,
             function,
             times,
+            executions,
             execution,
             called,
         } => {
@@ -88,6 +91,7 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
             let kind = WhyNotKind::Table {
                 place,
                 times,
+                executions,
                 value: start.as_ref().map(|start| start.value.clone()),
                 function: named(function),
                 called: called.map(named),

@@ -35,8 +35,10 @@ pub enum Cause {
         place: CodeBlock,
         /// The way.
         edge: EdgeId,
-        /// How often it was executed.
+        /// How often it was executed after the time asked for.
         times: u64,
+        /// How often it was executed in the whole run.
+        executions: u64,
         /// The execution that is told of: the last one, or the first after the time asked for.
         execution: BranchOutcome,
     },
@@ -57,8 +59,10 @@ pub enum Cause {
         place: CodeBlock,
         /// The function that it did not call.
         function: FuncId,
-        /// How often it was executed.
+        /// How often it was executed after the time asked for.
         times: u64,
+        /// How often it was executed in the whole run.
+        executions: u64,
         /// The execution that is told of.
         execution: BranchOutcome,
         /// Whom it called then, if that was not a function of the host.
@@ -406,20 +410,22 @@ impl<'v, 'a> Absence<'v, 'a> {
                 time: last.map_or(0, |last| last.time),
             });
         }
-        let (times, execution) = self.told(place)?;
+        let (executions, execution) = self.told(place)?;
         Ok(Cause::Branch {
             place,
             edge,
-            times,
+            times: self.times_to_end(place)?,
+            executions,
             execution,
         })
     }
 
-    /// How often a block was executed, and the execution that is told of.
+    /// How often a block was executed to its end in the whole run, and the execution that is told of.
     fn told(&self, place: CodeBlock) -> Result<(u64, BranchOutcome), WhyError> {
         let all = self.runs(place)?;
+        let executions = all.count() - u64::from(self.is_cut(place));
         let found = match self.after {
-            0 => all.select(all.count() - u64::from(self.is_cut(place))),
+            0 => all.select(executions),
             _ => all.next_after(self.began_before()),
         };
         let found = found.map_err(path)?;
@@ -431,7 +437,7 @@ impl<'v, 'a> Absence<'v, 'a> {
             time,
             to: self.next((instance.node, time - instance.time))?,
         };
-        Ok((self.times_to_end(place)?, execution))
+        Ok((executions, execution))
     }
 
     fn ended(&self, place: CodeBlock) -> Result<Cause, WhyError> {
@@ -446,7 +452,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     }
 
     fn table(&self, place: CodeBlock, function: FuncId) -> Result<Cause, WhyError> {
-        let (times, execution) = self.told(place)?;
+        let (executions, execution) = self.told(place)?;
         let mut cursor = self.walk.values.path().cursor();
         cursor.seek(execution.time).map_err(path)?;
         let before = cursor.depth();
@@ -458,7 +464,8 @@ impl<'v, 'a> Absence<'v, 'a> {
         Ok(Cause::Table {
             place,
             function,
-            times,
+            times: self.times_to_end(place)?,
+            executions,
             execution,
             called,
         })

@@ -157,6 +157,18 @@
 ;; | {"schema":"afterimage/call/2","call":6,"stack":[{"t":20,"end_t":21,"blocks":2,"depth":1,"function":{"index":1,"name":"f"},"from":{"function":{"index":0,"name":"main"},"block":1,"source":null}},{"t":1,"end_t":23,"blocks":23,"depth":0,"function":{"index":0,"name":"main"},"from":null}]}
 ;; $ afterimage calls run.aft --format json
 ;; | {"schema":"afterimage/calls/2","blocks":23,"functions":[{"function":{"index":0,"name":"main"},"calls":1,"own":8,"inclusive":23},{"function":{"index":1,"name":"f"},"calls":6,"own":15,"inclusive":15}],"edges":[{"caller":null,"callee":{"index":0,"name":"main"},"calls":1,"own":8,"inclusive":23},{"caller":{"index":0,"name":"main"},"callee":{"index":1,"name":"f"},"calls":3,"own":8,"inclusive":15},{"caller":{"index":1,"name":"f"},"callee":{"index":1,"name":"f"},"calls":3,"own":7,"inclusive":0}]}
+;; $ afterimage calls run.aft --format csv
+;; | caller,caller_name,callee,callee_name,calls,own,inclusive
+;; | ,,0,main,1,8,23
+;; | 0,main,1,f,3,8,15
+;; | 1,f,1,f,3,7,0
+;; $ afterimage calls run.aft --function main --format csv
+;; | caller,caller_name,callee,callee_name,calls,own,inclusive
+;; | ,,0,main,1,8,23
+;; | 0,main,1,f,3,8,15
+;; $ afterimage calls run.aft --function f --call 3 --format csv
+;; ! afterimage: run.aft: a call has no csv: choose --format text or json
+;; = 125
 ;; $ afterimage trace run.aft --from 0
 ;; ! afterimage: run.aft: --from 0: the run has 23 blocks, from t=1 to t=23; there is no 0; the nearest is t=1
 ;; = 125

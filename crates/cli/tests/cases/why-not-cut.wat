@@ -28,7 +28,7 @@
 ;; |   1 = 2 - 1                           @0x66#1 in loops  t=5
 ;; |   the constant 2                      @0x73#1 in _start  t=1
 ;; $ afterimage why-not run.aft --at never --after 5
-;; | never was not executed after t=5 (it never was executed before, either): if at @0x54#2 in share was executed once and never went there; the first time then, decided by 0, it left the function (that takes another value than 0)
+;; | never was not executed after t=5 (it never was executed before, either): if at @0x54#2 in share was executed once (2 times in the whole run) and never went there; the first time then, decided by 0, it left the function (that takes another value than 0)
 ;; |   its function would be called by call at @0x56 in share, which was not executed
 ;; | what decided it at @0x54#2, 0, comes from the constant 2 at @0x73#1, 2 steps back
 ;; |   0 = 1 == 0                          @0x53#2 in share  t=7

@@ -755,6 +755,7 @@ impl Scene<'_, '_> {
             let mut counts: BTreeMap<(FuncId, BlockId), u64> = BTreeMap::new();
             // The block of the moment itself ends after it.
             let mut ending = counts.clone();
+            let mut all = counts.clone();
             let mut cursor = values.path().cursor();
             while let Some(visit) = cursor.next().unwrap() {
                 let node = &values.path().nodes()[visit.node];
@@ -762,6 +763,7 @@ impl Scene<'_, '_> {
                     let place = (node.function, block);
                     *counts.entry(place).or_default() += u64::from(time > after);
                     *ending.entry(place).or_default() += u64::from(time >= after);
+                    *all.entry(place).or_default() += 1;
                 }
             }
             let count = |place: &(FuncId, BlockId)| counts.get(place).copied().unwrap_or(0);
@@ -777,6 +779,8 @@ impl Scene<'_, '_> {
                     .is_some_and(|stop| (stop.function, stop.block) == *place && stop.next < end);
                 begun(place) - u64::from(cut && length >= after)
             };
+            // The executions before the moment came to their end.
+            let in_all = |place: &(FuncId, BlockId)| all[place] - (begun(place) - to_end(place));
             let absence = Absence::new(self.walk, after, self.stopped);
             for function in &self.walk.program.functions {
                 for (block, known) in &function.cfg.blocks {
@@ -801,16 +805,24 @@ impl Scene<'_, '_> {
                                 place,
                                 edge,
                                 times,
+                                executions,
                                 execution,
                             } => {
                                 let cfg = &self.walk.program.function(place.0).unwrap().cfg;
                                 assert_eq!(cfg.graph.from(edge), place.1);
                                 assert_eq!(times, to_end(&place));
+                                assert_eq!(executions, in_all(&place));
                                 assert!(times > 0 && execution.time >= after);
                                 assert_ne!(execution.to, Some(cfg.graph.to(edge)));
                             }
-                            Cause::Table { place, times, .. } => {
+                            Cause::Table {
+                                place,
+                                times,
+                                executions,
+                                ..
+                            } => {
                                 assert_eq!(times, to_end(&place));
+                                assert_eq!(executions, in_all(&place));
                                 assert!(times > 0);
                             }
                             Cause::Ended { place, .. } => assert!(to_end(&place) > 0),

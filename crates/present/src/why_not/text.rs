@@ -91,6 +91,7 @@ fn words(cause: &WhyNotCause, after: u64) -> String {
         WhyNotKind::Branch {
             place,
             times: count,
+            executions,
             value,
             needs,
             went,
@@ -112,15 +113,17 @@ fn words(cause: &WhyNotCause, after: u64) -> String {
                 WhyNotNeeds::Index => "another index",
             };
             format!(
-                "{} at {} was executed {} and never went there; {which}, {by}{went} (that takes {needs})",
+                "{} at {} was executed {}{} and never went there; {which}, {by}{went} (that takes {needs})",
                 place.operator,
                 place.told(),
-                times(*count)
+                times(*count),
+                in_all(*count, *executions)
             )
         }
         WhyNotKind::Table {
             place,
             times: count,
+            executions,
             value,
             function,
             called,
@@ -132,10 +135,11 @@ fn words(cause: &WhyNotCause, after: u64) -> String {
                 None => "a function of the host".to_owned(),
             };
             format!(
-                "{} at {} was executed {} and never called {}; {which} it called {called}{by}",
+                "{} at {} was executed {}{} and never called {}; {which} it called {called}{by}",
                 place.operator,
                 place.told(),
                 times(*count),
+                in_all(*count, *executions),
                 plain(&function.name)
             )
         }
@@ -172,6 +176,15 @@ fn words(cause: &WhyNotCause, after: u64) -> String {
             let again = if after > 0 { " after that" } else { "" };
             format!("{what} {}{again}", plain(&function.name))
         }
+    }
+}
+
+/// How often something was executed in the whole run, if that is more than what was asked about.
+fn in_all(count: u64, executions: u64) -> String {
+    if executions == count {
+        String::new()
+    } else {
+        format!(" ({} in the whole run)", times(executions))
     }
 }
 
