@@ -24,7 +24,8 @@ use crate::error::{QuestionError, Reason, SessionError};
 use crate::files;
 use crate::monitor::{Monitor, Note, Silent};
 use crate::path::{self, Added, Empty};
-use crate::source::source_map;
+use crate::source::source_map_with;
+use crate::sources::{SourceFiles, SourcePaths};
 use crate::values::{self, Adds, KeptValues};
 
 /// A question builds at most one stretch in eight. Beyond that, building all values at once is no slower.
@@ -43,6 +44,7 @@ pub struct Session {
     snapshots: OnceLock<Snapshots>,
     /// Which code is the user's own.
     code: CodeFilter,
+    sources: Arc<SourceFiles>,
     /// The same recording, whose stretches are built when they are needed.
     stretched: OnceLock<Option<Box<Session>>>,
 }
@@ -117,8 +119,10 @@ impl Session {
 
     /// A session about a recording that is open, and who hears what is built.
     pub fn of(recording: Recording, monitor: impl Monitor + Send + 'static) -> Self {
+        let sources = SourceFiles::new(recording.at(), SourcePaths::default());
         Self {
             recording,
+            sources: Arc::new(sources),
             monitor: Arc::new(monitor),
             remarked: Arc::default(),
             snapshots: OnceLock::new(),
@@ -135,6 +139,22 @@ impl Session {
             stretched: OnceLock::new(),
             ..self
         }
+    }
+
+    /// The same session with source files where the user says that they are.
+    #[must_use]
+    pub fn reading(self, paths: SourcePaths) -> Self {
+        let sources = SourceFiles::new(self.at(), paths);
+        Self {
+            sources: Arc::new(sources),
+            stretched: OnceLock::new(),
+            ..self
+        }
+    }
+
+    /// The program's source files.
+    pub fn sources(&self) -> &Arc<SourceFiles> {
+        &self.sources
     }
 
     /// Which code counts as the user's own.
@@ -184,6 +204,7 @@ impl Session {
             remarked: Arc::clone(&self.remarked),
             snapshots: OnceLock::new(),
             code: self.code.clone(),
+            sources: Arc::clone(&self.sources),
             stretched: OnceLock::from(None),
         }))
     }
@@ -219,7 +240,8 @@ impl Session {
 
     /// Where the program's code comes from. The monitor hears what part of the debug information cannot be read. Near-linear in it.
     pub fn source_map(&self) -> SourceMap<'_> {
-        source_map(self.at(), self.module(), self.monitor())
+        let sources = Arc::clone(&self.sources);
+        source_map_with(self.at(), self.module(), self.monitor(), sources)
     }
 
     /// Finds places of the program. The monitor hears of one that is taken for something else than it says.

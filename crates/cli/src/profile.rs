@@ -2,9 +2,11 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use afterimage::files::{self, Kind, Loaded};
 use afterimage::instrument::read_dump;
+use afterimage::sources::SourceFiles;
 use afterimage::without_lines;
 use afterimage::{CounterPlacement, Counting, Reason, Session, SessionError};
 use afterimage_ids::Counts;
@@ -15,10 +17,10 @@ use afterimage_program::SourceMap;
 use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{CodeArguments, RunArguments};
+use crate::arguments::{CodeArguments, RunArguments, SourceArguments};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{Color, SourceFiles, pasted, say, write};
+use crate::output::{Color, pasted, say, say_not_at_hand, write};
 use crate::progress::Terminal;
 use crate::record::{Live, execute, has_clock};
 use crate::signals::{Watch, leave_scratch};
@@ -88,6 +90,8 @@ pub(crate) struct Arguments {
     args: Vec<String>,
     #[command(flatten)]
     code: CodeArguments,
+    #[command(flatten)]
+    sources: SourceArguments,
     // Last, because its heading would hold for all that follows.
     #[command(flatten)]
     run: RunArguments,
@@ -148,11 +152,14 @@ struct Counted {
     stops: Vec<Stop>,
     /// What a reader should know about how exact this is.
     note: Option<String>,
+    sources: Arc<SourceFiles>,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check(&arguments)?;
     let path = &arguments.file;
+    let paths = arguments.sources.paths()?;
+    let sources = || Arc::new(SourceFiles::new(path, paths.clone()));
     let counted = match (&arguments.counters, files::kind(path)?) {
         (Some(dump), Kind::Program) => {
             guest_wanted(&arguments, "--counters reads what was counted elsewhere")?;
@@ -163,6 +170,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 counts: read.counts,
                 stops: read.stops,
                 note: read.note,
+                sources: sources(),
             }
         }
         (Some(_), Kind::Recording) => bail!(
@@ -171,7 +179,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         ),
         (None, Kind::Recording) => {
             guest_wanted(&arguments, &format!("{} is a recording", path.display()))?;
-            of_recording(path, path, &arguments)?
+            of_recording(path, sources(), &arguments)?
         }
         (None, Kind::Program) => {
             let loaded = files::program(path)?;
@@ -194,10 +202,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             if Exit::of_guest(&recorded.end) != Exit::Success {
                 say(format_args!("{} {}", path.display(), recorded.end.ending));
             }
-            of_recording(&recording, path, &arguments)?
+            of_recording(&recording, sources(), &arguments)?
         }
     };
     report(&arguments, &counted)?;
+    // The annotated source lists them itself.
+    if !arguments.annotate {
+        say_not_at_hand(&paths, &arguments.code.filter()?);
+    }
     Ok(Exit::Success)
 }
 
@@ -245,11 +257,12 @@ fn is_recording(argument: &str) -> bool {
     matches!(files::kind(Path::new(argument)), Ok(Kind::Recording))
 }
 
-/// `name`: what the user knows it by.
-fn of_recording(path: &Path, name: &Path, arguments: &Arguments) -> Result<Counted> {
+/// The user may know the recording by the name of the program.
+fn of_recording(path: &Path, sources: Arc<SourceFiles>, arguments: &Arguments) -> Result<Counted> {
+    let name = &arguments.file;
     let session = lens::session(path)?;
     let failed = |why| SessionError {
-        at: name.to_owned(),
+        at: name.clone(),
         why,
     };
     let counts = arguments.counts(&session);
@@ -269,6 +282,7 @@ fn of_recording(path: &Path, name: &Path, arguments: &Arguments) -> Result<Count
         counts,
         stops: stops.to_vec(),
         note: None,
+        sources,
     })
 }
 
@@ -296,9 +310,10 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
         loaded,
         counts,
         stops,
+        sources,
         ..
     } = counted;
-    let source: SourceMap<'_> = loaded.source_map(&Terminal);
+    let source: SourceMap<'_> = loaded.source_map_with(&Terminal, Arc::clone(sources));
     let names = loaded.names(&source);
     let profile = Profile::new(
         &loaded.program,
@@ -389,13 +404,13 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
                         functions.len()
                     },
                 };
-                annotate(out, &profile, &annotation, &SourceFiles, style)?;
+                annotate(out, &profile, &annotation, &**sources, style)?;
             }
             Format::Text => text(
                 out,
                 &profile,
                 &Report::new(&profile, &options)?,
-                &SourceFiles,
+                &**sources,
                 style,
             )?,
             Format::Json => json(out, &profile, &Report::new(&profile, &options)?, note)?,

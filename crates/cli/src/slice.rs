@@ -14,10 +14,10 @@ use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
 use afterimage_present::{SliceRows, SliceView, grouped, render, shell_word};
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{ReportArguments, entries, formats};
+use crate::arguments::{ReportArguments, SourceArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{SourceFiles, pasted, say, write};
+use crate::output::{pasted, say, say_not_at_hand, write};
 
 /// Show everything an execution depends on, or that depends on it
 ///
@@ -106,6 +106,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    sources: SourceArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -148,7 +150,8 @@ const MANY_EDGES: usize = 20_000;
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let wanted = arguments.wanted()?;
     let file = &arguments.report.file;
-    let session = lens::finished(file)?;
+    let sources = arguments.sources.paths()?;
+    let session = lens::finished(file)?.reading(sources.clone());
     let places = [arguments.at.as_deref(), arguments.chop.as_deref()];
     check::places(&session, Needs::Values, places.into_iter().flatten())?;
     if arguments.trap {
@@ -160,6 +163,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             slice::find(session, &wanted, None, |found| arguments.shown(found))
         });
         if early.with_context(|| file.display().to_string())?.is_some() {
+            say_not_at_hand(&sources, session.code());
             return Ok(Exit::Success);
         }
     }
@@ -170,6 +174,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let save = arguments.save.as_deref();
     let shown = slice::find(&session, &wanted, save, |found| arguments.shown(found));
     shown.with_context(|| file.display().to_string())?;
+    say_not_at_hand(&sources, session.code());
     Ok(Exit::Success)
 }
 
@@ -284,7 +289,7 @@ impl Arguments {
             rows,
             limit,
             texts: &texts,
-            sources: &SourceFiles,
+            sources: found.sources(),
             edges,
         };
         let (output, style) = (self.report.output.as_deref(), self.report.style());

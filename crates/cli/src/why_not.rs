@@ -5,10 +5,10 @@ use afterimage::check::{self, Needs};
 use afterimage_present::{WhyNotView, render};
 use anyhow::Result;
 
-use crate::arguments::{ReportArguments, entries, formats};
+use crate::arguments::{ReportArguments, SourceArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{pasted, write};
+use crate::output::{pasted, say_not_at_hand, write};
 
 /// Explain why a line did not run
 ///
@@ -36,6 +36,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    sources: SourceArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -49,7 +51,8 @@ formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
-    let session = lens::finished(file)?;
+    let sources = arguments.sources.paths()?;
+    let session = lens::finished(file)?.reading(sources.clone());
     check::places(&session, Needs::Values, [arguments.at.as_str()])?;
     let session = lens::with_values(session)?;
     let query = WhyNotQuery {
@@ -65,5 +68,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     write(output, false, |out| {
         Ok(render(out, &view, arguments.format, style)?)
     })?;
+    say_not_at_hand(&sources, session.code());
     Ok(Exit::Success)
 }

@@ -38,6 +38,20 @@ impl FromStr for CodeFilter {
     }
 }
 
+impl CodeFilter {
+    /// Whether code of a file is shown.
+    pub fn shows(&self, path: &str) -> bool {
+        match self {
+            Self::Mine => !is_library(path),
+            Self::All => true,
+            Self::Files(glob) => Pattern::new(glob).is_ok_and(|glob| {
+                // A library is meant only if its whole path is written.
+                glob.matches_with(path, OPTIONS) || !is_library(path) && matches(&glob, path)
+            }),
+        }
+    }
+}
+
 impl fmt::Display for CodeFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -102,15 +116,8 @@ pub struct Folded<'s> {
 impl<'s> Folded<'s> {
     /// Folds what a filter leaves out.
     pub fn new(source: &'s dyn Source, filter: &CodeFilter) -> Self {
-        let is_shown = |path: &String| match filter {
-            CodeFilter::Mine => !is_library(path),
-            CodeFilter::All => true,
-            CodeFilter::Files(glob) => Pattern::new(glob).is_ok_and(|glob| {
-                // A library is meant only if its whole path is written.
-                glob.matches_with(path, OPTIONS) || !is_library(path) && matches(&glob, path)
-            }),
-        };
-        let shown = source.files().iter().map(is_shown).collect();
+        let files = source.files().iter();
+        let shown = files.map(|path| filter.shows(path)).collect();
         Self { source, shown }
     }
 

@@ -48,6 +48,7 @@ mod sessions;
 mod simulate_holds;
 mod sizes;
 mod source_variables;
+mod sources;
 mod state;
 mod statements_hold;
 mod steps_hold;

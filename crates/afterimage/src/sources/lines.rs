@@ -1,11 +1,11 @@
 //! Lines of a source file, of which few are asked for.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::source::LARGEST_SOURCE;
+use super::{LARGEST_SOURCE, may_be_source};
 
 /// A source file. No more of it is read than up to the last line that was asked for, and nothing is kept but where some lines begin: a file may be a whole library. It
 /// is open only while it is read: a program may come from more files than a process may have open.
@@ -13,21 +13,20 @@ pub struct SourceLines {
     path: PathBuf,
     /// How long it is and when it was written: if it is not the same file any more, lines begin elsewhere.
     written: (u64, Option<SystemTime>),
-    /// Where each [`EVERY`]th line begins, as far as that is known.
+    /// Where each [`EVERY`]th line begins, if known.
     marks: Vec<u64>,
 }
 
-/// To find a line, at most so many are passed over again.
+/// To find a line, at most this many are passed over again.
 const EVERY: usize = 256;
 
 impl SourceLines {
     /// The file, if it is at hand and may be source text.
-    pub fn open(path: &str) -> Option<Self> {
-        let path = PathBuf::from(path);
+    pub fn open(path: &Path) -> Option<Self> {
         let found = Self {
-            written: written(&path)?,
+            written: written(path)?,
             marks: vec![0],
-            path,
+            path: path.to_owned(),
         };
         found.reader().map(|_| found)
     }
@@ -59,7 +58,7 @@ impl SourceLines {
     }
 }
 
-/// Passes over so many lines, and tells how many bytes those have; `None` if there are not so many.
+/// Passes over this many lines, and returns how many bytes those have; `None` if there are fewer.
 fn skip(file: &mut BufReader<File>, lines: usize) -> Option<u64> {
     let mut bytes = 0;
     for _ in 0..lines {
@@ -72,16 +71,16 @@ fn skip(file: &mut BufReader<File>, lines: usize) -> Option<u64> {
     Some(bytes)
 }
 
-/// How long a file is and when it was written, if it may be source text. That is asked before it is opened: to open a pipe is to wait for who writes to it.
+/// How long a file is and when it was written, if it may be source text.
 fn written(path: &Path) -> Option<(u64, Option<SystemTime>)> {
-    let data = fs::metadata(path).ok()?;
-    let may_be = data.is_file() && data.len() <= LARGEST_SOURCE;
-    may_be.then(|| (data.len(), data.modified().ok()))
+    let data = may_be_source(path)?;
+    Some((data.len(), data.modified().ok()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::Write;
 
     #[test]
@@ -94,7 +93,7 @@ mod tests {
         text += "no end";
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let mut lines = SourceLines::open(file.path().to_str().unwrap()).unwrap();
+        let mut lines = SourceLines::open(file.path()).unwrap();
         let all = Vec::from_iter(text.split_inclusive('\n'));
         let far = [all.len() + 1, all.len() + EVERY, 5 * EVERY];
         let orders = (1..=all.len()).rev().chain(1..=all.len()).chain(far);
@@ -108,8 +107,8 @@ mod tests {
     #[test]
     fn a_folder_is_no_source() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(SourceLines::open(folder.path().to_str().unwrap()).is_none());
-        assert!(SourceLines::open("").is_none());
+        assert!(SourceLines::open(folder.path()).is_none());
+        assert!(SourceLines::open(Path::new("")).is_none());
     }
 
     #[test]
@@ -120,9 +119,8 @@ mod tests {
             .arg(&path)
             .status();
         assert!(made.unwrap().success());
-        let name = path.to_str().unwrap().to_owned();
         let (send, receive) = std::sync::mpsc::channel();
-        std::thread::spawn(move || send.send(SourceLines::open(&name).is_none()));
+        std::thread::spawn(move || send.send(SourceLines::open(&path).is_none()));
         let told = receive.recv_timeout(std::time::Duration::from_secs(20));
         assert_eq!(told, Ok(true), "it is still being opened");
     }
@@ -136,7 +134,7 @@ mod tests {
         for number in 0..600 {
             let path = folder.path().join(format!("{number}.c"));
             fs::write(&path, format!("first\nof {number}\n")).unwrap();
-            all.push(SourceLines::open(path.to_str().unwrap()).unwrap());
+            all.push(SourceLines::open(&path).unwrap());
         }
         for (number, lines) in all.iter_mut().enumerate() {
             assert_eq!(lines.line(2), Some(format!("of {number}\n")));
@@ -149,7 +147,7 @@ mod tests {
     fn of_a_file_that_was_written_anew_no_line_is_told() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"one\ntwo\n").unwrap();
-        let mut lines = SourceLines::open(file.path().to_str().unwrap()).unwrap();
+        let mut lines = SourceLines::open(file.path()).unwrap();
         assert_eq!(lines.line(2).as_deref(), Some("two\n"));
         file.write_all(b"three\n").unwrap();
         assert_eq!(lines.line(2), None);
