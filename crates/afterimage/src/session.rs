@@ -119,10 +119,10 @@ impl Session {
 
     /// A session about a recording that is open, and who hears what is built.
     pub fn of(recording: Recording, monitor: impl Monitor + Send + 'static) -> Self {
-        let sources = SourceFiles::new(recording.at(), SourcePaths::default());
+        let sources = sources_of(&recording, SourcePaths::default());
         Self {
             recording,
-            sources: Arc::new(sources),
+            sources,
             monitor: Arc::new(monitor),
             remarked: Arc::default(),
             snapshots: OnceLock::new(),
@@ -144,9 +144,9 @@ impl Session {
     /// The same session with source files where the user says that they are.
     #[must_use]
     pub fn reading(self, paths: SourcePaths) -> Self {
-        let sources = SourceFiles::new(self.at(), paths);
+        let sources = sources_of(&self.recording, paths);
         Self {
-            sources: Arc::new(sources),
+            sources,
             stretched: OnceLock::new(),
             ..self
         }
@@ -269,6 +269,15 @@ impl Session {
     /// Who hears what is built.
     pub fn monitor(&self) -> &dyn Monitor {
         &*self.monitor
+    }
+
+    /// Refuses a recording from which what the program was given was stripped.
+    ///
+    /// # Errors
+    /// If it was, or the recording is damaged.
+    pub fn ensure_inputs(&self) -> Result<(), SessionError> {
+        let log = self.file().log();
+        self.named(log.map(drop).map_err(Reason::from))
     }
 
     /// The path, built if it is not there yet. Of a program that still runs it is the path up to now.
@@ -432,4 +441,10 @@ impl Session {
     fn named<T>(&self, found: Result<T, Reason>) -> Result<T, SessionError> {
         found.map_err(|why| SessionError::new(self.recording.at(), why))
     }
+}
+
+/// A recording's source files.
+fn sources_of(recording: &Recording, paths: SourcePaths) -> Arc<SourceFiles> {
+    let sources = SourceFiles::new(recording.at(), paths);
+    Arc::new(sources.embedded_in(recording.file().clone()))
 }

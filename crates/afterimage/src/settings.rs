@@ -42,7 +42,7 @@ impl Settings {
                         let message = error.message().trim().replace('\n', ", ");
                         anyhow!("{}:{line}: {message}", at.display())
                     })?;
-                    return Ok(read.from_folder(folder));
+                    return Ok(read.relative_to(folder));
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error).with_context(|| at.display().to_string()),
@@ -51,9 +51,9 @@ impl Settings {
         Ok(Self::default())
     }
 
-    fn from_folder(self, folder: &Path) -> Self {
+    fn relative_to(self, folder: &Path) -> Self {
         let moved = self.source_path.into_iter();
-        let source_path = moved.map(|moved| moved.from_folder(folder)).collect();
+        let source_path = moved.map(|moved| moved.relative_to(folder)).collect();
         Self {
             source_path,
             ..self

@@ -119,6 +119,11 @@ pub(crate) struct SourceArguments {
 }
 
 impl SourceArguments {
+    /// Whether the command says something.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.source_path.is_empty()
+    }
+
     /// Where they are: first as asked for, then as the user's settings say.
     pub(crate) fn paths(&self) -> Result<SourcePaths> {
         Settings::read()?.source_paths(&self.source_path)

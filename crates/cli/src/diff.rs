@@ -10,7 +10,7 @@ use afterimage::diff::same::{SameQuery, same};
 use afterimage::diff::slices::{SlicesShown, write_slices};
 use afterimage::diff::versions::versions;
 use afterimage::files;
-use afterimage::sources::SourcePaths;
+use afterimage::sources::{FirstOf, SourcePaths};
 use afterimage_present::{NextQuestion, PresentError, render};
 use anyhow::{Result, bail};
 
@@ -147,6 +147,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let opened = |at| {
         let session = traced(at)?.looking_at(code.clone());
+        session.ensure_inputs()?;
         Ok::<_, anyhow::Error>(session.reading(sources.clone()))
     };
     arguments.compare([&opened(first)?, &opened(second)?])?;
@@ -170,10 +171,11 @@ impl Arguments {
                 });
             }
         };
+        let sources = FirstOf(sessions.map(|session| &**session.sources()).to_vec());
         let query = SameQuery {
             lines: !self.no_lines,
             top: self.top,
-            sources: &**sessions[0].sources(),
+            sources: &sources,
             style,
         };
         same(sessions, alike, &query, |view| {
@@ -194,13 +196,15 @@ impl Arguments {
             paths.iter().map(open).collect()
         };
         let (passing, failing) = (opened(&self.pass)?, opened(&self.fail)?);
+        let both = passing.iter().chain(&failing);
+        let sources = FirstOf(both.map(|session| &**session.sources()).collect());
         let query = RankQuery {
             values: !self.no_values && self.format != Format::Csv,
             most: match self.format {
                 Format::Text => self.top.unwrap_or(ROWS),
                 Format::Json | Format::Csv => self.top.unwrap_or(usize::MAX),
             },
-            sources: &**passing[0].sources(),
+            sources: &sources,
         };
         let output = self.output.as_deref();
         let style = self.color.style(output);

@@ -253,7 +253,7 @@ fn reason(error: io::Error) -> io::Error {
     io::Error::from(error.kind())
 }
 
-/// Says which sources were asked for and not found, if any.
+/// Says which sources were asked for and not found, if any, and which are damaged.
 pub(crate) fn say_not_at_hand(paths: &SourcePaths, code: &CodeFilter) {
-    paths.not_at_hand(code).into_iter().for_each(say);
+    paths.remarks(code).into_iter().for_each(say);
 }

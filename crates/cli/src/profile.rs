@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use afterimage::files::{self, Kind, Loaded};
 use afterimage::instrument::read_dump;
-use afterimage::sources::SourceFiles;
+use afterimage::sources::{SourceFiles, SourcePaths};
 use afterimage::without_lines;
 use afterimage::{CounterPlacement, Counting, Reason, Session, SessionError};
 use afterimage_ids::Counts;
@@ -159,7 +159,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check(&arguments)?;
     let path = &arguments.file;
     let paths = arguments.sources.paths()?;
-    let sources = || Arc::new(SourceFiles::new(path, paths.clone()));
     let counted = match (&arguments.counters, files::kind(path)?) {
         (Some(dump), Kind::Program) => {
             guest_wanted(&arguments, "--counters reads what was counted elsewhere")?;
@@ -170,7 +169,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 counts: read.counts,
                 stops: read.stops,
                 note: read.note,
-                sources: sources(),
+                sources: Arc::new(SourceFiles::new(path, paths.clone())),
             }
         }
         (Some(_), Kind::Recording) => bail!(
@@ -179,7 +178,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         ),
         (None, Kind::Recording) => {
             guest_wanted(&arguments, &format!("{} is a recording", path.display()))?;
-            of_recording(path, sources(), &arguments)?
+            of_recording(path, &paths, &arguments)?
         }
         (None, Kind::Program) => {
             let loaded = files::program(path)?;
@@ -202,7 +201,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             if Exit::of_guest(&recorded.end) != Exit::Success {
                 say(format_args!("{} {}", path.display(), recorded.end.ending));
             }
-            of_recording(&recording, sources(), &arguments)?
+            of_recording(&recording, &paths, &arguments)?
         }
     };
     report(&arguments, &counted)?;
@@ -257,10 +256,14 @@ fn is_recording(argument: &str) -> bool {
     matches!(files::kind(Path::new(argument)), Ok(Kind::Recording))
 }
 
-/// The user may know the recording by the name of the program.
-fn of_recording(path: &Path, sources: Arc<SourceFiles>, arguments: &Arguments) -> Result<Counted> {
+/// The user may know the recording by the name of the program, beside which its sources are then.
+fn of_recording(path: &Path, paths: &SourcePaths, arguments: &Arguments) -> Result<Counted> {
     let name = &arguments.file;
-    let session = lens::session(path)?;
+    let session = lens::session(path)?.reading(paths.clone());
+    let sources = match path == name {
+        true => Arc::clone(session.sources()),
+        false => Arc::new(SourceFiles::new(name, paths.clone())),
+    };
     let failed = |why| SessionError {
         at: name.clone(),
         why,

@@ -2,13 +2,15 @@
 //!
 //! In: a path of the debug information. Out: its text, or some of its lines. One mechanism serves all reports. A path is looked for
 //!
-//! 1. at each place where the user says that such paths are ([`Moved`]), in order,
-//! 2. as it stands, a relative one in the current folder and then beside the recording or the program,
-//! 3. in the sources of Rust's standard library that rustup installed, if they are of the same commit ([`rust`]).
+//! 1. among the sources that were embedded in the recording ([`Embedding`]),
+//! 2. at each place where the user says that such paths are ([`Moved`]), in order,
+//! 3. as it stands, a relative one in the current folder and then beside the recording or the program,
+//! 4. in the sources of Rust's standard library that rustup installed, if they are of the same commit ([`rust`]).
 //!
 //! Whoever asks for a text that is nowhere is answered with nothing; [`SourcePaths`] keeps the path, so that a command can say it once.
 //! Wrong lines are worse than none: no file is guessed by its name.
 
+mod embed;
 mod lines;
 mod moved;
 mod rust;
@@ -16,17 +18,19 @@ mod rust;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use afterimage_present::{Sources, grouped};
 use afterimage_profile::CodeFilter;
+use afterimage_trace::{EmbeddedSources, TraceError, TraceFile};
 
+pub use embed::Embedding;
 pub use lines::SourceLines;
 pub use moved::{Moved, MovedError};
 use rust::RustSources;
 
 /// Larger files are not source text.
-pub const LARGEST_SOURCE: u64 = 64 << 20;
+pub const LARGEST_SOURCE: u64 = afterimage_trace::MAX_SOURCE;
 
 /// Where the user says that sources are, and which ones a command asked for and did not find. Clones share both.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +41,8 @@ struct Paths {
     moved: Vec<Moved>,
     /// Paths that were asked for and not found.
     missing: Mutex<BTreeSet<String>>,
+    /// Why embedded sources cannot be read, in sentences.
+    damaged: Mutex<BTreeSet<String>>,
     rust: RustSources,
 }
 
@@ -47,6 +53,12 @@ impl SourcePaths {
             moved,
             ..Paths::default()
         }))
+    }
+
+    /// What a command says of sources at its end: one sentence for each recording whose embedded sources are damaged, and one about all that is not at hand.
+    pub fn remarks(&self, code: &CodeFilter) -> Vec<String> {
+        let damaged = lock(&self.0.damaged).clone();
+        damaged.into_iter().chain(self.not_at_hand(code)).collect()
     }
 
     /// One sentence about the sources that were asked for and not found, and what to do; `None` if there are none in code that `code` shows.
@@ -68,8 +80,11 @@ impl SourcePaths {
 #[derive(Debug)]
 pub struct SourceFiles {
     paths: SourcePaths,
-    /// The folder of the recording or of the program.
-    beside: PathBuf,
+    /// The recording or the program.
+    at: PathBuf,
+    /// The recording, of which the embedded sources are read when somebody asks.
+    file: Option<TraceFile>,
+    embedded: OnceLock<Option<EmbeddedSources>>,
     /// Where paths were found.
     found: Mutex<HashMap<String, Option<PathBuf>>>,
 }
@@ -79,9 +94,18 @@ impl SourceFiles {
     pub fn new(at: &Path, paths: SourcePaths) -> Self {
         Self {
             paths,
-            beside: at.parent().map(Path::to_owned).unwrap_or_default(),
+            at: at.to_owned(),
+            file: None,
+            embedded: OnceLock::new(),
             found: Mutex::default(),
         }
+    }
+
+    /// The same, with those that are embedded in the recording.
+    #[must_use]
+    pub fn embedded_in(self, file: TraceFile) -> Self {
+        let file = Some(file);
+        Self { file, ..self }
     }
 
     /// What the user says about them.
@@ -91,10 +115,28 @@ impl SourceFiles {
 
     /// Whether the text of a file is at hand. Nobody misses it because of this question.
     pub fn has(&self, path: &str) -> bool {
-        self.locate(path).is_some()
+        self.embedded().is_some_and(|own| own.has(path)) || self.locate(path).is_some()
     }
 
-    /// Where a file is that may be source text.
+    fn embedded(&self) -> Option<&EmbeddedSources> {
+        let read = || self.undamaged(self.file.as_ref()?.sources()).flatten();
+        self.embedded.get_or_init(read).as_ref()
+    }
+
+    /// The text of an embedded file.
+    fn embedded_text(&self, path: &str) -> Option<Vec<u8>> {
+        self.undamaged(self.embedded()?.read(path)).flatten()
+    }
+
+    fn undamaged<T>(&self, found: Result<T, TraceError>) -> Option<T> {
+        let damaged = |error| {
+            let said = format!("{}: its sources cannot be read: {error}", self.at.display());
+            lock(&self.paths.0.damaged).insert(said);
+        };
+        found.map_err(damaged).ok()
+    }
+
+    /// Where a file is that may be source text, if it is not embedded.
     pub fn locate(&self, path: &str) -> Option<PathBuf> {
         let mut found = lock(&self.found);
         if let Some(known) = found.get(path) {
@@ -111,7 +153,8 @@ impl SourceFiles {
         }
         let Paths { moved, rust, .. } = &*self.paths.0;
         let moved = moved.iter().filter_map(|moved| moved.apply(path));
-        let own = [PathBuf::from(path), self.beside.join(path)];
+        let beside = self.at.parent().unwrap_or(Path::new(""));
+        let own = [PathBuf::from(path), beside.join(path)];
         let places = moved.chain(own);
         // Toolchains are looked at only if nothing else has the file.
         let mut places = places.chain(std::iter::once_with(|| rust.locate(path)).flatten());
@@ -120,7 +163,10 @@ impl SourceFiles {
 
     /// The file's lines, of which few are asked for.
     pub fn lines(&self, path: &str) -> Option<SourceLines> {
-        let lines = self.locate(path).and_then(|at| SourceLines::open(&at));
+        let lines = match self.embedded_text(path) {
+            Some(text) => Some(SourceLines::of(text)),
+            None => self.locate(path).and_then(|at| SourceLines::open(&at)),
+        };
         self.noted(path, lines)
     }
 
@@ -135,9 +181,20 @@ impl SourceFiles {
 
 impl Sources for SourceFiles {
     fn read(&self, path: &str) -> Option<String> {
-        let bytes = self.locate(path).and_then(|at| fs::read(at).ok());
+        let on_disk = || self.locate(path).and_then(|at| fs::read(at).ok());
+        let bytes = self.embedded_text(path).or_else(on_disk);
         let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         self.noted(path, text)
+    }
+}
+
+/// The sources of several recordings of programs that are alike: the first one that has a file is asked.
+pub struct FirstOf<'s>(pub Vec<&'s SourceFiles>);
+
+impl Sources for FirstOf<'_> {
+    fn read(&self, path: &str) -> Option<String> {
+        let has = self.0.iter().find(|sources| sources.has(path));
+        has.or(self.0.first())?.read(path)
     }
 }
 

@@ -54,7 +54,7 @@ impl Moved {
 
     /// The same, if what is said of relative places is meant from `folder` on.
     #[must_use]
-    pub fn from_folder(self, folder: &Path) -> Self {
+    pub fn relative_to(self, folder: &Path) -> Self {
         let new = folder.join(self.new);
         Self { new, ..self }
     }
