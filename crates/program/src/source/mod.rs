@@ -152,6 +152,13 @@ impl<'a> SourceMap<'a> {
         self
     }
 
+    /// How many bytes of the module are debug information.
+    pub fn debug_bytes(&self) -> u64 {
+        let own = self.sections.custom.iter();
+        let own = own.filter(|(name, ..)| name.starts_with(".debug_"));
+        own.map(|(_, data, _)| data.len() as u64).sum()
+    }
+
     /// Where the debug information is, if the module has none itself.
     pub fn missing(&self) -> NoDebug {
         NoDebug::of(|name| self.sections.custom(name).map_or(&[][..], |(data, _)| data))

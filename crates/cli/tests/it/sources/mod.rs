@@ -1,5 +1,7 @@
 //! Where the text of source files is looked for, and what is said of those that are not at hand.
 
+mod embedded;
+
 use std::fs;
 use std::path::Path;
 
@@ -90,7 +92,9 @@ fn the_first_place_that_has_a_source_is_taken() {
     other("two", "2");
     other("set", "3");
     let rules = ["empty", "one", "two"].map(|to| format!("--source-path /build/app={to}"));
-    let told = sandbox.ok(&format!("why a.aft --trap {}", rules.join(" "))).stdout;
+    let told = sandbox
+        .ok(&format!("why a.aft --trap {}", rules.join(" ")))
+        .stdout;
     assert!(told.contains("(;1;)"), "{told}");
     // Settings hold for a project, wherever in it a command runs. What a command says comes first.
     sandbox.write(".afterimage.toml", "source-path = [\"/build/app=set\"]\n");
@@ -99,10 +103,14 @@ fn the_first_place_that_has_a_source_is_taken() {
     let mut inside = sandbox.command(["why", "../a.aft", "--trap"]);
     let told = ran(inside.current_dir(sandbox.path("empty"))).stdout;
     assert!(told.contains("(;3;)"), "{told}");
-    let told = sandbox.ok("why a.aft --trap --source-path /build/app=two").stdout;
+    let told = sandbox
+        .ok("why a.aft --trap --source-path /build/app=two")
+        .stdout;
     assert!(told.contains("(;2;)"), "{told}");
     // A part of a name is no beginning of a path.
-    let told = sandbox.ok("why a.aft --trap --source-path /build/a=one").stdout;
+    let told = sandbox
+        .ok("why a.aft --trap --source-path /build/a=one")
+        .stdout;
     assert!(told.contains("(;3;)"), "{told}");
 }
 
@@ -194,7 +202,10 @@ fn what_is_no_place_of_sources_is_refused() {
     // What is set for a project may lack on this machine.
     sandbox.write(".afterimage.toml", "source-path = [\"/build=nowhere\"]");
     let missing = sandbox.ok("why a.aft --trap").stderr;
-    assert!(missing.contains("not at hand: /build/count.wat;"), "{missing}");
+    assert!(
+        missing.contains("not at hand: /build/count.wat;"),
+        "{missing}"
+    );
 }
 
 #[test]
