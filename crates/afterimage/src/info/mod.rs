@@ -97,10 +97,7 @@ pub fn info(
     let simulations = simulations(&sound);
     problems.extend(damaged.iter().map(|damaged| damaged.error.to_string()));
     let slices = read(slices(file, loaded).map(Some), &mut problems).unwrap_or_default();
-    let results = match meta.is_without_inputs() {
-        true => None,
-        false => read(ended::results(file), &mut problems),
-    };
+    let results = read(ended::results(file), &mut problems);
     let disclosed = disclosed::disclosed(file, loaded, &source, listed, &mut problems)?;
     // Both have read the log.
     problems.dedup();

@@ -33,7 +33,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage record --force --invoke exit FILE 0
@@ -50,7 +50,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
@@ -81,7 +81,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
@@ -112,7 +112,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
@@ -142,7 +142,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
@@ -172,7 +172,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function unreachable
@@ -199,7 +199,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function divide
@@ -225,7 +225,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function load
@@ -251,7 +251,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function indirect
@@ -276,7 +276,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function throw
@@ -308,7 +308,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage verify endings.aft

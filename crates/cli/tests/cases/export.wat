@@ -37,7 +37,7 @@
 ;; | path      22 executed blocks in 1 segment: 70 bytes, 25.455 bits each
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   the module, 151 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage verify export.aft

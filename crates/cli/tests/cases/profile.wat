@@ -33,7 +33,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   18 bytes written to standard output
 ;; |   the module, 293 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given

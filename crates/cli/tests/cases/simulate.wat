@@ -243,7 +243,7 @@
 ;; | simulated --branch-predictor gshare:bits=8,history=6,targets=9: 321 executions, 20 missed: 177 bytes, 4.411 bits each
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   the module, 254 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage verify run.aft

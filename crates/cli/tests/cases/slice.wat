@@ -342,7 +342,7 @@
 ;; | slice "doubled": what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions of them
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   the module, 317 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage verify run.aft

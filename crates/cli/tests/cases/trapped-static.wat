@@ -22,7 +22,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   1 argument
 ;; |   the module, 52 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given

@@ -542,7 +542,7 @@
 ;; | values    12 executed statements from t=4 to t=6 in 1 epoch: 23 bytes, 1.917 bytes each
 ;; | size      N
 ;; |
-;; | whoever gets this file learns
+;; | Mind before sharing it: whoever gets this file learns
 ;; |   the module, 359 bytes, without debug information
 ;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage build --lens full --exclude sum run.aft

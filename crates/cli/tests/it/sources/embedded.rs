@@ -384,6 +384,30 @@ fn without_inputs_counts_and_path_stay_and_no_secret() {
 }
 
 #[test]
+fn without_inputs_an_invoked_function_has_no_results() {
+    let sandbox = Sandbox::new();
+    let adds = "(module (func (export \"add\") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1))))";
+    sandbox.write("add.wat", adds);
+    sandbox.ok("record --invoke add --lens paths add.wat 123456789 1");
+    assert!(
+        sandbox
+            .ok("info add.aft")
+            .stdout
+            .contains("\nresult    123456790 ")
+    );
+    sandbox.ok("strip --inputs add.aft");
+    for words in [
+        "info add.aft",
+        "trace add.aft",
+        "trace add.aft --level call",
+    ] {
+        let told = sandbox.ok(words).stdout;
+        assert!(told.contains("add"), "{words}: {told}");
+        assert!(!told.contains("1234567"), "{words}: {told}");
+    }
+}
+
+#[test]
 fn a_recording_that_cannot_be_written_stays() {
     let sandbox = Sandbox::new();
     given(&sandbox);
