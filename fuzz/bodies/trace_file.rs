@@ -25,6 +25,11 @@ fn read(bytes: Vec<u8>) {
         file.counts(),
         file.sections(),
     );
+    if let Ok(Some(sources)) = file.sources() {
+        for (path, _) in sources.files() {
+            let _ = sources.read(path);
+        }
+    }
     if let Ok(log) = file.log() {
         log.for_each(drop);
     }

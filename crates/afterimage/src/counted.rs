@@ -21,7 +21,8 @@ use crate::files::{self, Kind};
 use crate::instrument::read_dump;
 use crate::monitor::Monitor;
 use crate::session::Session;
-use crate::source::{source_map, without_lines};
+use crate::source::{source_map_with, without_lines};
+use crate::sources::{SourceFiles, SourcePaths};
 use crate::text::pasted;
 
 /// How often was what executed?
@@ -145,6 +146,7 @@ pub struct Counted {
     runs: u64,
     /// What a reader should know about how exact they are.
     note: Option<String>,
+    sources: Arc<SourceFiles>,
 }
 
 impl Counted {
@@ -167,6 +169,11 @@ impl Counted {
         };
         let stops = session.stops();
         let stops = stops.with_context(|| name.display().to_string())?.to_vec();
+        // The user may know the recording by the name of the program, beside which its sources are then.
+        let sources = match session.at() == name {
+            true => Arc::clone(session.sources()),
+            false => Arc::new(SourceFiles::new(name, session.sources().paths().clone())),
+        };
         Ok(Self {
             name: name.to_owned(),
             from: name.to_owned(),
@@ -175,6 +182,7 @@ impl Counted {
             stops,
             runs: 1,
             note: None,
+            sources,
         })
     }
 
@@ -210,7 +218,7 @@ impl Counted {
     ///
     /// # Errors
     /// If there is no such program or dump, or the dump is of another module.
-    pub fn of_dump(dump: &Path, program: &Path) -> Result<Self> {
+    pub fn of_dump(dump: &Path, program: &Path, paths: SourcePaths) -> Result<Self> {
         let loaded = files::program(program)?;
         let read = read_dump(dump, files::open(dump)?, program, &loaded)?;
         Ok(Self {
@@ -221,6 +229,7 @@ impl Counted {
             stops: read.stops,
             runs: 1,
             note: read.note,
+            sources: Arc::new(SourceFiles::new(program, paths)),
         })
     }
 
@@ -248,6 +257,11 @@ impl Counted {
         self.module.bytes == other.module.bytes
     }
 
+    /// The sources of the program.
+    pub fn sources(&self) -> &SourceFiles {
+        &self.sources
+    }
+
     /// What messages call it.
     pub fn name(&self) -> &Path {
         &self.name
@@ -262,7 +276,8 @@ impl Counted {
         monitor: &dyn Monitor,
         ask: impl FnOnce(&Profiled<'_>) -> Result<R>,
     ) -> Result<R> {
-        let source = source_map(&self.name, &self.module, monitor);
+        let sources = Arc::clone(&self.sources);
+        let source = source_map_with(&self.name, &self.module, monitor, sources);
         let names = self.module.names(&source);
         let Module { program, bytes, .. } = &*self.module;
         let (counts, stops) = (&self.counts, &self.stops);
@@ -287,6 +302,11 @@ pub struct Profiled<'p> {
 }
 
 impl Profiled<'_> {
+    /// The sources of the program.
+    pub fn sources(&self) -> &SourceFiles {
+        self.counted.sources()
+    }
+
     /// What a reader should know about how exact the counts are, if they are not.
     pub fn note(&self) -> Option<&str> {
         self.counted.note.as_deref()

@@ -45,10 +45,11 @@ fn result(value: RawValue) -> ResultValue {
     }
 }
 
-/// The results of the function that was invoked instead of `_start`; `None` if `_start` ran, or the function did not return. Reads the whole log.
+/// The results of the function that was invoked instead of `_start`; `None` if `_start` ran, the function did not return, or the log was stripped. Reads the whole log.
 pub fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
     let ending = file.end()?.map(|end| end.ending);
-    if file.meta()?.invoke.is_none() || ending != Some(Ending::Returned) {
+    let meta = file.meta()?;
+    if meta.invoke.is_none() || meta.is_without_inputs() || ending != Some(Ending::Returned) {
         return Ok(None);
     }
     let mut last = None;

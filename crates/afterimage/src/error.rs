@@ -77,6 +77,16 @@ pub enum Reason {
         "nothing was dropped from the recording, because {0}: what it holds could not be made again"
     )]
     NotAgain(String),
+    /// Without what the program was given, nothing would be left to ask.
+    #[error(
+        "the recording has neither counts nor a path, and without what the program was given they cannot be made; make them first: afterimage profile {0}, or afterimage build --lens paths {0}"
+    )]
+    NothingToKeep(String),
+    /// Its end must be known before what the program was given goes.
+    #[error(
+        "nothing was dropped from the recording, because it was cut off: what is left of it is known only by following it"
+    )]
+    CutOffWithInputs,
     /// The end of the run is not known, so nothing can be counted.
     #[error(
         "the recording was cut off before its end was written, so exact counts cannot be made; record the program again"

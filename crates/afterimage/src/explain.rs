@@ -18,7 +18,7 @@ use anyhow::{Context, Result};
 
 use crate::Session;
 use crate::source::is_library;
-use crate::source_lines::SourceLines;
+use crate::sources::SourceLines;
 
 /// A recording that is asked about.
 pub struct Scene<'s, 'a> {
@@ -178,15 +178,17 @@ impl<'s, 'a> Scene<'s, 'a> {
         let (mut source, mut around, mut text) = (None, None, None);
         if let Some(position) = found.position {
             source = Some(self.source().line(position));
-            text = self.text(position);
             let is_own = self.folded().shows(position.file);
             let own = self.folded().around(found.offset).into_iter().next();
             if let (false, Some(own)) = (is_own, own) {
                 (around, text) = (Some(self.source().line(own)), self.text(own));
-            } else if text.is_none()
-                && let Some((call, its)) = self.around(found.offset)
-            {
-                (around, text) = (Some(call), Some(its));
+            } else {
+                text = self.text(position);
+                if text.is_none()
+                    && let Some((call, its)) = self.around(found.offset)
+                {
+                    (around, text) = (Some(call), Some(its));
+                }
             }
         }
         Ok(WhyPlace {
@@ -252,7 +254,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         let mut files = self.files.borrow_mut();
         let lines = files
             .entry(path.to_owned())
-            .or_insert_with(|| SourceLines::open(path));
+            .or_insert_with(|| self.traced.sources().lines(path));
         let text = lines.as_mut()?.line(line)?;
         Some(text.trim().to_owned())
     }

@@ -13,7 +13,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use rustix::fs::OFlags;
 
 use crate::monitor::Monitor;
-use crate::source::{parse_module, source_map};
+use crate::source::{parse_module, source_map, source_map_with};
+use crate::sources::SourceFiles;
 use crate::text::{pasted, sentence};
 
 /// Why a file cannot be used.
@@ -210,5 +211,14 @@ impl Loaded {
     /// Where the program's code comes from. The monitor hears what part of the debug information cannot be read. Near-linear in it.
     pub fn source_map(&self, monitor: &dyn Monitor) -> SourceMap<'_> {
         source_map(&self.path, &self.module, monitor)
+    }
+
+    /// The same, with the sources that are at hand.
+    pub fn source_map_with(
+        &self,
+        monitor: &dyn Monitor,
+        sources: Arc<SourceFiles>,
+    ) -> SourceMap<'_> {
+        source_map_with(&self.path, &self.module, monitor, sources)
     }
 }

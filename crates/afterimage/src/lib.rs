@@ -103,7 +103,7 @@ pub mod simulate;
 #[doc(hidden)]
 pub mod slice;
 mod source;
-mod source_lines;
+pub mod sources;
 mod state;
 #[doc(hidden)]
 pub mod steps;
@@ -149,7 +149,7 @@ pub use paths::{PathsAbout, PathsQuery};
 pub use redundancy::RedundancyQuery;
 pub use session::Session;
 pub use simulate::SimulateQuery;
-pub use source::{LARGEST_SOURCE, parse_module, source_map, without_lines};
+pub use source::{parse_module, source_map, without_lines};
 pub use state::StateQuery;
 pub use trace::{Bounds, Level, TraceQuery, TraceReport};
 pub use values::{Adds, KeptValues, ValuesQuery, VariableQuery};

@@ -24,7 +24,8 @@ use crate::error::{QuestionError, Reason, SessionError};
 use crate::files;
 use crate::monitor::{Monitor, Note, Silent};
 use crate::path::{self, Added, Empty};
-use crate::source::source_map;
+use crate::source::source_map_with;
+use crate::sources::{SourceFiles, SourcePaths};
 use crate::values::{self, Adds, KeptValues};
 
 /// A question builds at most one stretch in eight. Beyond that, building all values at once is no slower.
@@ -43,6 +44,7 @@ pub struct Session {
     snapshots: OnceLock<Snapshots>,
     /// Which code is the user's own.
     code: CodeFilter,
+    sources: Arc<SourceFiles>,
     /// The same recording, whose stretches are built when they are needed.
     stretched: OnceLock<Option<Box<Session>>>,
 }
@@ -117,8 +119,10 @@ impl Session {
 
     /// A session about a recording that is open, and who hears what is built.
     pub fn of(recording: Recording, monitor: impl Monitor + Send + 'static) -> Self {
+        let sources = sources_of(&recording, SourcePaths::default());
         Self {
             recording,
+            sources,
             monitor: Arc::new(monitor),
             remarked: Arc::default(),
             snapshots: OnceLock::new(),
@@ -135,6 +139,22 @@ impl Session {
             stretched: OnceLock::new(),
             ..self
         }
+    }
+
+    /// The same session with source files where the user says that they are.
+    #[must_use]
+    pub fn reading(self, paths: SourcePaths) -> Self {
+        let sources = sources_of(&self.recording, paths);
+        Self {
+            sources,
+            stretched: OnceLock::new(),
+            ..self
+        }
+    }
+
+    /// The program's source files.
+    pub fn sources(&self) -> &Arc<SourceFiles> {
+        &self.sources
     }
 
     /// Which code counts as the user's own.
@@ -184,6 +204,7 @@ impl Session {
             remarked: Arc::clone(&self.remarked),
             snapshots: OnceLock::new(),
             code: self.code.clone(),
+            sources: Arc::clone(&self.sources),
             stretched: OnceLock::from(None),
         }))
     }
@@ -219,7 +240,8 @@ impl Session {
 
     /// Where the program's code comes from. The monitor hears what part of the debug information cannot be read. Near-linear in it.
     pub fn source_map(&self) -> SourceMap<'_> {
-        source_map(self.at(), self.module(), self.monitor())
+        let sources = Arc::clone(&self.sources);
+        source_map_with(self.at(), self.module(), self.monitor(), sources)
     }
 
     /// Finds places of the program. The monitor hears of one that is taken for something else than it says.
@@ -247,6 +269,15 @@ impl Session {
     /// Who hears what is built.
     pub fn monitor(&self) -> &dyn Monitor {
         &*self.monitor
+    }
+
+    /// Refuses a recording from which what the program was given was stripped.
+    ///
+    /// # Errors
+    /// If it was, or the recording is damaged.
+    pub fn ensure_inputs(&self) -> Result<(), SessionError> {
+        let log = self.file().log();
+        self.named(log.map(drop).map_err(Reason::from))
     }
 
     /// The path, built if it is not there yet. Of a program that still runs it is the path up to now.
@@ -410,4 +441,10 @@ impl Session {
     fn named<T>(&self, found: Result<T, Reason>) -> Result<T, SessionError> {
         found.map_err(|why| SessionError::new(self.recording.at(), why))
     }
+}
+
+/// A recording's source files.
+fn sources_of(recording: &Recording, paths: SourcePaths) -> Arc<SourceFiles> {
+    let sources = SourceFiles::new(recording.at(), paths);
+    Arc::new(sources.embedded_in(recording.file().clone()))
 }

@@ -3,10 +3,13 @@
 use std::env;
 use std::fs;
 use std::io::ErrorKind;
+use std::path::Path;
 
 use afterimage_profile::CodeFilter;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
+
+use crate::sources::{Moved, SourcePaths};
 
 const NAME: &str = ".afterimage.toml";
 
@@ -17,6 +20,9 @@ pub struct Settings {
     /// Whose code is shown.
     #[serde(deserialize_with = "code")]
     pub code: CodeFilter,
+    /// Where sources are that are elsewhere than the debug information says: `source-path = ["OLD=NEW"]`. A relative NEW is meant from the folder of the file on.
+    #[serde(rename = "source-path", deserialize_with = "source_path")]
+    pub source_path: Vec<Moved>,
 }
 
 impl Settings {
@@ -30,12 +36,13 @@ impl Settings {
             let at = folder.join(NAME);
             match fs::read_to_string(&at) {
                 Ok(text) => {
-                    return toml::from_str(&text).map_err(|error| {
+                    let read = toml::from_str::<Self>(&text).map_err(|error| {
                         let before = error.span().map_or("", |span| &text[..span.start]);
                         let line = before.matches('\n').count() + 1;
                         let message = error.message().trim().replace('\n', ", ");
                         anyhow!("{}:{line}: {message}", at.display())
-                    });
+                    })?;
+                    return Ok(read.relative_to(folder));
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error).with_context(|| at.display().to_string()),
@@ -43,6 +50,39 @@ impl Settings {
         }
         Ok(Self::default())
     }
+
+    fn relative_to(self, folder: &Path) -> Self {
+        let moved = self.source_path.into_iter();
+        let source_path = moved.map(|moved| moved.relative_to(folder)).collect();
+        Self {
+            source_path,
+            ..self
+        }
+    }
+
+    /// Where sources are: first as a command says, then as they are set here.
+    ///
+    /// # Errors
+    /// If the command names a place that is not there.
+    pub fn source_paths(self, given: &[Moved]) -> Result<SourcePaths> {
+        for moved in given {
+            let place = moved.new_place();
+            if let Err(error) = fs::metadata(place) {
+                bail!("--source-path: {}: {error}", place.display());
+            }
+        }
+        let moved = given.iter().cloned().chain(self.source_path);
+        Ok(SourcePaths::new(moved.collect()))
+    }
+}
+
+fn source_path<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Vec<Moved>, D::Error> {
+    let rules = Vec::<String>::deserialize(from)?;
+    let read = |rule: &String| {
+        let wrong = |error| serde::de::Error::custom(format!("source-path: {rule:?}: {error}"));
+        rule.parse().map_err(wrong)
+    };
+    rules.iter().map(read).collect()
 }
 
 fn code<'d, D: serde::Deserializer<'d>>(from: D) -> Result<CodeFilter, D::Error> {

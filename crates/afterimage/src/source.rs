@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use afterimage_ids::OrigOffset;
 use afterimage_present::grouped;
@@ -10,10 +11,8 @@ use afterimage_program::{Location, Module, NoDebug, SourceMap};
 use anyhow::{Result, anyhow};
 
 use crate::monitor::{Monitor, Note};
+use crate::sources::{SourceFiles, SourcePaths};
 use crate::text::harmless;
-
-/// Larger files are not source text.
-pub const LARGEST_SOURCE: u64 = 64 << 20;
 
 /// Parses a module, which may be in text form if it does not begin as one in binary form.
 ///
@@ -41,7 +40,18 @@ pub fn parse_module(bytes: Vec<u8>, is_text: bool) -> Result<Module> {
 
 /// Where the code of a module comes from, which messages call `name`. The monitor hears what part of the debug information cannot be read.
 pub fn source_map<'a>(name: &Path, module: &'a Module, monitor: &dyn Monitor) -> SourceMap<'a> {
-    let map = SourceMap::build(&module.bytes).preferring(|path| Path::new(path).is_file());
+    let sources = SourceFiles::new(name, SourcePaths::default());
+    source_map_with(name, module, monitor, Arc::new(sources))
+}
+
+/// The same, with the sources that are at hand.
+pub fn source_map_with<'a>(
+    name: &Path,
+    module: &'a Module,
+    monitor: &dyn Monitor,
+    sources: Arc<SourceFiles>,
+) -> SourceMap<'a> {
+    let map = SourceMap::build(&module.bytes).preferring(move |path| sources.has(path));
     let remarks = [foreign(name, module, &map), unread(name, &map)];
     for remark in remarks.into_iter().flatten() {
         monitor.note(name, &Note::Remark(remark))

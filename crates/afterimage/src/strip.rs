@@ -1,16 +1,21 @@
-//! Dropping from a recording what can be made again.
+//! Dropping parts of a recording: what can be made again, or what the program was given.
+//!
+//! What the program was given is the boundary log, with every byte that the host wrote: what was read of files and of standard input, the time, random numbers; and the arguments,
+//! the environment and the names of folders. Without these no run can be repeated. So all that tells them in another way goes, too: values, snapshots, accesses, slices, embedded
+//! sources. A log with other bytes in their place was rejected: answers would be wrong. What stays is listed, so that a section of a later version goes.
 
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use afterimage_record::engine_description;
-use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
 
 use crate::append::append;
 use crate::error::{Reason, SessionError};
 use crate::monitor::Monitor;
 use crate::path::recorder;
+use crate::text::pasted;
 
 /// Sections that can be made again from the rest of a recording.
 const MADE: [Kind; 15] = [
@@ -29,6 +34,17 @@ const MADE: [Kind; 15] = [
     Kind::STRETCHES,
     Kind::WRITTEN,
     Kind::OPEN,
+];
+
+/// Sections that stay without what the program was given.
+const KEPT: [Kind; 7] = [
+    Kind::META,
+    Kind::MODULE,
+    Kind::END,
+    Kind::COUNTS,
+    Kind::PATHS,
+    Kind::PATH_INDEX,
+    Kind::PATH_GRAMMARS,
 ];
 
 /// How many bytes a recording had, and has.
@@ -56,14 +72,81 @@ fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
     if file.end()?.is_none() {
         return Err(Reason::NotAgain("it was cut off".to_owned()));
     }
-    let engine = file.meta()?.engine;
+    let meta = file.meta()?;
+    if meta.is_without_inputs() {
+        let without = "what the program was given was stripped".to_owned();
+        return Err(Reason::NotAgain(without));
+    }
+    let engine = meta.engine;
     if engine != engine_description() {
         let other = format!("it was made with another engine, {engine}");
         return Err(Reason::NotAgain(other));
     }
+    rewritten(
+        at,
+        &file,
+        monitor,
+        |kind| !MADE.contains(&kind),
+        || TraceWriter::rewrite_without(at, &MADE),
+    )
+}
+
+/// What is left of a recording without what the program was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// It has counts.
+    pub counts: bool,
+    /// It has the path.
+    pub path: bool,
+}
+
+/// Drops from a recording what the program was given, and all that tells it. The run cannot be executed again then; counts and path stay, if they were built. The rest is checked first, and written
+/// to a new file, which then replaces the old one. Linear in what is kept.
+///
+/// # Errors
+/// If there are neither counts nor a path, the recording was cut off, is damaged or cannot be written, or the program still runs.
+pub fn strip_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), SessionError> {
+    without_inputs(at, monitor).map_err(|why| SessionError::new(at, why))
+}
+
+fn without_inputs(at: &Path, monitor: &dyn Monitor) -> Result<(Stripped, Kept), Reason> {
+    let file = TraceFile::open(at)?;
+    if let Some(recorder) = recorder(at, &file) {
+        return Err(Reason::StillRecorded(recorder));
+    }
+    if file.end()?.is_none() {
+        return Err(Reason::CutOffWithInputs);
+    }
+    let has = |kind| file.last(kind).is_some();
+    let kept = Kept {
+        counts: has(Kind::COUNTS),
+        path: has(Kind::PATHS) && has(Kind::PATH_INDEX),
+    };
+    if !kept.counts && !kept.path {
+        return Err(Reason::NothingToKeep(pasted(at)));
+    }
+    let meta = file.meta()?.without_inputs();
+    let stripped = rewritten(
+        at,
+        &file,
+        monitor,
+        |kind| KEPT.contains(&kind),
+        || TraceWriter::rewrite_as(at, &meta, &KEPT),
+    )?;
+    Ok((stripped, kept))
+}
+
+/// Writes a recording again, if anything goes: what stays is read to its end first.
+fn rewritten(
+    at: &Path,
+    file: &TraceFile,
+    monitor: &dyn Monitor,
+    stays: impl Fn(Kind) -> bool,
+    rewrite: impl FnOnce() -> Result<(), TraceError>,
+) -> Result<Stripped, Reason> {
     let mut is_bare = true;
     for mut section in (0..).map_while(|position| file.section(position)) {
-        if MADE.contains(&section.kind()) {
+        if !stays(section.kind()) {
             is_bare = false;
             continue;
         }
@@ -74,10 +157,10 @@ fn stripped(at: &Path, monitor: &dyn Monitor) -> Result<Stripped, Reason> {
     if !is_bare || file.ignored_bytes() > 0 {
         // This fails if the file cannot be written, or unknown bytes follow the recording.
         let lost = "nothing can be dropped from the recording";
-        append(at, &file, lost, monitor, &AtomicBool::new(false))?;
+        append(at, file, lost, monitor, &AtomicBool::new(false))?;
     }
     if !is_bare {
-        TraceWriter::rewrite_without(at, &MADE)?;
+        rewrite()?;
     }
     Ok(Stripped {
         before,

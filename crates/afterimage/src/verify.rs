@@ -13,7 +13,7 @@ use afterimage_program::Module;
 use afterimage_record::{Cache, CheckedWords, Progress, RecordError, check, count, verify_words};
 use afterimage_replay::paths::{recorded_directory, recorded_path, verify_path};
 use afterimage_replay::values::{recorded_epochs, verify_values};
-use afterimage_trace::{Kind as Section, Rule, TraceFile};
+use afterimage_trace::{Kind as Section, Rule, TraceError, TraceFile};
 use anyhow::{Context, Result};
 
 use crate::early::verify_snapshots;
@@ -75,7 +75,9 @@ pub fn verify(
             monitor,
         };
         checker.stored(&mut report)?;
-        if execute == Execute::Again {
+        if let Err(error @ TraceError::WithoutInputs) = file.log() {
+            report.obstacle = Some(error.to_string());
+        } else if execute == Execute::Again {
             if report.findings.is_empty() {
                 checker.followed(&mut report);
             }

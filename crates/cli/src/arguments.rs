@@ -7,6 +7,7 @@ use std::time::Duration;
 use afterimage::grants::Grants;
 use afterimage::rows::{Form, Rows};
 use afterimage::settings::Settings;
+use afterimage::sources::{Moved, SourcePaths};
 use afterimage::trace::Bounds;
 use afterimage_present::Style;
 use afterimage_profile::CodeFilter;
@@ -106,6 +107,26 @@ impl CodeArguments {
             Some(code) => Ok(code.clone()),
             None => Ok(Settings::read()?.code),
         }
+    }
+}
+
+/// Where source files are.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct SourceArguments {
+    /// Look at NEW for source files whose path in the debug information begins with OLD; may be repeated. A file .afterimage.toml here or in a folder above can set it: source-path = ["OLD=NEW"]
+    #[arg(long, value_name = "OLD=NEW")]
+    source_path: Vec<Moved>,
+}
+
+impl SourceArguments {
+    /// Whether the command says something.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.source_path.is_empty()
+    }
+
+    /// Where they are: first as asked for, then as the user's settings say.
+    pub(crate) fn paths(&self) -> Result<SourcePaths> {
+        Settings::read()?.source_paths(&self.source_path)
     }
 }
 

@@ -8,10 +8,10 @@ use afterimage_profile::location::Occurrence;
 use afterimage_replay::paths::{Places, kth_call};
 use anyhow::{Context, Result};
 
-use crate::arguments::{ReportArguments, formats, occurrence};
+use crate::arguments::{ReportArguments, SourceArguments, formats, occurrence};
 use crate::exit::Exit;
 use crate::lens::traced;
-use crate::output::{SourceFiles, write};
+use crate::output::{say_not_at_hand, write};
 
 /// Show who called whom, and single calls
 ///
@@ -39,6 +39,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    sources: SourceArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -52,9 +54,11 @@ enum Format {
 formats!(Text, Json, Csv);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let session = traced(&arguments.report.file)?;
+    let sources = arguments.sources.paths()?;
+    let session = traced(&arguments.report.file)?.reading(sources.clone());
     let found = with_names(&session, |program| arguments.answer(program));
     found.with_context(|| arguments.report.file.display().to_string())?;
+    say_not_at_hand(&sources, session.code());
     Ok(Exit::Success)
 }
 
@@ -94,7 +98,7 @@ impl Arguments {
                 path,
                 names: program.names,
                 places: &Places::new(code, bytes, program.source),
-                sources: &SourceFiles,
+                sources: &**program.session.sources(),
                 left_out: &path.segments().directory().left_out,
                 style: self.report.style(),
             },

@@ -8,10 +8,10 @@ use afterimage_present::{CurrenciesView, CurrencyView, render};
 use afterimage_profile::location::split_occurrence;
 use anyhow::{Result, bail};
 
-use crate::arguments::{ReportArguments, entries, formats};
+use crate::arguments::{ReportArguments, SourceArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens::{traced_whole, values};
-use crate::output::write;
+use crate::output::{say_not_at_hand, write};
 
 /// Show whether variables of an optimised run are current
 ///
@@ -53,6 +53,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    sources: SourceArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -83,8 +85,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if one && arguments.limit.is_some() {
         bail!("--at {}: that is one stop: leave --limit out", arguments.at);
     }
-    let a = traced_whole(unoptimised)?;
-    let b = traced_whole(optimised)?;
+    let sources = arguments.sources.paths()?;
+    let a = traced_whole(unoptimised)?.reading(sources.clone());
+    let b = traced_whole(optimised)?.reading(sources.clone());
     refuse_unlike([&a, &b])?;
     for session in [&a, &b] {
         values(session)?;
@@ -102,5 +105,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         }
         Ok(())
     })?;
+    say_not_at_hand(&sources, a.code());
     Ok(Exit::Success)
 }

@@ -10,13 +10,14 @@ use afterimage::diff::same::{SameQuery, same};
 use afterimage::diff::slices::{SlicesShown, write_slices};
 use afterimage::diff::versions::versions;
 use afterimage::files;
+use afterimage::sources::{FirstOf, SourcePaths};
 use afterimage_present::{NextQuestion, PresentError, render};
 use anyhow::{Result, bail};
 
-use crate::arguments::{CodeArguments, formats, rows};
+use crate::arguments::{CodeArguments, SourceArguments, formats, rows};
 use crate::exit::Exit;
 use crate::lens::{self, session, traced};
-use crate::output::{Color, SourceFiles, say, write};
+use crate::output::{Color, say, say_not_at_hand, write};
 
 /// Show where two executions first differ
 ///
@@ -69,6 +70,8 @@ pub(crate) struct Arguments {
     top: Option<usize>,
     #[command(flatten)]
     code: CodeArguments,
+    #[command(flatten)]
+    sources: SourceArguments,
     /// The first recording
     #[arg(
         value_name = "A.aft",
@@ -127,8 +130,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             both.display()
         );
     }
+    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
     let (Some(first), Some(second)) = (&arguments.a, &arguments.b) else {
-        arguments.rank()?;
+        arguments.rank(&sources)?;
+        say_not_at_hand(&sources, &code);
         return Ok(Exit::Success);
     };
     if arguments.format == Format::Csv {
@@ -140,9 +145,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.slice && arguments.format != Format::Text {
         bail!("--slice writes text; for other formats, ask afterimage slice");
     }
-    let code = arguments.code.filter()?;
-    let opened = |at| Ok::<_, anyhow::Error>(traced(at)?.looking_at(code.clone()));
+    let opened = |at| {
+        let session = traced(at)?.looking_at(code.clone());
+        session.ensure_inputs()?;
+        Ok::<_, anyhow::Error>(session.reading(sources.clone()))
+    };
     arguments.compare([&opened(first)?, &opened(second)?])?;
+    say_not_at_hand(&sources, &code);
     Ok(Exit::Success)
 }
 
@@ -162,10 +171,11 @@ impl Arguments {
                 });
             }
         };
+        let sources = FirstOf(sessions.map(|session| &**session.sources()).to_vec());
         let query = SameQuery {
             lines: !self.no_lines,
             top: self.top,
-            sources: &SourceFiles,
+            sources: &sources,
             style,
         };
         same(sessions, alike, &query, |view| {
@@ -177,22 +187,24 @@ impl Arguments {
     }
 
     /// Lines and values that tell failing executions from passing ones.
-    fn rank(&self) -> Result<()> {
+    fn rank(&self, sources: &SourcePaths) -> Result<()> {
         let opened = |paths: &[PathBuf]| -> Result<Vec<Session>> {
             let open = |at: &PathBuf| {
                 files::ended(at)?;
-                session(at)
+                Ok(session(at)?.reading(sources.clone()))
             };
             paths.iter().map(open).collect()
         };
         let (passing, failing) = (opened(&self.pass)?, opened(&self.fail)?);
+        let both = passing.iter().chain(&failing);
+        let sources = FirstOf(both.map(|session| &**session.sources()).collect());
         let query = RankQuery {
             values: !self.no_values && self.format != Format::Csv,
             most: match self.format {
                 Format::Text => self.top.unwrap_or(ROWS),
                 Format::Json | Format::Csv => self.top.unwrap_or(usize::MAX),
             },
-            sources: &SourceFiles,
+            sources: &sources,
         };
         let output = self.output.as_deref();
         let style = self.color.style(output);
@@ -215,7 +227,6 @@ impl Arguments {
         }
         let shown = SlicesShown {
             limit: self.top.unwrap_or(LINES),
-            sources: &SourceFiles,
             style: self.color.style(self.output.as_deref()),
             ensure_values: &|session| lens::values(session).map(|_| ()),
         };

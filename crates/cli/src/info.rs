@@ -13,11 +13,16 @@ use crate::output::write;
 use crate::progress::Terminal;
 
 /// Show what a recording holds, and how the run ended
+///
+/// It also says what whoever gets the file learns: arguments, variables, what was read and put out, paths in the debug information, embedded sources.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Also show which bytes tell what: by kind of stream, before and after coding, against the papers' original form; and by section of the file
     #[arg(long)]
     sizes: bool,
+    /// List the source files that are embedded
+    #[arg(long)]
+    sources: bool,
     /// The format of the report
     #[arg(long, default_value = "text")]
     format: Format,
@@ -38,7 +43,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = files::recording(&arguments.file)?;
     let loaded = files::recorded_program(&arguments.file, &file)?;
     let name = || arguments.file.display().to_string();
-    let report = info(&arguments.file, &file, &loaded, arguments.sizes, &Terminal);
+    let wanted = (arguments.sizes, arguments.sources);
+    let report = info(&arguments.file, &file, &loaded, wanted, &Terminal);
     let report = report.with_context(name)?;
     write(None, false, |out| {
         Ok(render(out, &report, arguments.format, Default::default())?)

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use afterimage::Session;
 use afterimage::diff::versions::{MatchQuery, matched};
 use afterimage_present::render;
 use anyhow::{Result, bail};
@@ -71,6 +72,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let (a, b) = (&arguments.a, &arguments.b);
     let sessions = [traced_whole(a)?, traced_whole(b)?];
+    sessions.iter().try_for_each(Session::ensure_inputs)?;
     let query = MatchQuery {
         names: !arguments.no_names,
         all: arguments.all,

@@ -8,8 +8,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use afterimage::rows::Output;
+use afterimage::sources::SourcePaths;
 pub(crate) use afterimage::text::{harmless, pasted};
-use afterimage_present::{Sources, Style, Visible};
+use afterimage_present::{Style, Visible};
+use afterimage_profile::CodeFilter;
 use afterimage_program::{BEGINNING, is_module};
 use anyhow::{Context, Error, Result, bail};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -251,16 +253,7 @@ fn reason(error: io::Error) -> io::Error {
     io::Error::from(error.kind())
 }
 
-/// Source files, where they lie on this machine.
-pub(crate) struct SourceFiles;
-
-impl Sources for SourceFiles {
-    fn read(&self, path: &str) -> Option<String> {
-        let data = std::fs::metadata(path).ok()?;
-        if !data.is_file() || data.len() > afterimage::LARGEST_SOURCE {
-            return None;
-        }
-        let bytes = std::fs::read(path).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
-    }
+/// Says which sources were asked for and not found, if any, and which are damaged.
+pub(crate) fn say_not_at_hand(paths: &SourcePaths, code: &CodeFilter) {
+    paths.remarks(code).into_iter().for_each(say);
 }

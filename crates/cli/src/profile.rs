@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use afterimage::compared::compare;
 use afterimage::counted::{Counted, Profiled, nothing_runs, recordings, refuse_without_effect};
 use afterimage::files::{self, Kind};
-use afterimage::{CounterPlacement, Counting, ProfileQuery};
+use afterimage::{CounterPlacement, Counting, ProfileQuery, Session};
 use afterimage_present::{ProfileView, render};
 use afterimage_profile::{By, Sort};
 use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 
-use crate::arguments::{CodeArguments, RunArguments, formats};
+use crate::arguments::{CodeArguments, RunArguments, SourceArguments, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{Color, SourceFiles, say, write};
+use crate::output::{Color, say, say_not_at_hand, write};
 use crate::progress::Terminal;
 use crate::record::{Live, execute, has_clock};
 use crate::signals::{Watch, leave_scratch};
@@ -99,6 +99,8 @@ pub(crate) struct Arguments {
     args: Vec<String>,
     #[command(flatten)]
     code: CodeArguments,
+    #[command(flatten)]
+    sources: SourceArguments,
     // Last, because its heading would hold for all that follows.
     #[command(flatten)]
     run: RunArguments,
@@ -208,12 +210,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             .refuse_comparison(arguments.format.into())?;
     }
     let path = &arguments.file;
+    let paths = arguments.sources.paths()?;
+    let open = |at: &Path| Ok(lens::session(at)?.reading(paths.clone()));
     let counted = match (&arguments.counters, files::kind(path)?) {
         (Some(dump), Kind::Program) => {
             let why = "--counters reads what was counted elsewhere";
             arguments.refuse_guest(why)?;
             nothing_runs(why, arguments.args.first())?;
-            Counted::of_dump(dump, path)?
+            Counted::of_dump(dump, path, paths.clone())?
         }
         (Some(_), Kind::Recording) => bail!(
             "{}: with --counters, name the program that was instrumented, not a recording",
@@ -222,7 +226,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         (None, Kind::Recording) => {
             arguments.refuse_guest(&format!("{} is a recording", path.display()))?;
             let all = recordings(path, &arguments.args)?;
-            arguments.counting(|counting| Counted::of_all(all, lens::session, counting))?
+            arguments.counting(|counting| Counted::of_all(all, open, counting))?
         }
         (None, Kind::Program) => {
             let loaded = files::program(path)?;
@@ -245,13 +249,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             if Exit::of_guest(&recorded.end) != Exit::Success {
                 say(format_args!("{} {}", path.display(), recorded.end.ending));
             }
-            let session = lens::session(&recording)?;
+            let session = open(&recording)?;
             arguments.counting(|counting| Counted::of(&session, path, counting))?
         }
     };
     match arguments.compare.is_empty() {
         true => counted.ask(&Terminal, |profiled| arguments.report(profiled))?,
-        false => arguments.compare_with(&counted)?,
+        false => arguments.compare_with(&counted, open)?,
+    }
+    // Annotated source lists them itself.
+    if !arguments.annotate {
+        say_not_at_hand(&paths, &arguments.code.filter()?);
     }
     Ok(Exit::Success)
 }
@@ -306,16 +314,16 @@ impl Arguments {
     }
 
     /// Compares what `--compare` names with `a`.
-    fn compare_with(&self, a: &Counted) -> Result<()> {
+    fn compare_with(&self, a: &Counted, open: impl Fn(&Path) -> Result<Session>) -> Result<()> {
         let b = self.compare.iter().map(PathBuf::as_path);
-        let b = self.counting(|counting| Counted::of_all(b, lens::session, counting))?;
+        let b = self.counting(|counting| Counted::of_all(b, open, counting))?;
         let query = ProfileQuery {
             sort: self.sort.map(Sort::from),
             ..self.query()?
         };
         let out = self.output.as_deref();
         let style = self.color.style(out);
-        compare([a, &b], &query, &SourceFiles, &Terminal, |view| {
+        compare([a, &b], &query, a.sources(), &Terminal, |view| {
             write(out, false, |out| Ok(render(out, view, self.format, style)?))
         })
     }
@@ -336,7 +344,7 @@ impl Arguments {
             annotated: self.annotate,
             note: profiled.note(),
             title: profiled.title(),
-            sources: &SourceFiles,
+            sources: profiled.sources(),
         };
         write(out, self.format == Format::Pprof, |out| {
             let written = render(out, &view, self.format, style);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use afterimage::files::{self, Loaded};
 use afterimage::recorded::{literal, remark};
+use afterimage::sources::{Embedding, SourceFiles};
 use afterimage_placement::{Mode, PlanOptions};
 use afterimage_present::{counted, size};
 use afterimage_record::{
@@ -15,12 +16,12 @@ use afterimage_trace::{Ending, Interrupter, TraceError, TraceWriter};
 use anyhow::{Result, anyhow, bail};
 use clap::Args as _;
 
-use crate::arguments::RunArguments;
+use crate::arguments::{RunArguments, SourceArguments};
 use crate::build;
 use crate::exit::{Exit, Failed};
 use crate::filters::FilterArguments;
 use crate::output::{be_quiet, pasted, say, tell, write};
-use crate::progress::Bar;
+use crate::progress::{Bar, Terminal};
 use crate::signals::{Watch, leave_last_words};
 
 /// Run a program and record what crosses its boundary
@@ -58,6 +59,13 @@ pub(crate) struct Arguments {
     /// Make this during the run already, and not later by re-execution
     #[arg(long, value_name = "LENS")]
     lens: Option<Lens>,
+    /// Embed the source files under this folder that the debug information names, so that reports show them on other machines; may be repeated
+    ///
+    /// They are listed before the program runs, and no other file is read. A symbolic link that leads out of the folders is not followed.
+    #[arg(long, value_name = "ROOT")]
+    sources: Vec<PathBuf>,
+    #[command(flatten)]
+    source_path: SourceArguments,
     /// Say nothing when all goes well
     #[arg(short, long)]
     quiet: bool,
@@ -79,12 +87,38 @@ impl Arguments {
             output: Some(output),
             force: true,
             lens: None,
+            sources: Vec::new(),
+            source_path: SourceArguments::default(),
             quiet: true,
             guest: guest.chain(args.iter().map(OsString::from)).collect(),
             filters: FilterArguments::default(),
             run,
         }
     }
+}
+
+impl Arguments {
+    /// What is to be embedded, if anything.
+    fn embedding(&self, loaded: &Loaded) -> Result<Option<Embedding>> {
+        if self.sources.is_empty() {
+            if self.source_path.is_given() {
+                bail!(
+                    "--source-path says where the files of --sources are; nothing is embedded without that"
+                );
+            }
+            return Ok(None);
+        }
+        let files = SourceFiles::new(&loaded.path, self.source_path.paths()?);
+        let files = Arc::new(files);
+        let source = loaded.source_map_with(&Terminal, Arc::clone(&files));
+        Embedding::choose(&self.sources, &source, &files).map(Some)
+    }
+}
+
+/// Embeds source files. What could not be embedded is said.
+fn embed(embedding: &Embedding, out: &TraceWriter) -> Result<()> {
+    embedding.write(out)?.into_iter().for_each(say);
+    Ok(())
 }
 
 /// What can be made during the run.
@@ -153,15 +187,28 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             path.display()
         );
     }
+    let embedding = arguments.embedding(&loaded)?;
     let lens = match arguments.lens {
         None => Live::Nothing,
         Some(Lens::Counts) => Live::Counts(PlanOptions::new(Mode::Program)),
         Some(Lens::Paths | Lens::Full) => Live::Paths,
     };
+    if let Some(embedding) = &embedding
+        && !arguments.quiet
+    {
+        let lines = embedding.lines(&path, program);
+        lines.into_iter().for_each(say);
+    }
     // Before there is a file: a signal leaves none without an end.
     let watch = Watch::start(has_clock(&arguments.run, lens))?;
     let out =
         TraceWriter::create(&path, arguments.force).map_err(|error| cannot_create(&path, error))?;
+    if let Some(embedding) = &embedding
+        && let Err(error) = embed(embedding, &out)
+    {
+        let _ = out.discard();
+        return Err(error.context(path.display().to_string()));
+    }
     let recorded = match execute(&loaded, &arguments.run, &args, lens, false, watch, &out) {
         Ok(recorded) => recorded,
         Err(error) => {

@@ -14,10 +14,10 @@ use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
 use afterimage_present::{SliceRows, SliceView, grouped, render, shell_word};
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{CodeArguments, ReportArguments, entries, formats};
+use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{SourceFiles, pasted, say, write};
+use crate::output::{pasted, say, say_not_at_hand, write};
 
 /// Show everything an execution depends on, or that depends on it
 ///
@@ -108,6 +108,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     code: CodeArguments,
     #[command(flatten)]
+    sources: SourceArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -150,7 +152,9 @@ const MANY_EDGES: usize = 20_000;
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let wanted = arguments.wanted()?;
     let file = &arguments.report.file;
-    let session = lens::finished(file)?.looking_at(arguments.code.filter()?);
+    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
+    let session = lens::finished(file)?;
+    let session = session.looking_at(code).reading(sources.clone());
     let places = [arguments.at.as_deref(), arguments.chop.as_deref()];
     check::places(&session, Needs::Values, places.into_iter().flatten())?;
     if arguments.trap {
@@ -162,6 +166,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             slice::find(session, &wanted, None, |found| arguments.shown(found))
         });
         if early.with_context(|| file.display().to_string())?.is_some() {
+            say_not_at_hand(&sources, session.code());
             return Ok(Exit::Success);
         }
     }
@@ -172,6 +177,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let save = arguments.save.as_deref();
     let shown = slice::find(&session, &wanted, save, |found| arguments.shown(found));
     shown.with_context(|| file.display().to_string())?;
+    say_not_at_hand(&sources, session.code());
     Ok(Exit::Success)
 }
 
@@ -287,7 +293,7 @@ impl Arguments {
             limit,
             texts: &texts,
             code: found.code(),
-            sources: &SourceFiles,
+            sources: found.sources(),
             edges,
         };
         let (output, style) = (self.report.output.as_deref(), self.report.style());

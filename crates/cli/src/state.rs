@@ -6,7 +6,7 @@ use afterimage::files;
 use afterimage_present::render;
 use anyhow::Result;
 
-use crate::arguments::{CodeArguments, ReportArguments, formats};
+use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, formats};
 use crate::exit::Exit;
 use crate::lens;
 use crate::output::write;
@@ -58,6 +58,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     code: CodeArguments,
     #[command(flatten)]
+    sources: SourceArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -79,7 +81,9 @@ fn depth(text: &str) -> Result<usize, String> {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     files::ended(&arguments.report.file)?;
-    let session = lens::session(&arguments.report.file)?.looking_at(arguments.code.filter()?);
+    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
+    let session = lens::session(&arguments.report.file)?;
+    let session = session.looking_at(code).reading(sources);
     check::places(&session, Needs::Values, [arguments.at.as_str()])?;
     let query = StateQuery {
         at: arguments.at,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use afterimage::files;
-use afterimage::strip::{Stripped, strip};
+use afterimage::strip::{Stripped, strip, strip_inputs};
 use afterimage_present::size;
 use anyhow::Result;
 
@@ -15,8 +15,18 @@ use crate::progress::Terminal;
 ///
 /// It drops counts, path, values, snapshots and simulations. The program, its input and the way it ended stay. The next question makes again what it needs, of the whole
 /// run, even if `build --window` or `--exclude` had made only a part.
+///
+/// With --inputs it drops what the program was given instead, before you share the recording. Counts and path stay; whatever needs the run again fails from then on.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage strip app.aft
+  afterimage build --lens paths app.aft && afterimage profile app.aft
+  cp app.aft shared.aft && afterimage strip --inputs shared.aft")]
 pub(crate) struct Arguments {
+    /// Drop what the program was given: what it read of files and standard input, its arguments, its environment, the names of folders; with them values, slices, simulations and embedded sources. The program, the way it ended, counts and path stay, and the run cannot be repeated any more
+    #[arg(long)]
+    inputs: bool,
     /// A recording
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -25,8 +35,24 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit> {
     let at = &arguments.file;
     files::open(at)?;
-    let Stripped { before, after } = strip(at, &Terminal)?;
+    let (Stripped { before, after }, kept) = match arguments.inputs {
+        true => {
+            let (stripped, kept) = strip_inputs(at, &Terminal)?;
+            (stripped, Some(kept))
+        }
+        false => (strip(at, &Terminal)?, None),
+    };
     let file = at.display();
+    if let Some(kept) = kept {
+        let what = match (kept.counts, kept.path) {
+            (true, true) => "counts and path stay",
+            (true, false) => "counts stay; there was no path",
+            (false, _) => "the path stays; there were no counts",
+        };
+        tell(format_args!(
+            "{file}: {what}, and the program with its debug information; the run cannot be repeated any more"
+        ));
+    }
     match before == after {
         true => tell(format_args!("{file}: there is nothing to drop")),
         false => tell(format_args!(

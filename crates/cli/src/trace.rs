@@ -1,14 +1,18 @@
 //! `afterimage trace`
 
+use std::sync::Arc;
+
 use afterimage::check::{self, Needs};
 use afterimage::rows::Form;
 use afterimage::trace::{Level as By, StepInto, TraceQuery};
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{CodeArguments, ReportArguments, StretchArguments, entries};
+use crate::arguments::{
+    CodeArguments, ReportArguments, SourceArguments, StretchArguments, entries,
+};
 use crate::exit::Exit;
 use crate::lens::{self, session, with_path};
-use crate::output::{SourceFiles, write};
+use crate::output::{say_not_at_hand, write};
 
 /// Show what a run executed, in order
 ///
@@ -68,6 +72,8 @@ pub(crate) struct Arguments {
     format: Format,
     #[command(flatten)]
     code: CodeArguments,
+    #[command(flatten)]
+    sources: SourceArguments,
     #[command(flatten)]
     report: ReportArguments,
 }
@@ -161,7 +167,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check(&arguments)?;
     let query = arguments.query();
     query.check()?;
-    let session = session(&arguments.report.file)?.looking_at(arguments.code.filter()?);
+    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
+    let session = session(&arguments.report.file)?;
+    let session = session.looking_at(code.clone()).reading(sources.clone());
     let is_stretch = query.use_words(&session)?;
     let (output, style) = (arguments.report.output.as_deref(), arguments.report.style());
     let form = match arguments.format {
@@ -169,7 +177,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Format::Json => Form::Json,
         Format::Bin => Form::Bin,
     };
-    let shown = (&SourceFiles as _, style);
+    let files = Arc::clone(session.sources());
+    let shown = (&*files as _, style);
     // So many entries are in memory at once.
     if !is_stretch && query.limit.is_some() && !check::is_built(&session, Needs::Path) {
         let told = session.ask_stretches(|session| {
@@ -181,6 +190,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             write(output, arguments.format == Format::Bin, |out| {
                 Ok(out.write_all(&told)?)
             })?;
+            say_not_at_hand(&sources, &code);
             return Ok(Exit::Success);
         }
     }
@@ -193,6 +203,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         write(output, arguments.format == Format::Bin, |out| told(out))
     });
     written.with_context(|| arguments.report.file.display().to_string())?;
+    say_not_at_hand(&sources, &code);
     Ok(Exit::Success)
 }
 

@@ -7,10 +7,10 @@ use afterimage_analyses::why::Stream;
 use anyhow::{Context, Result};
 use clap::ArgGroup;
 
-use crate::arguments::{CodeArguments, ReportArguments, entries};
+use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, entries};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::write;
+use crate::output::{say_not_at_hand, write};
 
 /// Explain where a value came from, step by step
 ///
@@ -78,6 +78,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     code: CodeArguments,
     #[command(flatten)]
+    sources: SourceArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -94,7 +96,9 @@ enum Format {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
-    let session = lens::finished(file)?.looking_at(arguments.code.filter()?);
+    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
+    let session = lens::finished(file)?;
+    let session = session.looking_at(code.clone()).reading(sources.clone());
     check::places(&session, Needs::Values, arguments.at.as_deref())?;
     if arguments.trap {
         check::killed(&session, "ask with --at or --stdout")?;
@@ -130,6 +134,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let about = || file.display().to_string();
     if let Some(told) = early.with_context(about)? {
         write(output, false, |out| Ok(out.write_all(&told)?))?;
+        say_not_at_hand(&sources, &code);
         return Ok(Exit::Success);
     }
     let found = lens::opened(&session, |scene| {
@@ -139,6 +144,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         })
     });
     found.with_context(about)?;
+    say_not_at_hand(&sources, &code);
     Ok(Exit::Success)
 }
 

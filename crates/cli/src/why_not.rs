@@ -5,10 +5,10 @@ use afterimage::check::{self, Needs};
 use afterimage_present::{WhyNotView, render};
 use anyhow::Result;
 
-use crate::arguments::{CodeArguments, ReportArguments, entries, formats};
+use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{pasted, write};
+use crate::output::{pasted, say_not_at_hand, write};
 
 /// Explain why a line did not run
 ///
@@ -38,6 +38,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     code: CodeArguments,
     #[command(flatten)]
+    sources: SourceArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -51,7 +53,9 @@ formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
-    let session = lens::finished(file)?.looking_at(arguments.code.filter()?);
+    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
+    let session = lens::finished(file)?;
+    let session = session.looking_at(code).reading(sources.clone());
     check::places(&session, Needs::Values, [arguments.at.as_str()])?;
     let session = lens::with_values(session)?;
     let query = WhyNotQuery {
@@ -67,5 +71,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     write(output, false, |out| {
         Ok(render(out, &view, arguments.format, style)?)
     })?;
+    say_not_at_hand(&sources, session.code());
     Ok(Exit::Success)
 }

@@ -79,7 +79,10 @@ pub fn annotate(
     }
     let total = profile.totals().instructions;
     if !missing.is_empty() {
-        writeln!(out, "\nNot at hand:")?;
+        writeln!(
+            out,
+            "\nNot at hand; say where they are with --source-path OLD=NEW:"
+        )?;
         let (listed, rest) = missing.split_at(missing.len().min(MISSING));
         for (path, instructions) in listed {
             writeln!(

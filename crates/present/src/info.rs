@@ -1,5 +1,6 @@
 //! What a recording holds.
 
+mod disclosed;
 mod sizes;
 
 use std::io::Write;
@@ -14,6 +15,7 @@ use crate::plain::plain;
 use crate::render::Render;
 use crate::{PresentError, ResultValue, Style, shell_word};
 
+pub use disclosed::{InfoDisclosed, InfoSource, InfoSources, InfoTraffic};
 use sizes::sections;
 pub use sizes::{InfoClass, InfoOriginal, InfoSection, InfoStream, InfoStreams, InfoWindow};
 
@@ -71,6 +73,8 @@ pub struct InfoReport {
     pub simulations: Vec<InfoSimulation>,
     /// The slices that were kept.
     pub slices: Vec<InfoSlice>,
+    /// What the file tells whoever gets it.
+    pub disclosed: InfoDisclosed,
     /// How many bytes the file has.
     pub length: u64,
     /// How many of these are behind its last complete state.
@@ -408,12 +412,7 @@ fn text(out: &mut dyn Write, d: &InfoReport) -> Result<(), PresentError> {
         };
         sections(out, &d.sections, d.length, (ignored, d.ignored_bytes))?;
     }
-    writeln!(out)?;
-    writeln!(
-        out,
-        "A recording holds what the guest read: files, variables, standard input. Mind that before sharing it."
-    )?;
-    Ok(())
+    disclosed::text(out, d)
 }
 
 /// A number with three decimals, or with as many as show its first two digits.

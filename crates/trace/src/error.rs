@@ -131,6 +131,11 @@ pub enum TraceError {
     /// The section was never written.
     #[error("the trace file has no section {0}")]
     Missing(Kind),
+    /// What the program was given was removed, and with it the boundary log.
+    #[error(
+        "`afterimage strip --inputs` removed what the program was given, so its run cannot be executed or followed again"
+    )]
+    WithoutInputs,
     /// The section's last chunk is missing: its writing was cut.
     #[error("section {0} of the trace file is cut: its writing was not finished{remedy}", remedy = .0.remedy())]
     Cut(Kind),

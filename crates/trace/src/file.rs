@@ -129,8 +129,16 @@ impl TraceFile {
     }
 
     /// The boundary log, from its first event.
+    ///
+    /// # Errors
+    /// Those of [`TraceFile::meta`]; [`TraceError::WithoutInputs`] if what the program was given was removed.
     pub fn log(&self) -> Result<LogReader> {
-        self.single(Kind::LOG).map(LogReader::new)
+        match self.single(Kind::LOG) {
+            Err(TraceError::Missing(_)) if self.meta()?.is_without_inputs() => {
+                Err(TraceError::WithoutInputs)
+            }
+            found => found.map(LogReader::new),
+        }
     }
 
     /// How the run ended; `None` in a recording that was cut: no ending was recorded.

@@ -171,6 +171,8 @@ fn limits() {
         ("MAX_FUNCTIONS", limits::MAX_FUNCTIONS),
         ("MAX_EDGES", limits::MAX_EDGES),
         ("MAX_OPEN", limits::MAX_OPEN),
+        ("MAX_SOURCE", limits::MAX_SOURCE),
+        ("MAX_SOURCES", limits::MAX_SOURCES),
         ("MAX_MEMORY", limits::MAX_MEMORY),
         ("MAX_ELEMENTS", limits::MAX_ELEMENTS),
         ("MAX_VARIABLES", limits::MAX_VARIABLES),
@@ -202,6 +204,7 @@ fn kinds_and_tags() {
         Kind::STRETCHES,
         Kind::WRITTEN,
         Kind::OPEN,
+        Kind::SOURCES,
     ];
     for kind in kinds {
         assert_row(kind.0, &kind.to_string());

@@ -10,7 +10,7 @@ pub const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
 /// Version of the format: a reader refuses a greater one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Additions that an older reader may ignore: new kinds of section.
-pub const VERSION_MINOR: u16 = 10;
+pub const VERSION_MINOR: u16 = 11;
 /// Length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;
 /// Length of a chunk's header.
@@ -82,11 +82,15 @@ impl Kind {
     pub const WRITTEN: Kind = Kind(18);
     /// The activations that are open where stretches begin; it belongs to the last [`Kind::STRETCHES`].
     pub const OPEN: Kind = Kind(19);
+    /// Source files that were embedded, each in chunks of its own, and their list in the last chunk; of several, the last one holds.
+    pub const SOURCES: Kind = Kind(20);
 
     /// What to do about a section of this kind that is damaged, as it stands at the end of a sentence; empty if nothing is known.
     pub(crate) fn remedy(self) -> &'static str {
         match self {
-            Kind::META | Kind::MODULE | Kind::LOG | Kind::END => "; record the program again",
+            Kind::META | Kind::MODULE | Kind::LOG | Kind::END | Kind::SOURCES => {
+                "; record the program again"
+            }
             Kind::PATHS | Kind::PATH_INDEX => {
                 "; build the path again with `afterimage build --lens paths --again`"
             }
@@ -134,6 +138,7 @@ impl fmt::Display for Kind {
             Kind::STRETCHES => f.pad("STRETCHES"),
             Kind::WRITTEN => f.pad("WRITTEN"),
             Kind::OPEN => f.pad("OPEN"),
+            Kind::SOURCES => f.pad("SOURCES"),
             Kind(other) => f.pad(&format!("KIND-{other}")),
         }
     }

@@ -23,6 +23,10 @@ pub(crate) const MAX_FUNCTIONS: u64 = 1_000_000;
 pub(crate) const MAX_EDGES: u64 = 1 << 27;
 /// Open blocks in COUNTS, of all functions together.
 pub(crate) const MAX_OPEN: u64 = 1 << 24;
+/// Bytes of an embedded source file: larger files are not source text.
+pub const MAX_SOURCE: u64 = 1 << 26;
+/// Embedded source files.
+pub(crate) const MAX_SOURCES: u64 = 1_000_000;
 /// Bytes that all memories of a guest may have together.
 pub const MAX_MEMORY: u64 = 1 << 34;
 /// Elements that all tables of a guest may have together: as many as browsers allow for one.

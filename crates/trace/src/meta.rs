@@ -35,6 +35,31 @@ pub struct Meta {
     pub extra: BTreeMap<String, String>,
 }
 
+/// The name in [`Meta::extra`] of what was stripped.
+const STRIPPED: &str = "stripped";
+const INPUTS: &str = "inputs";
+
+impl Meta {
+    /// Whether what the program was given was removed from the recording: its run cannot be repeated.
+    pub fn is_without_inputs(&self) -> bool {
+        self.extra.get(STRIPPED).is_some_and(|what| what == INPUTS)
+    }
+
+    /// The same without what the program was given.
+    #[must_use]
+    pub fn without_inputs(mut self) -> Self {
+        let what = INPUTS.to_owned();
+        self.extra.insert(STRIPPED.to_owned(), what);
+        Self {
+            args: Vec::new(),
+            env: Vec::new(),
+            dirs: Vec::new(),
+            stdin: Stdin::Empty,
+            ..self
+        }
+    }
+}
+
 /// Where the guest's standard input came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

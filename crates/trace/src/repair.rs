@@ -178,7 +178,7 @@ fn choose(all: &mut [FoundSection]) -> Result<()> {
             it.taken = 0;
         } else if kind.is_single() && !singles.insert(kind) {
             it.lose("there is another one before it");
-        } else if is_cut && !is_live && !matches!(kind, Kind::META | Kind::MODULE) {
+        } else if is_cut && !is_live && !matches!(kind, Kind::META | Kind::MODULE | Kind::SOURCES) {
             it.lose("it tells of more than what is left of the boundary log");
         }
     }

@@ -29,9 +29,9 @@ pub enum Rule {
     Complete,
     /// There is at most one section of each kind of which a recording has only one.
     Single,
-    /// A committed recording has the sections META, MODULE and LOG.
+    /// A committed recording has the sections META, MODULE and LOG; LOG only if META does not tell that what the program was given was removed.
     Required,
-    /// META, LOG, END and COUNTS mean something.
+    /// META, LOG, END, COUNTS and SOURCES mean something.
     Decode,
     /// The SHA-256 of MODULE is the one in META.
     ModuleDigest,
@@ -106,6 +106,7 @@ impl Report {
         let rule = match error {
             // Found by the rules about sections and chunks.
             TraceError::Missing(_)
+            | TraceError::WithoutInputs
             | TraceError::Cut(_)
             | TraceError::Duplicate(_)
             | TraceError::Damaged { .. } => return None,

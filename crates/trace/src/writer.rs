@@ -1,6 +1,8 @@
 //! Writing: chunks go to the end of the file as they fill, and [`TraceWriter::commit`]
 //! makes them part of it.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
@@ -21,7 +23,7 @@ use crate::state::ChunkEntry;
 use crate::{CountsLens, End, LogWriter, Meta, Result, TraceError, TraceFile, codec, counts, end};
 
 /// Sections that are written at once are cut into chunks of this length.
-const CHUNK: usize = 1 << 20;
+pub(crate) const CHUNK: usize = 1 << 20;
 
 /// Writes a trace file, or appends to one. Sections may be written from several threads.
 ///
@@ -225,24 +227,43 @@ impl TraceWriter {
     /// # Errors
     /// Those of [`TraceWriter::create`] and [`TraceFile::open`], [`TraceError::Write`].
     pub fn rewrite_without(path: &Path, kinds: &[Kind]) -> Result<()> {
+        Self::rewritten(path, |out| out.copy(path, |kind| !kinds.contains(&kind)))
+    }
+
+    /// The same with its sections of some kinds only, and with another description of what was run and how.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn rewrite_as(path: &Path, meta: &Meta, kinds: &[Kind]) -> Result<()> {
+        Self::rewritten(path, |out| {
+            out.meta(meta)?;
+            out.copy(path, |kind| kind != Kind::META && kinds.contains(&kind))
+        })
+    }
+
+    fn rewritten(path: &Path, write: impl FnOnce(&TraceWriter) -> Result<()>) -> Result<()> {
         let out = TraceWriter::create(path, true)?;
-        let written = out.copy(path, kinds).and_then(|()| out.commit_durable());
+        let written = write(&out).and_then(|()| out.commit_durable());
         if written.is_err() {
             let _ = out.discard();
         }
         written
     }
 
-    fn copy(&self, from: &Path, without: &[Kind]) -> Result<()> {
+    fn copy(&self, from: &Path, kept: impl Fn(Kind) -> bool) -> Result<()> {
         let old = fs::metadata(from).map_err(TraceError::io("look at the trace file"))?;
         fs::set_permissions(self.path(), old.permissions())
             .map_err(TraceError::io("set the permissions of the new trace file"))?;
         let file = TraceFile::open(from)?;
         let chunks = file.inner.state.chunks();
-        let kept = |kind| !without.contains(&kind);
+        let mut numbers = BTreeMap::new();
         for chunk in chunks.iter().filter(|chunk| kept(chunk.header.kind)) {
             let header = chunk.header;
-            self.copied(header, header.section, file.inner.payload(chunk)?)?;
+            let number = match numbers.entry(header.section) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => *new.insert(self.number(header.kind)?),
+            };
+            self.copied(header, number, file.inner.payload(chunk)?)?;
         }
         Ok(())
     }

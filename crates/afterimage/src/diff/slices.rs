@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use afterimage_present::{Format, NextQuestion, SliceRows, SliceView, Sources, Style, render};
+use afterimage_present::{Format, NextQuestion, SliceRows, SliceView, Style, render};
 use anyhow::{Context, Result};
 
 use crate::Session;
@@ -13,7 +13,6 @@ use crate::slice::{Wanted, find};
 pub struct SlicesShown<'s> {
     /// The most lines of each.
     pub limit: usize,
-    pub sources: &'s dyn Sources,
     pub style: Style,
     /// Builds the values of a recording if they are not there.
     pub ensure_values: &'s dyn Fn(&Session) -> Result<()>,
@@ -47,7 +46,7 @@ pub fn write_slices(
                     limit: shown.limit,
                     texts: &[],
                     code: session.code(),
-                    sources: shown.sources,
+                    sources: &**session.sources(),
                     edges: BTreeSet::new(),
                 };
                 Ok(render(out, &view, Format::Text, shown.style)?)

@@ -1,5 +1,6 @@
 //! What a recording holds.
 
+mod disclosed;
 mod sizes;
 
 use std::path::Path;
@@ -20,6 +21,7 @@ use afterimage_wet::FileEpochs;
 use anyhow::{Context, Error, Result};
 
 use crate::ended;
+use crate::files::Loaded;
 use crate::monitor::Monitor;
 use crate::source::source_map;
 use sizes::InUse;
@@ -35,15 +37,15 @@ fn read<T>(found: Result<Option<T>>, problems: &mut Vec<String>) -> Option<T> {
     })
 }
 
-/// What a recording holds. What cannot be read is told among the problems.
+/// What a recording holds. What cannot be read is told among the problems. `sized`: also which bytes tell what; `listed`: also which source files are embedded.
 ///
 /// # Errors
 /// If what was run, or how that ended, cannot be read.
 pub fn info(
     at: &Path,
     file: &TraceFile,
-    loaded: &Module,
-    sized: bool,
+    loaded: &Loaded,
+    (sized, listed): (bool, bool),
     monitor: &dyn Monitor,
 ) -> Result<InfoReport> {
     let meta = file.meta()?;
@@ -96,6 +98,9 @@ pub fn info(
     problems.extend(damaged.iter().map(|damaged| damaged.error.to_string()));
     let slices = read(slices(file, loaded).map(Some), &mut problems).unwrap_or_default();
     let results = read(ended::results(file), &mut problems);
+    let disclosed = disclosed::disclosed(file, loaded, &source, listed, &mut problems)?;
+    // Both have read the log.
+    problems.dedup();
     let streams = match (&whole, &epochs) {
         (Some(whole), Some(epochs)) if sized => read(
             streams(file, loaded, whole, epochs, &in_use).map(Some),
@@ -133,6 +138,7 @@ pub fn info(
         checkpoints,
         simulations,
         slices,
+        disclosed,
         length: file.length(),
         ignored_bytes: file.ignored_bytes(),
         interrupted: file.is_interrupted(),

@@ -18,6 +18,7 @@ use anyhow::{Result, bail};
 
 use crate::Session;
 use crate::explain::{Scene, explain};
+use crate::sources::SourceFiles;
 use crate::steps::follow_for;
 use made::made;
 
@@ -83,6 +84,11 @@ pub fn find<R>(
 }
 
 impl FoundSlice<'_, '_> {
+    /// The program's source files.
+    pub fn sources(&self) -> &SourceFiles {
+        self.session.sources()
+    }
+
     /// What is in it.
     ///
     /// # Errors

@@ -33,6 +33,14 @@ enum Named {
     },
 }
 
+/// What tells one stream or file from others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Who {
+    Stream(Stream),
+    /// The file that this call opened.
+    Opened(u64),
+}
+
 /// The files that are open, as far as the log tells.
 #[derive(Debug)]
 pub(super) struct Files {
@@ -208,6 +216,28 @@ impl Files {
     pub fn is(&self, fd: u32, stream: &Stream) -> bool {
         let open = self.open.get(&fd);
         open.is_some_and(|open| matches!(&open.named, Named::Stream(found) if found == stream))
+    }
+
+    /// Which stream or file a file descriptor stands for.
+    pub fn who(&self, fd: u32) -> Who {
+        match self.open.get(&fd).map(|open| &open.named) {
+            Some(Named::Stream(stream)) => Who::Stream(stream.clone()),
+            Some(Named::Opened { call, .. }) => Who::Opened(*call),
+            None => Who::Stream(Stream::Unknown(fd)),
+        }
+    }
+
+    /// What a file descriptor stands for; `None` for a file that was opened, if there is nobody to tell its path.
+    pub fn stream_if(
+        &self,
+        fd: u32,
+        host: Option<&HostReads<'_, '_>>,
+    ) -> Result<Option<Stream>, WhyError> {
+        match (self.who(fd), host) {
+            (Who::Stream(stream), _) => Ok(Some(stream)),
+            (Who::Opened(_), Some(host)) => self.stream(host, fd).map(Some),
+            (Who::Opened(_), None) => Ok(None),
+        }
     }
 
     /// Where a file is read next, if that is known.

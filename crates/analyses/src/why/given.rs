@@ -52,7 +52,7 @@ pub enum Given {
 }
 
 /// What a file descriptor stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// Standard input.
     Input,

@@ -50,6 +50,7 @@ mod nearest;
 mod operands;
 mod printed;
 mod start;
+mod traffic;
 mod walk;
 
 pub use absent::{Absence, Absent, BranchOutcome, Cause, CodeBlock, Hop};
@@ -62,5 +63,6 @@ pub use fold::{Entry, Folder};
 pub use given::{Given, Stream};
 pub use link::{At, Bytes, Computed, End, Move, StepBack};
 pub use printed::{Printed, Put, PutBytes, written_before, written_until};
+pub use traffic::{Traffic, traffic};
 pub use walk::Walk;
 pub use wasmparser::ValType;

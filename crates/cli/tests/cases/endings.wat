@@ -33,7 +33,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   the module, 443 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage record --force --invoke exit FILE 0
 ;; ! afterimage: endings.wat exited with code 0; 1 host call recorded in endings.aft (N)
 ;; $ afterimage info endings.aft
@@ -48,7 +50,10 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   1 argument
+;; |   the module, 443 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -76,7 +81,10 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   1 argument
+;; |   the module, 443 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 2 calls
 ;; |
@@ -104,7 +112,10 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   1 argument
+;; |   the module, 443 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 2 calls
 ;; |
@@ -131,7 +142,10 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   1 argument
+;; |   the module, 443 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 2 calls
 ;; |
@@ -158,7 +172,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   the module, 443 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function unreachable
 ;; | ran 3 instructions in 2 blocks; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -183,7 +199,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   the module, 443 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function divide
 ;; | ran 3 instructions in 1 block; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -207,7 +225,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   the module, 443 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function load
 ;; | ran 2 instructions in 1 block; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -231,7 +251,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   the module, 443 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function indirect
 ;; | ran 2 instructions in 1 block; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -254,7 +276,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   the module, 443 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile endings.aft --by block --sort program --function throw
 ;; | ran 2 instructions in 1 block; 1 of 12 functions executed
 ;; |
@@ -284,7 +308,9 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   the module, 443 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 5 chunks in 4 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending

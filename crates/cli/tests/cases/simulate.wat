@@ -243,7 +243,9 @@
 ;; | simulated --branch-predictor gshare:bits=8,history=6,targets=9: 321 executions, 20 missed: 177 bytes, 4.411 bits each
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   the module, 254 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage verify run.aft
 ;; | sound: N, 26 chunks in 15 sections, 2 events
 ;; | whole path: 392 executed blocks, 10 paths in 1 segment, compared with the end

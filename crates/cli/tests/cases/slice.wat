@@ -342,7 +342,9 @@
 ;; | slice "doubled": what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions of them
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   the module, 317 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage verify run.aft
 ;; | sound: N, 19 chunks in 12 sections, 3 events
 ;; | whole path: 12 executed blocks, 8 paths in 1 segment, compared with the end

@@ -22,7 +22,10 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   1 argument
+;; |   the module, 52 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage profile a.aft --by block
 ;; | ran 4 instructions in 2 blocks; 1 of 1 function executed; the run ended inside 1 call
 ;; |

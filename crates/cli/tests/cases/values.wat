@@ -542,7 +542,9 @@
 ;; | values    12 executed statements from t=4 to t=6 in 1 epoch: 23 bytes, 1.917 bytes each
 ;; | size      N
 ;; |
-;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; | Mind before sharing it: whoever gets this file learns
+;; |   the module, 359 bytes, without debug information
+;; | `afterimage strip --inputs` drops what the program was given
 ;; $ afterimage build --lens full --exclude sum run.aft
 ;; ! afterimage: run.aft: the recording has values of all functions already, and these would be without sum; all windows have the same functions: build the values anew with --again
 ;; = 125

@@ -52,6 +52,7 @@ mod several_runs;
 mod simulate_holds;
 mod sizes;
 mod source_variables;
+mod sources;
 mod state;
 mod statements_hold;
 mod steps_hold;

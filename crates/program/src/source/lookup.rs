@@ -226,7 +226,9 @@ impl SourceMap<'_> {
     }
 
     fn is_preferred(&self, file: FileId) -> bool {
-        self.prefer.is_some_and(|prefer| prefer(self.path(file)))
+        self.prefer
+            .as_ref()
+            .is_some_and(|prefer| prefer(self.path(file)))
     }
 
     /// The least of the last parts of a file's path for which [`find_file`](Self::find_file) finds the file. O(files · log) at the first call.

@@ -72,12 +72,15 @@ pub struct SourceMap<'a> {
     tables: Vec<lines::Table<'a>>,
     warnings: Vec<String>,
     /// Which of several files of one name is meant.
-    prefer: Option<fn(&str) -> bool>,
+    prefer: Option<Box<Prefer>>,
     /// Where the short paths of files begin.
     short_paths: OnceLock<Vec<usize>>,
     by_line: OnceLock<Vec<(Location, u32)>>,
     subprograms: OnceLock<subprograms::Subprograms>,
 }
+
+/// Whether a file with such a path is at hand.
+type Prefer = dyn Fn(&str) -> bool + Send + Sync;
 
 /// A compilation unit.
 struct Unit<'a> {
@@ -144,9 +147,16 @@ impl<'a> SourceMap<'a> {
     }
 
     /// Where several files have the name that somebody writes, the one with such a path is meant: the caller may know which are at hand.
-    pub fn preferring(mut self, prefer: fn(&str) -> bool) -> Self {
-        self.prefer = Some(prefer);
+    pub fn preferring(mut self, prefer: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.prefer = Some(Box::new(prefer));
         self
+    }
+
+    /// How many bytes of the module are debug information.
+    pub fn debug_bytes(&self) -> u64 {
+        let own = self.sections.custom.iter();
+        let own = own.filter(|(name, ..)| name.starts_with(".debug_"));
+        own.map(|(_, data, _)| data.len() as u64).sum()
     }
 
     /// Where the debug information is, if the module has none itself.

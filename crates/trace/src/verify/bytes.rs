@@ -96,8 +96,9 @@ fn sections(file: &TraceFile, report: &mut Report) {
     }
     // A recording that was cut off may have a complete state, too, once something was added to it; but then it has no end.
     let cut = !kinds.contains(&Kind::END);
+    let without = || file.meta().is_ok_and(|meta| meta.is_without_inputs());
     for kind in [Kind::META, Kind::MODULE, Kind::LOG] {
-        let may_lack = state.footer.is_none() || kind == Kind::LOG && cut;
+        let may_lack = state.footer.is_none() || kind == Kind::LOG && (cut || without());
         if !may_lack && !kinds.contains(&kind) {
             report.find(Rule::Required, format!("there is no section {kind}"));
         }

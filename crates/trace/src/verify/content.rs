@@ -26,6 +26,7 @@ pub(super) fn verify(file: &TraceFile, report: &mut Report) {
     if let (Some(end), Some(log)) = (&end, &log) {
         self::end(end, log, report);
     }
+    report.check(file.sources());
     if let Some(counts) = report.check(file.counts()).flatten() {
         open(&counts, end.as_ref(), report);
     }

@@ -9,4 +9,5 @@ mod hostile;
 mod place;
 mod roundtrip;
 mod sample;
+mod sources;
 mod verify;

@@ -222,7 +222,13 @@ fn required() {
 
 #[test]
 fn decode() {
-    for kind in [Kind::META, Kind::LOG, Kind::END, Kind::COUNTS] {
+    for kind in [
+        Kind::META,
+        Kind::LOG,
+        Kind::END,
+        Kind::COUNTS,
+        Kind::SOURCES,
+    ] {
         let garbled = |writer: &TraceWriter| {
             for other in [Kind::META, Kind::MODULE, Kind::LOG] {
                 let content: &[u8] = match other {

@@ -1,66 +1,91 @@
 //! Lines of a source file, of which few are asked for.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::source::LARGEST_SOURCE;
+use super::{LARGEST_SOURCE, may_be_source};
 
-/// A source file. No more of it is read than up to the last line that was asked for, and nothing is kept but where some lines begin: a file may be a whole library. It
+/// A source file. If it is on disk, no more of it is read than up to the last line that was asked for, and nothing is kept but where some lines begin: a file may be a whole library. It
 /// is open only while it is read: a program may come from more files than a process may have open.
 pub struct SourceLines {
-    path: PathBuf,
-    /// How long it is and when it was written: if it is not the same file any more, lines begin elsewhere.
-    written: (u64, Option<SystemTime>),
-    /// Where each [`EVERY`]th line begins, as far as that is known.
+    text: Text,
+    /// Where each [`EVERY`]th line begins, if known.
     marks: Vec<u64>,
 }
 
-/// To find a line, at most so many are passed over again.
+enum Text {
+    OnDisk {
+        path: PathBuf,
+        /// How long it is and when it was written: if it is not the same file any more, lines begin elsewhere.
+        written: (u64, Option<SystemTime>),
+    },
+    InMemory(Vec<u8>),
+}
+
+/// To find a line, at most this many are passed over again.
 const EVERY: usize = 256;
 
 impl SourceLines {
     /// The file, if it is at hand and may be source text.
-    pub fn open(path: &str) -> Option<Self> {
-        let path = PathBuf::from(path);
-        let found = Self {
-            written: written(&path)?,
-            marks: vec![0],
-            path,
+    pub fn open(path: &Path) -> Option<Self> {
+        let text = Text::OnDisk {
+            written: written(path)?,
+            path: path.to_owned(),
         };
-        found.reader().map(|_| found)
+        text.reader()?;
+        let marks = vec![0];
+        Some(Self { text, marks })
     }
 
-    /// The file, open, if it is the same as before.
-    fn reader(&self) -> Option<BufReader<File>> {
-        let same = written(&self.path)? == self.written;
-        let file = same.then(|| File::open(&self.path))?;
-        Some(BufReader::with_capacity(1 << 14, file.ok()?))
+    /// The lines of a text.
+    pub fn of(text: Vec<u8>) -> Self {
+        Self {
+            text: Text::InMemory(text),
+            marks: vec![0],
+        }
     }
 
     /// A line, by its number from 1; `None` if there is none, or it cannot be read any more. O(its number) the first time, O(1) later.
     pub fn line(&mut self, number: u32) -> Option<String> {
         let index = (number as usize).checked_sub(1)?;
         let mark = index / EVERY;
-        let mut file = self.reader()?;
+        let mut file = self.text.reader()?;
         let nearest = mark.min(self.marks.len() - 1);
         let start = self.marks[nearest];
         file.seek(SeekFrom::Start(start)).ok()?;
         while self.marks.len() <= mark {
-            let skipped = skip(&mut file, EVERY)?;
+            let skipped = skip(&mut *file, EVERY)?;
             let last = *self.marks.last()?;
             self.marks.push(last + skipped);
         }
-        skip(&mut file, index % EVERY)?;
+        skip(&mut *file, index % EVERY)?;
         let mut line = Vec::new();
         let read = file.take(LARGEST_SOURCE).read_until(b'\n', &mut line);
         (read.ok()? > 0).then(|| String::from_utf8_lossy(&line).into_owned())
     }
 }
 
-/// Passes over so many lines, and tells how many bytes those have; `None` if there are not so many.
-fn skip(file: &mut BufReader<File>, lines: usize) -> Option<u64> {
+impl Text {
+    /// The text; a file is opened, if it is the same as before.
+    fn reader(&self) -> Option<Box<dyn Reader + '_>> {
+        let (path, before) = match self {
+            Self::InMemory(text) => return Some(Box::new(Cursor::new(text))),
+            Self::OnDisk { path, written } => (path, written),
+        };
+        let same = written(path)? == *before;
+        let file = same.then(|| File::open(path))?;
+        Some(Box::new(BufReader::with_capacity(1 << 14, file.ok()?)))
+    }
+}
+
+trait Reader: BufRead + Seek {}
+
+impl<R: BufRead + Seek> Reader for R {}
+
+/// Passes over this many lines, and returns how many bytes those have; `None` if there are fewer.
+fn skip(file: &mut dyn Reader, lines: usize) -> Option<u64> {
     let mut bytes = 0;
     for _ in 0..lines {
         let skipped = file.skip_until(b'\n').ok()?;
@@ -72,16 +97,16 @@ fn skip(file: &mut BufReader<File>, lines: usize) -> Option<u64> {
     Some(bytes)
 }
 
-/// How long a file is and when it was written, if it may be source text. That is asked before it is opened: to open a pipe is to wait for who writes to it.
+/// How long a file is and when it was written, if it may be source text.
 fn written(path: &Path) -> Option<(u64, Option<SystemTime>)> {
-    let data = fs::metadata(path).ok()?;
-    let may_be = data.is_file() && data.len() <= LARGEST_SOURCE;
-    may_be.then(|| (data.len(), data.modified().ok()))
+    let data = may_be_source(path)?;
+    Some((data.len(), data.modified().ok()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::Write;
 
     #[test]
@@ -94,22 +119,26 @@ mod tests {
         text += "no end";
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let mut lines = SourceLines::open(file.path().to_str().unwrap()).unwrap();
-        let all = Vec::from_iter(text.split_inclusive('\n'));
+        let mut lines = SourceLines::open(file.path()).unwrap();
+        let all = Vec::from_iter(text.split_inclusive('\n').map(str::to_owned));
         let far = [all.len() + 1, all.len() + EVERY, 5 * EVERY];
         let orders = (1..=all.len()).rev().chain(1..=all.len()).chain(far);
         for number in orders {
-            let expected = all.get(number - 1).map(|line| (*line).to_owned());
+            let expected = all.get(number - 1).cloned();
             assert_eq!(lines.line(number as u32), expected, "{number}");
         }
         assert_eq!(lines.line(0), None);
+        let mut embedded = SourceLines::of(text.into_bytes());
+        for number in 0..=lines.marks.len() * EVERY {
+            assert_eq!(embedded.line(number as u32), lines.line(number as u32));
+        }
     }
 
     #[test]
     fn a_folder_is_no_source() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(SourceLines::open(folder.path().to_str().unwrap()).is_none());
-        assert!(SourceLines::open("").is_none());
+        assert!(SourceLines::open(folder.path()).is_none());
+        assert!(SourceLines::open(Path::new("")).is_none());
     }
 
     #[test]
@@ -120,9 +149,8 @@ mod tests {
             .arg(&path)
             .status();
         assert!(made.unwrap().success());
-        let name = path.to_str().unwrap().to_owned();
         let (send, receive) = std::sync::mpsc::channel();
-        std::thread::spawn(move || send.send(SourceLines::open(&name).is_none()));
+        std::thread::spawn(move || send.send(SourceLines::open(&path).is_none()));
         let told = receive.recv_timeout(std::time::Duration::from_secs(20));
         assert_eq!(told, Ok(true), "it is still being opened");
     }
@@ -136,7 +164,7 @@ mod tests {
         for number in 0..600 {
             let path = folder.path().join(format!("{number}.c"));
             fs::write(&path, format!("first\nof {number}\n")).unwrap();
-            all.push(SourceLines::open(path.to_str().unwrap()).unwrap());
+            all.push(SourceLines::open(&path).unwrap());
         }
         for (number, lines) in all.iter_mut().enumerate() {
             assert_eq!(lines.line(2), Some(format!("of {number}\n")));
@@ -149,7 +177,7 @@ mod tests {
     fn of_a_file_that_was_written_anew_no_line_is_told() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"one\ntwo\n").unwrap();
-        let mut lines = SourceLines::open(file.path().to_str().unwrap()).unwrap();
+        let mut lines = SourceLines::open(file.path()).unwrap();
         assert_eq!(lines.line(2).as_deref(), Some("two\n"));
         file.write_all(b"three\n").unwrap();
         assert_eq!(lines.line(2), None);

@@ -1,0 +1,106 @@
+//! What a recording tells whoever gets it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use afterimage_analyses::why::{Stream, Traffic, traffic};
+use afterimage_present::info::{InfoDisclosed, InfoSource, InfoSources, InfoTraffic};
+use afterimage_program::SourceMap;
+use afterimage_replay::Recording;
+use afterimage_replay::values::HostReads;
+use afterimage_trace::{TraceError, TraceFile};
+use anyhow::{Error, Result};
+
+use super::read;
+use crate::files::Loaded;
+
+/// What it tells. `listed`: also which source files are embedded.
+pub(super) fn disclosed(
+    file: &TraceFile,
+    loaded: &Loaded,
+    source: &SourceMap<'_>,
+    listed: bool,
+    problems: &mut Vec<String>,
+) -> Result<InfoDisclosed> {
+    let without_inputs = file.meta()?.is_without_inputs();
+    let recording = Recording::of(&loaded.path, file.clone(), loaded.module.clone());
+    let found = match file.log() {
+        // A recording that was cut off may have none yet.
+        Err(TraceError::WithoutInputs | TraceError::Missing(_)) => Vec::new(),
+        Err(error) => return Err(error.into()),
+        Ok(_) => read(moved(&recording).map(Some), problems).unwrap_or_default(),
+    };
+    let sources = read(file.sources().map_err(Error::from), problems);
+    let sources = sources.map(|sources| {
+        let files = sources.files();
+        let row = |(path, bytes): (&str, u64)| InfoSource {
+            path: path.to_owned(),
+            bytes,
+        };
+        InfoSources {
+            files: files.len() as u64,
+            bytes: sources.files().map(|file| file.1).sum(),
+            list: listed.then(|| files.map(row).collect()),
+        }
+    });
+    Ok(InfoDisclosed {
+        without_inputs,
+        traffic: found.into_iter().map(told).collect(),
+        module_bytes: loaded.bytes.len() as u64,
+        debug_bytes: source.debug_bytes(),
+        debug_paths: source.files().len() as u64,
+        debug_folders: folders(source.files()),
+        sources,
+    })
+}
+
+/// What went between the run and the host. Paths of files are known if the values are.
+fn moved(recording: &Recording) -> Result<Vec<Traffic>> {
+    let (file, imports) = (recording.file(), &recording.program().imports);
+    let named = || {
+        let values = recording.values().ok()?;
+        let run = recording.run_from_checkpoints().ok()?;
+        let host = HostReads::new(&values, run, recording.newest());
+        traffic(file, imports, Some(&host)).ok()
+    };
+    match named() {
+        Some(named) => Ok(named),
+        None => Ok(traffic(file, imports, None)?),
+    }
+}
+
+fn told(row: Traffic) -> InfoTraffic {
+    let (stream, path) = match row.stream {
+        Some(Stream::Input) => ("stdin", None),
+        Some(Stream::Output) => ("stdout", None),
+        Some(Stream::Error) => ("stderr", None),
+        Some(Stream::Folder(path)) => ("folder", Some(path)),
+        Some(Stream::Path(path)) => ("file", Some(path)),
+        Some(Stream::Unknown(_)) => ("unknown", None),
+        None => ("file", None),
+    };
+    InfoTraffic {
+        stream,
+        path,
+        read_bytes: row.read,
+        written_bytes: row.written,
+    }
+}
+
+/// The folders that paths are in, without those in other ones.
+fn folders(paths: &[String]) -> Vec<String> {
+    let folder = |path: &String| {
+        let end = path.rfind(['/', '\\'])?;
+        Some(path[..end.max(1)].to_owned())
+    };
+    let here = || ".".to_owned();
+    let all = BTreeSet::from_iter(paths.iter().map(|path| folder(path).unwrap_or_else(here)));
+    let mut kept: Vec<String> = Vec::new();
+    for folder in all {
+        let is_inside = |other: &String| Path::new(&folder).starts_with(other);
+        if !kept.iter().any(is_inside) {
+            kept.push(folder);
+        }
+    }
+    kept
+}

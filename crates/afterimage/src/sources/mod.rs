@@ -1,0 +1,245 @@
+//! Where the text of source files is.
+//!
+//! In: a path of the debug information. Out: its text, or some of its lines. One mechanism serves all reports. A path is looked for
+//!
+//! 1. among the sources that were embedded in the recording ([`Embedding`]),
+//! 2. at each place where the user says that such paths are ([`Moved`]), in order,
+//! 3. as it stands, a relative one in the current folder and then beside the recording or the program,
+//! 4. in the sources of Rust's standard library that rustup installed, if they are of the same commit ([`rust`]).
+//!
+//! Whoever asks for a text that is nowhere is answered with nothing; [`SourcePaths`] keeps the path, so that a command can say it once.
+//! Wrong lines are worse than none: no file is guessed by its name.
+
+mod embed;
+mod lines;
+mod moved;
+mod rust;
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use afterimage_present::{Sources, grouped};
+use afterimage_profile::CodeFilter;
+use afterimage_trace::{EmbeddedSources, TraceError, TraceFile};
+
+pub use embed::Embedding;
+pub use lines::SourceLines;
+pub use moved::{Moved, MovedError};
+use rust::RustSources;
+
+/// Larger files are not source text.
+pub const LARGEST_SOURCE: u64 = afterimage_trace::MAX_SOURCE;
+
+/// Where the user says that sources are, and which ones a command asked for and did not find. Clones share both.
+#[derive(Clone, Debug, Default)]
+pub struct SourcePaths(Arc<Paths>);
+
+#[derive(Debug, Default)]
+struct Paths {
+    moved: Vec<Moved>,
+    /// Paths that were asked for and not found.
+    missing: Mutex<BTreeSet<String>>,
+    /// Why embedded sources cannot be read, in sentences.
+    damaged: Mutex<BTreeSet<String>>,
+    rust: RustSources,
+}
+
+impl SourcePaths {
+    /// What the user says, in the order in which places are tried.
+    pub fn new(moved: Vec<Moved>) -> Self {
+        Self(Arc::new(Paths {
+            moved,
+            ..Paths::default()
+        }))
+    }
+
+    /// What a command says of sources at its end: one sentence for each recording whose embedded sources are damaged, and one about all that is not at hand.
+    pub fn remarks(&self, code: &CodeFilter) -> Vec<String> {
+        let damaged = lock(&self.0.damaged).clone();
+        damaged.into_iter().chain(self.not_at_hand(code)).collect()
+    }
+
+    /// One sentence about the sources that were asked for and not found, and what to do; `None` if there are none in code that `code` shows.
+    pub fn not_at_hand(&self, code: &CodeFilter) -> Option<String> {
+        let missing = lock(&self.0.missing);
+        let mut shown = missing.iter().filter(|path| code.shows(path));
+        let first = shown.next()?;
+        let more = match shown.count() {
+            0 => String::new(),
+            more => format!(" and {} more", grouped(more as u64)),
+        };
+        Some(format!(
+            "sources not at hand: {first}{more}; say where they are with --source-path OLD=NEW"
+        ))
+    }
+}
+
+/// The sources of one program.
+#[derive(Debug)]
+pub struct SourceFiles {
+    paths: SourcePaths,
+    /// The recording or the program.
+    at: PathBuf,
+    /// The recording, of which the embedded sources are read when somebody asks.
+    file: Option<TraceFile>,
+    embedded: OnceLock<Option<EmbeddedSources>>,
+    /// Where paths were found.
+    found: Mutex<HashMap<String, Option<PathBuf>>>,
+}
+
+impl SourceFiles {
+    /// The sources of a recording, or of a program, that is at `at`.
+    pub fn new(at: &Path, paths: SourcePaths) -> Self {
+        Self {
+            paths,
+            at: at.to_owned(),
+            file: None,
+            embedded: OnceLock::new(),
+            found: Mutex::default(),
+        }
+    }
+
+    /// The same, with those that are embedded in the recording.
+    #[must_use]
+    pub fn embedded_in(self, file: TraceFile) -> Self {
+        let file = Some(file);
+        Self { file, ..self }
+    }
+
+    /// What the user says about them.
+    pub fn paths(&self) -> &SourcePaths {
+        &self.paths
+    }
+
+    /// Whether the text of a file is at hand. Nobody misses it because of this question.
+    pub fn has(&self, path: &str) -> bool {
+        self.embedded().is_some_and(|own| own.has(path)) || self.locate(path).is_some()
+    }
+
+    fn embedded(&self) -> Option<&EmbeddedSources> {
+        let read = || self.undamaged(self.file.as_ref()?.sources()).flatten();
+        self.embedded.get_or_init(read).as_ref()
+    }
+
+    /// The text of an embedded file.
+    fn embedded_text(&self, path: &str) -> Option<Vec<u8>> {
+        self.undamaged(self.embedded()?.read(path)).flatten()
+    }
+
+    fn undamaged<T>(&self, found: Result<T, TraceError>) -> Option<T> {
+        let damaged = |error| {
+            let said = format!("{}: its sources cannot be read: {error}", self.at.display());
+            lock(&self.paths.0.damaged).insert(said);
+        };
+        found.map_err(damaged).ok()
+    }
+
+    /// Where a file is that may be source text, if it is not embedded.
+    pub fn locate(&self, path: &str) -> Option<PathBuf> {
+        let mut found = lock(&self.found);
+        if let Some(known) = found.get(path) {
+            return known.clone();
+        }
+        let place = self.looked_for(path);
+        found.insert(path.to_owned(), place.clone());
+        place
+    }
+
+    fn looked_for(&self, path: &str) -> Option<PathBuf> {
+        if path.is_empty() {
+            return None;
+        }
+        let Paths { moved, rust, .. } = &*self.paths.0;
+        let moved = moved.iter().filter_map(|moved| moved.apply(path));
+        let beside = self.at.parent().unwrap_or(Path::new(""));
+        let own = [PathBuf::from(path), beside.join(path)];
+        let places = moved.chain(own);
+        // Toolchains are looked at only if nothing else has the file.
+        let mut places = places.chain(std::iter::once_with(|| rust.locate(path)).flatten());
+        places.find(|place| may_be_source(place).is_some())
+    }
+
+    /// The file's lines, of which few are asked for.
+    pub fn lines(&self, path: &str) -> Option<SourceLines> {
+        let lines = match self.embedded_text(path) {
+            Some(text) => Some(SourceLines::of(text)),
+            None => self.locate(path).and_then(|at| SourceLines::open(&at)),
+        };
+        self.noted(path, lines)
+    }
+
+    /// What was found of a file; that nothing was is kept.
+    fn noted<T>(&self, path: &str, found: Option<T>) -> Option<T> {
+        if found.is_none() && !path.is_empty() {
+            lock(&self.paths.0.missing).insert(path.to_owned());
+        }
+        found
+    }
+}
+
+impl Sources for SourceFiles {
+    fn read(&self, path: &str) -> Option<String> {
+        let on_disk = || self.locate(path).and_then(|at| fs::read(at).ok());
+        let bytes = self.embedded_text(path).or_else(on_disk);
+        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        self.noted(path, text)
+    }
+}
+
+/// The sources of several recordings of programs that are alike: the first one that has a file is asked.
+pub struct FirstOf<'s>(pub Vec<&'s SourceFiles>);
+
+impl Sources for FirstOf<'_> {
+    fn read(&self, path: &str) -> Option<String> {
+        let has = self.0.iter().find(|sources| sources.has(path));
+        has.or(self.0.first())?.read(path)
+    }
+}
+
+/// A file's length and more, if it may be source text. That is asked before it is opened: to open a pipe is to wait for who writes to it.
+fn may_be_source(path: &Path) -> Option<fs::Metadata> {
+    let data = fs::metadata(path).ok()?;
+    (data.is_file() && data.len() <= LARGEST_SOURCE).then_some(data)
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_asked_for_and_is_shown_is_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("here.c"), "int x;\n").unwrap();
+        let paths = SourcePaths::default();
+        let sources = SourceFiles::new(&folder.path().join("a.aft"), paths.clone());
+        assert!(!sources.has("/gone/b.c"));
+        assert_eq!(paths.not_at_hand(&CodeFilter::All), None);
+        assert_eq!(sources.read("here.c").as_deref(), Some("int x;\n"));
+        assert!(sources.read("/rustc/0/library/core/src/lib.rs").is_none());
+        assert_eq!(paths.not_at_hand(&CodeFilter::Mine), None);
+        assert!(sources.read("/gone/b.c").is_none());
+        assert!(sources.lines("/gone/a.c").is_none());
+        let said = paths.not_at_hand(&CodeFilter::Mine).unwrap();
+        assert!(said.contains("/gone/a.c and 1 more;"), "{said}");
+    }
+
+    #[test]
+    fn a_folder_a_pipe_and_a_path_without_a_name_are_no_sources() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe.c");
+        let made = afterimage_testkit::tools::command("mkfifo")
+            .arg(&pipe)
+            .status();
+        assert!(made.unwrap().success());
+        let sources = SourceFiles::new(&folder.path().join("a.aft"), SourcePaths::default());
+        for path in [folder.path(), &pipe, Path::new("pipe.c"), Path::new("")] {
+            assert!(sources.read(path.to_str().unwrap()).is_none());
+        }
+    }
+}

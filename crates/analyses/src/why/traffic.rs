@@ -1,0 +1,78 @@
+//! How much a run read from the host's streams and files, and put into them.
+
+use std::collections::HashMap;
+
+use afterimage_program::Import;
+use afterimage_replay::values::HostReads;
+use afterimage_trace::TraceFile;
+
+use super::WhyError;
+use super::files::{Calls, Who};
+use super::given::Stream;
+
+/// What went between a run and one stream or file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    /// Which one; `None`: a file that was opened, whose path is not known without values.
+    pub stream: Option<Stream>,
+    /// How many bytes the program read, of a folder those of its list.
+    pub read: u64,
+    /// How many it wrote.
+    pub written: u64,
+}
+
+/// The paths of this many files are looked up: each takes a look at memory.
+const NAMED: usize = 100;
+
+/// What went between a run and the host's streams and files, in the order of first use. `host` tells the paths of opened files. O(events of the log).
+///
+/// # Errors
+/// If the recording is damaged.
+pub fn traffic(
+    file: &TraceFile,
+    imports: &[Import],
+    host: Option<&HostReads<'_, '_>>,
+) -> Result<Vec<Traffic>, WhyError> {
+    let mut calls = Calls::new(file, imports)?;
+    let mut known: HashMap<Who, usize> = HashMap::new();
+    let mut all: Vec<Traffic> = Vec::new();
+    while let Some(call) = calls.next()? {
+        // Where a call says how many bytes it moved.
+        let (reads, word) = match call.name {
+            "fd_read" => (true, 3),
+            "fd_pread" | "fd_readdir" | "sock_recv" => (true, 4),
+            "fd_write" => (false, 3),
+            "fd_pwrite" | "sock_send" => (false, 4),
+            _ => {
+                calls.files.follow(&call);
+                continue;
+            }
+        };
+        let bytes = call.word(word).filter(|_| call.succeeded).unwrap_or(0);
+        if bytes > 0 {
+            let fd = call.argument(0) as u32;
+            let who = calls.files.who(fd);
+            let at = match known.get(&who) {
+                Some(&at) => at,
+                None => {
+                    let named = all.len() < NAMED;
+                    let stream = calls.files.stream_if(fd, host.filter(|_| named))?;
+                    known.insert(who, all.len());
+                    all.push(Traffic {
+                        stream,
+                        read: 0,
+                        written: 0,
+                    });
+                    all.len() - 1
+                }
+            };
+            let sum = match reads {
+                true => &mut all[at].read,
+                false => &mut all[at].written,
+            };
+            *sum = sum.saturating_add(bytes);
+        }
+        calls.files.follow(&call);
+    }
+    Ok(all)
+}

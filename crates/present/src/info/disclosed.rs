@@ -1,0 +1,165 @@
+//! What a recording tells whoever gets it.
+
+use std::io::Write;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::InfoReport;
+use crate::PresentError;
+use crate::number::{counted, grouped, size};
+use crate::plain::plain;
+
+/// What the file tells whoever gets it, besides arguments, names of variables and folders. The values of the variables are in it, too.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoDisclosed {
+    /// What the program was given was removed by `strip --inputs`: the run cannot be repeated.
+    pub without_inputs: bool,
+    /// What the program read and put out, in the order of first use.
+    pub traffic: Vec<InfoTraffic>,
+    /// How many bytes the module has.
+    pub module_bytes: u64,
+    /// How many of these are debug information.
+    pub debug_bytes: u64,
+    /// How many source files the debug information names.
+    pub debug_paths: u64,
+    /// The folders that these are in, without those in other ones: they may be of the author's machine.
+    pub debug_folders: Vec<String>,
+    /// The source files that are embedded; `null` if none are.
+    pub sources: Option<InfoSources>,
+}
+
+/// What went between the program and a stream or a file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoTraffic {
+    /// `stdin`, `stdout`, `stderr`, `folder`, `file`, or `unknown`.
+    pub stream: &'static str,
+    /// The file's path, or the folder's, as the program has it; `null` for streams, and for files if the recording has no values.
+    pub path: Option<String>,
+    /// How many bytes the program read. Of a folder it is a list of names.
+    pub read_bytes: u64,
+    /// How many bytes it wrote.
+    pub written_bytes: u64,
+}
+
+/// Embedded source files.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoSources {
+    /// How many.
+    pub files: u64,
+    /// How many bytes they have.
+    pub bytes: u64,
+    /// With `--sources`: each of them.
+    pub list: Option<Vec<InfoSource>>,
+}
+
+/// An embedded source file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoSource {
+    /// Its path in the debug information.
+    pub path: String,
+    /// How many bytes it has.
+    pub bytes: u64,
+}
+
+/// Files and folders that text names; of others there is a number.
+const NAMED: usize = 10;
+/// Folders of source files that text names.
+const FOLDERS: usize = 3;
+
+pub(super) fn text(out: &mut dyn Write, report: &InfoReport) -> Result<(), PresentError> {
+    let own = &report.disclosed;
+    writeln!(
+        out,
+        "\nMind before sharing it: whoever gets this file learns"
+    )?;
+    let given = [
+        ("argument", report.args.len(), ""),
+        ("variable", report.env.len(), " with its value"),
+        ("name of a folder", report.dirs.len(), ""),
+    ];
+    for (noun, count, with) in given.into_iter().filter(|row| row.1 > 0) {
+        let text = match (noun, count) {
+            ("name of a folder", 2..) => format!("{} names of folders", grouped(count as u64)),
+            ("variable", 2..) => format!("{} with their values", counted(count as u64, noun)),
+            _ => format!("{}{with}", counted(count as u64, noun)),
+        };
+        writeln!(out, "  {text}")?;
+    }
+    traffic(out, &own.traffic)?;
+    write!(out, "  the module, {}", size(own.module_bytes))?;
+    match own.debug_paths {
+        0 if own.debug_bytes == 0 => writeln!(out, ", without debug information")?,
+        0 => writeln!(out, ", with debug information that names no source file")?,
+        paths => {
+            let named = own.debug_folders.iter().take(FOLDERS);
+            let named = named.map(|folder| plain(folder)).collect::<Vec<_>>();
+            let more = match own.debug_folders.len().saturating_sub(FOLDERS) {
+                0 => String::new(),
+                more => format!(" and {} more", grouped(more as u64)),
+            };
+            writeln!(
+                out,
+                ", with debug information that names {} in {}{more}",
+                counted(paths, "source file"),
+                named.join(", ")
+            )?;
+        }
+    }
+    if let Some(sources) = &own.sources {
+        let files = counted(sources.files, "source file");
+        let bytes = size(sources.bytes);
+        match &sources.list {
+            None => writeln!(out, "  {files}, {bytes}; --sources lists them")?,
+            Some(list) => {
+                writeln!(out, "  {files}, {bytes}")?;
+                for source in list {
+                    writeln!(out, "    {}, {}", plain(&source.path), size(source.bytes))?;
+                }
+            }
+        }
+    }
+    let remedy = match own.without_inputs {
+        true => {
+            "  nothing else that the program was given: that was stripped, and its run cannot be repeated"
+        }
+        false => "`afterimage strip --inputs` drops what the program was given",
+    };
+    writeln!(out, "{remedy}")?;
+    Ok(())
+}
+
+/// What was read comes first, and of each the most.
+fn traffic(out: &mut dyn Write, all: &[InfoTraffic]) -> Result<(), PresentError> {
+    let mut rows = Vec::new();
+    for row in all {
+        let path = row.path.as_deref().map(plain);
+        let name = match (row.stream, path) {
+            ("stdin", _) => "standard input".to_owned(),
+            ("stdout", _) => "standard output".to_owned(),
+            ("stderr", _) => "standard error".to_owned(),
+            ("folder", Some(path)) => format!("the list of {path}"),
+            (_, Some(path)) => path,
+            ("file", None) => {
+                "a file (its path is known with `afterimage build --lens full`)".to_owned()
+            }
+            _ => "something that was never opened".to_owned(),
+        };
+        if row.read_bytes > 0 {
+            rows.push((0, row.read_bytes, format!("read from {name}")));
+        }
+        if row.written_bytes > 0 {
+            rows.push((1, row.written_bytes, format!("written to {name}")));
+        }
+    }
+    rows.sort_by_key(|row| (row.0, std::cmp::Reverse(row.1)));
+    for (_, bytes, what) in rows.iter().take(NAMED) {
+        writeln!(out, "  {} {what}", counted(*bytes, "byte"))?;
+    }
+    if let Some((first, rest)) = rows.get(NAMED..).unwrap_or_default().split_first() {
+        let bytes = first.1 + rest.iter().map(|row| row.1).sum::<u64>();
+        let others = grouped(rest.len() as u64 + 1);
+        writeln!(out, "  {} of {others} more", counted(bytes, "byte"))?;
+    }
+    Ok(())
+}
