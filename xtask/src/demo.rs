@@ -48,7 +48,7 @@ pub fn run() -> Result<ExitCode> {
     // What is profiled is a package of a registry.
     show(
         &tool,
-        &["profile", "--top", "10", "--code", "all", &recording],
+        &["profile", "--limit", "10", "--code", "all", &recording],
     )?;
     eprintln!("\n… and of source lines. The counts are in the file now, so this executes nothing:");
     show(
@@ -65,7 +65,7 @@ pub fn run() -> Result<ExitCode> {
     let tool = tool.display();
     eprintln!(
         "\nGo on from here:\n  \
-         {tool} profile --by line --top 20 --code all {recording}\n  \
+         {tool} profile --by line --limit 20 --code all {recording}\n  \
          {tool} trace --last 30 {recording}\n  \
          {tool} profile --format callgrind -o callgrind.out {recording}\n  \
          {tool} verify {recording}\n  \

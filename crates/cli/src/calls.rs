@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "K|last", requires = "function", value_parser = occurrence)]
     call: Option<Occurrence>,
     /// Only the first N rows of each table of text
-    #[arg(long, value_name = "N", default_value_t = 25)]
+    #[arg(long = "limit", alias = "top", value_name = "N", default_value_t = 25)]
     top: usize,
     /// The format
     #[arg(long, default_value = "text")]

@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_values: bool,
     /// At most N rows of each list: of lines and of values that are ranked [default: 25 for text, all otherwise], or about two recordings [default: 10, or 20 lines, for text, all otherwise]
-    #[arg(long, value_name = "N", value_parser = rows)]
+    #[arg(long = "limit", alias = "top", value_name = "N", value_parser = rows)]
     top: Option<usize>,
     #[command(flatten)]
     code: CodeArguments,

@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
     /// At most N rows of each list [default: 10 for text, all otherwise]; what --all shows is not cut
-    #[arg(long, value_name = "N", value_parser = rows)]
+    #[arg(long = "limit", alias = "top", value_name = "N", value_parser = rows)]
     top: Option<usize>,
     /// Compare the matches with the line tables of both versions
     #[arg(long)]
@@ -68,7 +68,7 @@ formats!(Text, Json, Csv);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.top.is_some() && arguments.format == Format::Csv {
-        bail!("--format csv has all statements: leave --top out");
+        bail!("--format csv has all statements: leave --limit out");
     }
     let (a, b) = (&arguments.a, &arguments.b);
     let sessions = [traced_whole(a)?, traced_whole(b)?];

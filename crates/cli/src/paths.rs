@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["function", "hot", "find"])]
     sort: Option<Order>,
     /// Only the first N functions, traces, paths or occurrences [default: 25 for text; for JSON all, but 1000 occurrences]
-    #[arg(long, value_name = "N")]
+    #[arg(long = "limit", alias = "top", value_name = "N")]
     top: Option<usize>,
     /// The format
     #[arg(long, default_value = "text")]

@@ -34,7 +34,7 @@ use crate::signals::{Watch, leave_scratch};
 Examples:
   afterimage profile app.aft
   afterimage profile app.aft --annotate
-  afterimage profile --by line --top 20 app.wasm input.txt
+  afterimage profile --by line --limit 20 app.wasm input.txt
   afterimage profile run1.aft run2.aft run3.aft --format lcov -o app.info
   afterimage profile app.aft --format html -o coverage.html
   afterimage profile half.aft --compare full.aft
@@ -48,7 +48,12 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = "Report")]
     sort: Option<SortArgument>,
     /// Only the first N rows [default: 25 for text, all otherwise]
-    #[arg(long, value_name = "N", help_heading = "Report")]
+    #[arg(
+        long = "limit",
+        alias = "top",
+        value_name = "N",
+        help_heading = "Report"
+    )]
     top: Option<usize>,
     /// Only this function, by index, name or demangled name; may be repeated
     #[arg(long, value_name = "NAME", help_heading = "Report")]
@@ -201,7 +206,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let given = [
         ("--by", arguments.by.is_some()),
         ("--sort", arguments.sort.is_some()),
-        ("--top", arguments.top.is_some()),
+        ("--limit", arguments.top.is_some()),
     ];
     refuse_without_effect(arguments.format.into(), arguments.annotate, &given)?;
     if !arguments.compare.is_empty() {

@@ -25,7 +25,7 @@ use crate::output::write;
 #[command(after_help = "\
 Examples:
   afterimage redundancy app.aft
-  afterimage redundancy app.aft --top 5
+  afterimage redundancy app.aft --limit 5
   afterimage redundancy app.aft --function parse --paths 3
   afterimage redundancy app.aft --expressions
   afterimage redundancy app.aft --format csv -o loads.csv")]
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FUNCTION")]
     function: Option<String>,
     /// Only the N with the most redundant executions [default: 20 for text on standard output; otherwise all, and what the path tells of 20]
-    #[arg(long, value_name = "N", value_parser = entries)]
+    #[arg(long = "limit", alias = "top", value_name = "N", value_parser = entries)]
     top: Option<u64>,
     /// Tell of each the N most frequent ways: through which Ball–Larus path it was executed when it was redundant, and through which its source was
     #[arg(long, value_name = "N", value_parser = entries)]

@@ -40,7 +40,7 @@ Examples:
   afterimage simulate app.aft --branch-predictor tage --format json
   afterimage simulate app.aft --at parser.c:42 --cache 32k,8,64
   afterimage simulate app.aft --at @0x1f3#1000
-  afterimage simulate app.aft --worst --top 5
+  afterimage simulate app.aft --worst --limit 5
   afterimage simulate app.aft")]
 pub(crate) struct Arguments {
     /// Predict branches by this; may be repeated
@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     by: Option<By>,
     /// At most N rows [default for text: 20; 100 lines of each history with --at; 5 with --worst]; with --at, only in text, and not with #K
-    #[arg(long, value_name = "N", value_parser = entries)]
+    #[arg(long = "limit", alias = "top", value_name = "N", value_parser = entries)]
     top: Option<u64>,
     /// The format
     #[arg(long, default_value = "text")]
@@ -195,11 +195,11 @@ impl Arguments {
             );
         }
         if self.top.is_some() && resolved.occurrence.is_some() {
-            bail!("--at {place}: that is one execution: leave --top out");
+            bail!("--at {place}: that is one execution: leave --limit out");
         }
         if self.top.is_some() && !matches!(self.format, Format::Text) {
             bail!(
-                "--top shortens what --at writes as text; the other formats have the whole history"
+                "--limit shortens what --at writes as text; the other formats have the whole history"
             );
         }
         Ok(resolved)

@@ -113,7 +113,7 @@ pub fn calls_text(
         let more = counted((rows.len() - top) as u64, "more function");
         writeln!(
             out,
-            "… and {more}; --top shows them, --function the callers and callees of one"
+            "… and {more}; --limit shows them, --function the callers and callees of one"
         )?;
     }
     Ok(())
@@ -177,7 +177,7 @@ pub fn function_calls_text(
         table.write(out, style, |_| Paint::Plain)?;
         if edges.len() > top {
             let more = counted((edges.len() - top) as u64, "more function");
-            writeln!(out, "… and {more}; --top shows them")?;
+            writeln!(out, "… and {more}; --limit shows them")?;
         }
     }
     if !report.left_out.is_empty() {

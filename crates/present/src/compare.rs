@@ -44,7 +44,7 @@ pub struct CompareDocument<R = Vec<CompareRow>> {
     pub b: CompareSide,
     /// Whether functions are matched by name, because the programs differ. Functions with one name are added up then.
     pub by_name: bool,
-    /// How many rows there would be without `--top`.
+    /// How many rows there would be without `--limit`.
     pub available: usize,
     /// Whether `rows` holds all of them.
     pub complete: bool,
@@ -326,7 +326,7 @@ impl CompareView<'_> {
         let more = available - pairs.len();
         if more > 0 {
             let more = counted(more as u64, noun).replacen(' ', " more ", 1);
-            writeln!(out, "… and {more}: --top N")?;
+            writeln!(out, "… and {more}: --limit N")?;
         }
         if *never > 0 {
             writeln!(out, "{} ran in neither", counted(*never as u64, noun))?;

@@ -14,7 +14,7 @@ use crate::PresentError;
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, Lazy, NoRows, begin};
 
-/// Exact counts. Without `--top` all rows are there, those that never ran included.
+/// Exact counts. Without `--limit` all rows are there, those that never ran included.
 ///
 /// An execution of an instruction of line L is an *arrival* at L if the instruction that the same activation executed before it is of another line or of none, or if there is no such instruction; if control went round a loop that can go round without leaving L; or if it came through a vertex that executes nothing. An edge that was taken leads to an arrival even if the run was stopped right before the instruction that it leads to. A jump is passed over if its line has other code in the function: it is an instruction of its line, and nobody arrives at it. If jumps are all that a line has (`break;`, `goto end;`), executing one is an arrival. Only jumps back to code of a later line, as at the end of a loop without a condition (`while (1) {`), belong to the code before them; the line has no code then. An instruction of which the debug information says nothing, as of code that a compiler merged or made up, belongs to the line of the last instruction before it that has one, if that is the same line whichever way control comes; otherwise to none.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub struct ProfileDocument<R = Vec<ProfileRow>> {
     pub sort: &'static str,
     /// The sums over the whole program, whatever the rows are about.
     pub totals: ProfileTotals,
-    /// How many rows there would be without `--top`.
+    /// How many rows there would be without `--limit`.
     pub available: usize,
     /// Whether `rows` holds all of them.
     pub complete: bool,

@@ -488,7 +488,7 @@ fn value(bits: u64) -> String {
 pub(crate) fn more(out: &mut dyn Write, count: usize, top: usize) -> Result<(), PresentError> {
     if count > top {
         let more = grouped((count - top) as u64);
-        writeln!(out, "… and {more} more: --top N")?;
+        writeln!(out, "… and {more} more: --limit N")?;
     }
     Ok(())
 }
@@ -596,11 +596,11 @@ pub struct MatchDocument {
     pub names: bool,
     /// The statements that `b` executed, in the order of the program.
     pub statements: Vec<MatchedStatement>,
-    /// How many of them `--top` left out.
+    /// How many of them `--limit` left out.
     pub more_statements: usize,
     /// Statements that correspond and gave other values. Those that `computed` come first, then by time.
     pub divergences: Vec<MatchDivergence>,
-    /// How many of them `--top` left out.
+    /// How many of them `--limit` left out.
     pub more_divergences: usize,
     /// How they ended, if one did otherwise than the other.
     pub endings: Option<DiffEndings>,

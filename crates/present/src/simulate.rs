@@ -66,7 +66,7 @@ fn apart(out: &mut dyn Write, index: usize) -> Result<(), PresentError> {
 
 fn more(out: &mut dyn Write, is_more: bool) -> Result<(), PresentError> {
     if is_more {
-        writeln!(out, "… and more: see them with --top N")?;
+        writeln!(out, "… and more: see them with --limit N")?;
     }
     Ok(())
 }

@@ -90,9 +90,9 @@ impl Asked {
 
 fn of_the_run(asked: &mut Asked) {
     for by in ["function", "line", "block", "edge", "instruction"] {
-        asked.ask(&["profile", "--by", by, "--top", "40"]);
-        asked.ask(&["profile", "--by", by, "--top", "40", "--format", "json"]);
-        asked.ask(&["profile", "--by", by, "--top", "40", "--format", "csv"]);
+        asked.ask(&["profile", "--by", by, "--limit", "40"]);
+        asked.ask(&["profile", "--by", by, "--limit", "40", "--format", "json"]);
+        asked.ask(&["profile", "--by", by, "--limit", "40", "--format", "csv"]);
     }
     for format in ["lcov", "callgrind", "dot"] {
         asked.ask(&["profile", "--format", format]);
@@ -240,7 +240,7 @@ fn pairs(name: &str, all: &[Recording]) -> Vec<String> {
 fn of_two(asked: &mut Asked, other: &str, subjects: &Subjects) {
     for format in ["text", "json"] {
         asked.ask(&["diff", "--format", format, other]);
-        asked.ask(&["match", "--format", format, "--top", "20", other]);
+        asked.ask(&["match", "--format", format, "--limit", "20", other]);
     }
     asked.ask(&["diff", "--slice", other]);
     asked.ask(&["match", "--check", other]);

@@ -78,7 +78,7 @@
 ;; $ afterimage paths run.aft --find leaf:0<main:4
 ;; ! afterimage: run.aft: vertex 4 of main is no code: nothing is executed there
 ;; = 125
-;; $ afterimage paths run.aft --find step:2<main:2 --top 1 --format json
+;; $ afterimage paths run.aft --find step:2<main:2 --limit 1 --format json
 ;; | {"schema":"afterimage/paths/2","of":"occurrences","totals":{"pattern":[{"function":{"index":1,"name":"step"},"blocks":[2]},{"function":{"index":0,"name":"main"},"blocks":[2],"returned":true}],"count":6,"calls":6},"available":6,"complete":false,"rows":[{"t":4,"end_t":5,"call":1,"entered_t":3}]}
 ;; $ afterimage paths run.aft --find leaf:0<step:0
 ;; ! afterimage: run.aft: no call in step goes on with its block 0, so nobody returns there

@@ -69,7 +69,7 @@
 ;; |     5       2      85  79.4%  f
 ;; |     5       1       5   4.7%  g
 ;; |     1       1      17  15.9%  main
-;; $ afterimage paths run.aft --sort traces --top 1
+;; $ afterimage paths run.aft --sort traces --limit 1
 ;; | 11 calls of 3 functions took 4 unique path traces and executed 107 blocks
 ;; |
 ;; | calls  traces  blocks  share  function
@@ -200,13 +200,13 @@
 ;; $ afterimage paths run.aft --find main:2;3
 ;; ! afterimage: run.aft: "main:2;3" is no sequence of blocks: write numbers with dots between them, as in 2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return
 ;; = 125
-;; $ afterimage paths run.aft --find g:0 --top 2 --format json
+;; $ afterimage paths run.aft --find g:0 --limit 2 --format json
 ;; | {"schema":"afterimage/paths/2","of":"occurrences","totals":{"pattern":[{"function":{"index":2,"name":"g"},"blocks":[0]}],"count":5,"calls":5},"available":5,"complete":false,"rows":[{"t":21,"end_t":21,"call":1,"entered_t":21},{"t":42,"end_t":42,"call":2,"entered_t":42}]}
 ;; $ afterimage paths run.aft --format json
 ;; | {"schema":"afterimage/paths/2","of":"functions","totals":{"functions":3,"calls":11,"traces":4,"blocks":107,"open":0},"available":3,"complete":true,"rows":[{"function":{"index":1,"name":"f"},"calls":5,"traces":2,"blocks":85,"open":0},{"function":{"index":2,"name":"g"},"calls":5,"traces":1,"blocks":5,"open":0},{"function":{"index":0,"name":"main"},"calls":1,"traces":1,"blocks":17,"open":0}]}
 ;; $ afterimage paths run.aft --function f --format json
 ;; | {"schema":"afterimage/paths/2","of":"traces","totals":{"function":{"index":1,"name":"f"},"calls":5,"traces":2,"blocks":85,"open":0,"sequences":1,"dictionaries":2},"available":2,"complete":true,"rows":[{"trace":1,"calls":3,"open":0,"length":N,"steps":5,"blocks":[0,1,2,3,4,8,1,2,3,4,8,1,2,3,4,8,9],"dictionary":[[1,2,3,4,8]],"timestamps":[{"block":0,"at":[[1]]},{"block":1,"at":[[2,4]]},{"block":9,"at":[[5]]}]},{"trace":2,"calls":2,"open":0,"length":N,"steps":5,"blocks":[0,1,5,6,7,8,1,5,6,7,8,1,5,6,7,8,9],"dictionary":[[1,5,6,7,8]],"timestamps":[{"block":0,"at":[[1]]},{"block":1,"at":[[2,4]]},{"block":9,"at":[[5]]}]}]}
-;; $ afterimage paths run.aft --hot --top 1 --format json
+;; $ afterimage paths run.aft --hot --limit 1 --format json
 ;; | {"schema":"afterimage/paths/2","of":"hot","totals":{"paths":10,"executions":36,"blocks":107,"instructions":218},"available":10,"complete":false,"rows":[{"node":3,"function":{"index":1,"name":"f"},"blocks":[1,2,3,4,8],"calls":false,"next":1,"count":6,"executed_blocks":30,"instructions":60,"lines":[]}]}
 ;; $ afterimage paths run.aft --function ff
 ;; ! afterimage: run.aft: no function is called "ff"; did you mean f?

@@ -29,7 +29,7 @@
 ;; |  0.4%            13       5      2  -       run
 ;; | <0.1%             1       1      1  -       late
 ;; |  0.0%             0       0      0  -       never
-;; $ afterimage profile half.aft full.aft --by edge --top 3
+;; $ afterimage profile half.aft full.aft --by edge --limit 3
 ;; | ran 3,258 instructions in 598 blocks over 2 runs; 4 of 5 functions executed
 ;; |
 ;; | count  offset  edge   from    to      kind         source  function
@@ -37,7 +37,7 @@
 ;; |    30       -  edge0  block0  block1  fall         -       linear
 ;; |    30    0x33  edge1  block1  block2  not taken    -       linear
 ;; | … and 10 more edges
-;; $ afterimage profile half.aft full.aft --format json --top 1
+;; $ afterimage profile half.aft full.aft --format json --limit 1
 ;; | {"schema":"afterimage/profile/2","by":"function","sort":"instructions","totals":{"runs":2,"instructions":3258,"blocks":598,"entries":35,"functions":5,"executed_functions":4,"open":0},"available":5,"complete":false,"rows":[{"function":{"index":0,"name":"linear","raw_name":"linear"},"offset":39,"entries":30,"blocks":530,"instructions":3000,"source":null}]}
 ;; $ afterimage profile half.aft half.aft --format csv
 ;; | function,name,offset,entries,blocks,instructions,file,line,column
@@ -58,7 +58,7 @@
 ;; |  82    162  1.98        6.3%        1        1  -       quadratic
 ;; |   6      7  1.17        0.3%        1        1  -       run
 ;; | 1 function ran in neither
-;; $ afterimage profile half.aft --compare full.aft --sort program --top 2
+;; $ afterimage profile half.aft --compare full.aft --sort program --limit 2
 ;; | A  half.aft: ran 688 instructions in 133 blocks; 3 of 5 functions executed
 ;; | B  full.aft: ran 2,570 instructions in 465 blocks; 4 of 5 functions executed
 ;; | B executed 3.74 times the instructions of A
@@ -66,7 +66,7 @@
 ;; |   A      B   B/A  share of B  calls A  calls B  source  function
 ;; | 600  2,400  4.00       93.4%       10       20  -       linear
 ;; |  82    162  1.98        6.3%        1        1  -       quadratic
-;; | … and 2 more functions: --top N
+;; | … and 2 more functions: --limit N
 ;; | 1 function ran in neither
 ;; $ afterimage profile half.aft --compare full.aft --format csv
 ;; | name,instructions_a,instructions_b,ratio,entries_a,entries_b,function_a,function_b,file,line,column
@@ -74,7 +74,7 @@
 ;; | linear,600,2400,4,10,20,0,0,,,
 ;; | quadratic,82,162,1.975609756097561,1,1,1,1,,,
 ;; | run,6,7,1.1666666666666667,1,1,4,4,,,
-;; $ afterimage profile half.aft --compare full.aft --format json --top 1
+;; $ afterimage profile half.aft --compare full.aft --format json --limit 1
 ;; | {"schema":"afterimage/compare/2","by":"function","sort":"ratio","a":{"name":"half.aft","totals":{"instructions":688,"blocks":133,"entries":12,"functions":5,"executed_functions":3,"open":0}},"b":{"name":"full.aft","totals":{"instructions":2570,"blocks":465,"entries":23,"functions":5,"executed_functions":4,"open":0}},"by_name":false,"available":4,"complete":false,"never":1,"unnamed":0,"rows":[{"name":"late","a":{"index":2,"entries":0,"instructions":0},"b":{"index":2,"entries":1,"instructions":1},"ratio":null,"source":null}]}
 ;; $ afterimage profile half.aft --compare full.aft --by line
 ;; | A  half.aft: ran 688 instructions in 133 blocks; 3 of 5 functions executed

@@ -80,7 +80,7 @@
 ;; |     0    0xb9  edge4  block3  block4  then         -       main
 ;; |     0    0xbb  edge6  block4  block5  call return  -       main
 ;; |     0    0xc0  edge7  block5  block6  call return  -       main
-;; $ afterimage profile profile.aft --by instruction --top 5
+;; $ afterimage profile profile.aft --by instruction --limit 5
 ;; | ran 51 instructions in 12 blocks; 2 of 3 functions executed; the run ended inside 1 call
 ;; |
 ;; | share  count  offset  instruction     source  function
@@ -155,7 +155,7 @@
 ;; | 2,print,138,3,3,15,,,
 ;; | 3,never,151,0,0,0,,,
 ;; | 4,main,157,1,9,36,,,
-;; $ afterimage profile profile.aft --format csv --by edge --top 2
+;; $ afterimage profile profile.aft --format csv --by edge --limit 2
 ;; | function,name,edge,from,to,kind,back,offset,count,file,line,column
 ;; | 2,print,0,0,1,call return,false,147,3,,,
 ;; | 4,main,1,1,2,call return,false,162,3,,,
@@ -187,7 +187,7 @@
 ;; | 4,main,5,19,192,call $proc_exit,1,,,
 ;; $ afterimage profile profile.aft --format json
 ;; | {"schema":"afterimage/profile/2","by":"function","sort":"program","totals":{"instructions":51,"blocks":12,"entries":4,"functions":3,"executed_functions":2,"open":1},"available":3,"complete":true,"rows":[{"function":{"index":2,"name":"print","raw_name":"print"},"offset":138,"entries":3,"blocks":3,"instructions":15,"source":null},{"function":{"index":3,"name":"never","raw_name":"never"},"offset":151,"entries":0,"blocks":0,"instructions":0,"source":null},{"function":{"index":4,"name":"main","raw_name":"main"},"offset":157,"entries":1,"blocks":9,"instructions":36,"source":null}]}
-;; $ afterimage profile profile.aft --format json --by edge --top 1
+;; $ afterimage profile profile.aft --format json --by edge --limit 1
 ;; | {"schema":"afterimage/profile/2","by":"edge","sort":"instructions","totals":{"instructions":51,"blocks":12,"entries":4,"functions":3,"executed_functions":2,"open":1},"available":11,"complete":false,"rows":[{"function":{"index":2,"name":"print"},"edge":0,"from":0,"to":1,"kind":"call return","back":false,"offset":147,"count":3,"source":null}]}
 ;; $ afterimage profile profile.aft --format dot
 ;; | // Calls that ran in this execution, and how often.

@@ -58,13 +58,13 @@
 ;; $ afterimage redundancy run.aft --function main --format csv
 ;; | function,name,offset,operator,file,line,executions,redundant,same_call,by_path,source_function,source_offset,source_operator,source_times
 ;; | 2,main,121,i64.load,,,1,0,0,0,,,,
-;; $ afterimage redundancy run.aft --top 1 --format json
+;; $ afterimage redundancy run.aft --limit 1 --format json
 ;; | {"schema":"afterimage/redundancy/2","loads":5,"executions":163,"redundant":160,"same_call":159,"instructions":705,"entries":[{"function":{"index":0,"name":"loop"},"operator":"i32.load","offset":56,"source":null,"executions":100,"redundant":99,"same_call":99,"by_path":{"redundant":99,"queries":3,"sources":[{"function":{"index":0,"name":"loop"},"operator":"i32.load","offset":69,"source":null,"times":60},{"function":{"index":0,"name":"loop"},"operator":"i32.store","offset":78,"source":null,"times":39}]},"sources":[{"function":{"index":0,"name":"loop"},"operator":"i32.load","offset":69,"source":null,"store":false,"times":60},{"function":{"index":0,"name":"loop"},"operator":"i32.store","offset":78,"source":null,"store":true,"times":39}]}]}
 ;; $ afterimage redundancy run.aft --function nothing
 ;; ! afterimage: run.aft: no function is called "nothing"
 ;; = 125
-;; $ afterimage redundancy run.aft --top 0
-;; ! error: invalid value '0' for '--top <N>': give a number from 1 on
+;; $ afterimage redundancy run.aft --limit 0
+;; ! error: invalid value '0' for '--limit <N>': give a number from 1 on
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125

@@ -78,7 +78,7 @@
 ;; |  39.0%        64      16   25.0%            8   12.5%  @0x57   i32.store            fill
 ;; |   2.4%         1       1  100.0%            1  100.0%  @0xac   memory.copy          main
 ;; ! afterimage: --cache 128,2,16 --cache2 1024,4,32: history of 193 executions in 143 bytes (5.9275 bits each)
-;; $ afterimage simulate run.aft --branch-predictor bimodal --branch-predictor gshare:bits=8,history=6 --by instruction --top 2
+;; $ afterimage simulate run.aft --branch-predictor bimodal --branch-predictor gshare:bits=8,history=6 --by instruction --limit 2
 ;; | a bimodal predictor of 4,096 counters mispredicts 134 of 321 branches (41.7%), 45.32 for 1,000 instructions
 ;; |
 ;; |                       executed  mispredicted    rate
@@ -88,7 +88,7 @@
 ;; | of all  executed  mispredicted    rate  offset  operator  source  function
 ;; |  95.5%       128           128  100.0%  @0x85   if                sum
 ;; |   2.2%       128             3    2.3%  @0x91   br_if             sum
-;; | … and more: see them with --top N
+;; | … and more: see them with --limit N
 ;; |
 ;; | a gshare predictor of 256 counters and a history of 6 mispredicts 20 of 321 branches (6.2%), 6.76 for 1,000 instructions
 ;; |
@@ -99,7 +99,7 @@
 ;; | of all  executed  mispredicted   rate  offset  operator  source  function
 ;; |  40.0%        64             8  12.5%  @0x65   br_if             fill
 ;; |  35.0%       128             7   5.5%  @0x91   br_if             sum
-;; | … and more: see them with --top N
+;; | … and more: see them with --limit N
 ;; ! afterimage: --branch-predictor bimodal:bits=12,targets=9: history of 321 executions in 154 bytes (3.8380 bits each)
 ;; ! afterimage: --branch-predictor gshare:bits=8,history=6,targets=9: history of 321 executions in 177 bytes (4.4112 bits each)
 ;; $ afterimage simulate run.aft --cache 128,2,16 --branch-predictor tage --no-save --format json
@@ -116,7 +116,7 @@
 ;; | "'--cache 1024,full,64 --cache2 1048576,16,64",0,fill,store,i32.store,87,,,64,4,4
 ;; | "'--cache 1024,full,64 --cache2 1048576,16,64",2,main,bulk,memory.copy,172,,,1,1,1
 ;; | "'--cache 1024,full,64 --cache2 1048576,16,64",1,sum,load,i32.load,123,,,128,0,0
-;; $ afterimage simulate run.aft --cache 128,2,16 --by instruction --top 1 --format csv
+;; $ afterimage simulate run.aft --cache 128,2,16 --by instruction --limit 1 --format csv
 ;; | simulation,function,name,kind,operator,offset,file,line,executions,missed,missed_second
 ;; | "'--cache 128,2,16",1,sum,load,i32.load,123,,,128,24,
 ;; $ afterimage simulate run.aft --at sum --cache 128,2,16 --cache2 1k,4,32
@@ -124,7 +124,7 @@
 ;; | 24 of 128 executions missed (18.8%), 0 both: --cache 128,2,16 --cache2 1024,4,32
 ;; |             #1  hit 32
 ;; |            #33  missed 1, hit 3 x 24
-;; $ afterimage simulate run.aft --at @0x85 --top 3
+;; $ afterimage simulate run.aft --at @0x85 --limit 3
 ;; | @0x85 if    in sum
 ;; | 128 of 128 executions mispredicted (100.0%): --branch-predictor bimodal:bits=12,targets=9
 ;; |             #1  mispredicted 128
@@ -134,7 +134,7 @@
 ;; |             #1  mispredicted 1, predicted 1
 ;; |             #3  mispredicted 1, predicted 61
 ;; |            #65  mispredicted 1, predicted 1
-;; | … and more: see them with --top N
+;; | … and more: see them with --limit N
 ;; $ afterimage simulate run.aft --at fill --branch-predictor gshare:bits=8,history=6
 ;; | @0x65 br_if    in fill
 ;; | 8 of 64 executions mispredicted (12.5%): --branch-predictor gshare:bits=8,history=6,targets=9
@@ -150,8 +150,8 @@
 ;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,1,7,missed
 ;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,8,56,hit
 ;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,64,1,missed
-;; $ afterimage simulate run.aft --at @0x7b#35 --top 3
-;; ! afterimage: run.aft: --at @0x7b#35: that is one execution: leave --top out
+;; $ afterimage simulate run.aft --at @0x7b#35 --limit 3
+;; ! afterimage: run.aft: --at @0x7b#35: that is one execution: leave --limit out
 ;; = 125
 ;; $ afterimage simulate run.aft --at @0x7b#35 --cache 128,2,16
 ;; | @0x7b i32.load    in sum
@@ -191,7 +191,7 @@
 ;; ! afterimage: who made addresses and conditions is told if the recording has values: afterimage build --lens full run.aft
 ;; $ afterimage build --lens full run.aft
 ;; ! afterimage: values of 1153 executed statements in 137 bytes (0.1188 a statement)
-;; $ afterimage simulate run.aft --worst --cache 128,2,16 --branch-predictor gshare:bits=8,history=6 --top 2
+;; $ afterimage simulate run.aft --worst --cache 128,2,16 --branch-predictor gshare:bits=8,history=6 --limit 2
 ;; | one load has 58.5% of all misses: --cache 128,2,16
 ;; |
 ;; | @0x7b i32.load    in sum
@@ -300,6 +300,6 @@
 ;; |  76.9%       256            10    3.9%  sum
 ;; |  15.4%        64             2    3.1%  fill
 ;; |   7.7%         1             1  100.0%  main
-;; $ afterimage simulate run.aft --at fill --top 3 --format csv
-;; ! afterimage: run.aft: --top shortens what --at writes as text; the other formats have the whole history
+;; $ afterimage simulate run.aft --at fill --limit 3 --format csv
+;; ! afterimage: run.aft: --limit shortens what --at writes as text; the other formats have the whole history
 ;; = 125

@@ -392,9 +392,9 @@ fn options_that_would_have_no_effect() {
     );
     sandbox.refused("profile hello.aft --by line --format lcov", 125, &["--by"]);
     sandbox.refused(
-        "profile hello.aft --top 3 --format callgrind",
+        "profile hello.aft --limit 3 --format callgrind",
         125,
-        &["--top"],
+        &["--limit"],
     );
     sandbox.refused(
         "profile hello.aft --mode feedback",

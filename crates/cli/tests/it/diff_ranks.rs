@@ -84,7 +84,7 @@ fn people_are_told_in_words() {
     let all = sandbox.ok(&format!("{words} --format json")).stdout;
     let all: Value = serde_json::from_str(&all).unwrap();
     let ranked = all["values"].as_array().unwrap().len();
-    let some = sandbox.ok(&format!("{words} --top 1")).stdout;
+    let some = sandbox.ok(&format!("{words} --limit 1")).stdout;
     let told = format!(
         "shown: 1 of {ranked} statements ranked, of each line the first; --format json has all"
     );

@@ -122,7 +122,7 @@ fn what_is_new_or_gone_has_a_word_and_no_infinity() {
     assert!(text.contains("\n1 function ran in neither\n"), "{text}");
     assert!(!text.contains("inf"), "{text}");
     let csv = sandbox
-        .ok("profile 100.aft --compare 200.aft --format csv --top 1")
+        .ok("profile 100.aft --compare 200.aft --format csv --limit 1")
         .stdout;
     assert!(csv.contains("\r\nlate,0,1,,0,1,"), "{csv}");
     let sorted = sandbox
@@ -214,7 +214,7 @@ fn what_cannot_be_compared_is_refused() {
         ("--by block", "--by function or --by line"),
         ("--format lcov", "--compare has no lcov"),
         ("--format html", "--compare has no html"),
-        ("--top 0x", "--top"),
+        ("--limit 0x", "--limit"),
     ] {
         let ran = sandbox.run(&format!("{compare} {words}"));
         assert_eq!(ran.code, Some(125), "{ran:?}");

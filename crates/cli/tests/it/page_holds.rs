@@ -229,7 +229,7 @@ fn the_page_has_the_numbers_of_json_and_lcov() {
         125,
         &[none],
     );
-    sandbox.refused("profile one.aft --format html --top 3", 125, &["--top"]);
+    sandbox.refused("profile one.aft --format html --limit 3", 125, &["--limit"]);
 }
 
 #[test]

@@ -125,11 +125,11 @@ extern \"C\" int run() {
 
 /// Commands that print places. FUNCTION and LINE are the program's.
 const PRINTING: &[&str] = &[
-    "profile run.aft --by function --top 400",
-    "profile run.aft --by line --top 400",
-    "profile run.aft --by block --top 400",
-    "profile run.aft --by edge --top 400",
-    "profile run.aft --by instruction --top 400",
+    "profile run.aft --by function --limit 400",
+    "profile run.aft --by line --limit 400",
+    "profile run.aft --by block --limit 400",
+    "profile run.aft --by edge --limit 400",
+    "profile run.aft --by instruction --limit 400",
     "state run.aft --at 50%",
     "state run.aft --at FUNCTION",
     "state run.aft --at end",
@@ -156,7 +156,7 @@ const PRINTING: &[&str] = &[
     "calls run.aft --function FUNCTION --call 1",
     "dataflow run.aft --fact available:LINE",
     "match run.aft run.aft",
-    "paths run.aft --hot --top 400",
+    "paths run.aft --hot --limit 400",
     "paths run.aft --function FUNCTION",
 ];
 

@@ -170,7 +170,7 @@ fn large_reports_end_quietly_when_their_reader_leaves() {
     let sandbox = recorded();
     sandbox.ok("profile app.aft");
     for report in [
-        "--by instruction --top 100000",
+        "--by instruction --limit 100000",
         "--annotate",
         "--by instruction --format json",
         "--by edge --format csv",

@@ -34,7 +34,7 @@ pub struct DiffDocument {
     pub outputs: Vec<DiffOutput>,
     /// The lines that were arrived at differently often; `null` if no lines are known or asked for.
     pub lines: Option<Vec<DiffLine>>,
-    /// How many of them `--top` left out.
+    /// How many of them `--limit` left out.
     pub more_lines: usize,
     /// Commands to continue with.
     pub questions: Vec<String>,

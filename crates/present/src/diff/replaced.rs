@@ -61,7 +61,7 @@ pub(super) fn alike_text(
     if alike.replaced.len() > top {
         let more = (alike.replaced.len() - top) as u64;
         let more = grouped(more);
-        writeln!(out, "  … and {more} more of the operators: --top N")?;
+        writeln!(out, "  … and {more} more of the operators: --limit N")?;
     }
     for data in alike.data.iter().take(top) {
         writeln!(
@@ -76,7 +76,7 @@ pub(super) fn alike_text(
     if alike.data.len() > top {
         let more = (alike.data.len() - top) as u64;
         let more = grouped(more);
-        writeln!(out, "  … and {more} more of the data segments: --top N")?;
+        writeln!(out, "  … and {more} more of the data segments: --limit N")?;
     }
     writeln!(out)?;
     Ok(())
@@ -211,11 +211,11 @@ impl DiffReport<'_> {
 pub struct AlikeDocument {
     /// The operators that are others.
     pub replaced: Vec<DiffReplaced>,
-    /// How many of them `--top` left out.
+    /// How many of them `--limit` left out.
     pub more_replaced: usize,
     /// The data segments that hold other bytes.
     pub data: Vec<DiffData>,
-    /// How many of them `--top` left out.
+    /// How many of them `--limit` left out.
     pub more_data: usize,
 }
 

@@ -339,7 +339,7 @@ fn line_counts(
     table.write(out, scene.style, |_| Paint::Plain)?;
     if own.len() > top {
         let more = grouped((own.len() - top) as u64);
-        writeln!(out, "… and {more} more: --top N")?;
+        writeln!(out, "… and {more} more: --limit N")?;
     }
     if lines.len() > own.len() {
         let others = counted((lines.len() - own.len()) as u64, "line");

@@ -197,11 +197,11 @@ pub struct VersionsDocument {
     pub outputs: Vec<VersionsOutput>,
     /// Statements that correspond and gave other values. Those that `computed` come first, then by time.
     pub divergences: Vec<MatchDivergence>,
-    /// How many of them `--top` left out.
+    /// How many of them `--limit` left out.
     pub more_divergences: usize,
     /// Other operators in functions that have the same ones otherwise, and computations that take what corresponds and is the same at first, and give in their first execution what none of their matches gave, as do at least three statements after them. Those that replace something come first, then those with most after them.
     pub suspects: Vec<VersionsSuspect>,
-    /// How many of them `--top` left out.
+    /// How many of them `--limit` left out.
     pub more_suspects: usize,
     /// Commands to continue with.
     pub questions: Vec<String>,

@@ -76,7 +76,7 @@ pub struct PathsDocument<R = Vec<PathsRow>> {
     pub left_out: String,
     /// The sums.
     pub totals: PathsTotals,
-    /// How many rows there would be without `--top`.
+    /// How many rows there would be without `--limit`.
     pub available: u64,
     /// Whether `rows` holds all of them.
     pub complete: bool,

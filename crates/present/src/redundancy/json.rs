@@ -53,7 +53,7 @@ pub struct RedundantOperator {
     /// For how many it was available since the load's own call began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// What the path alone tells; without `--exact-only`, of the first 20 or as many as `--top` says.
+    /// What the path alone tells; without `--exact-only`, of the first 20 or as many as `--limit` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_path: Option<RedundancyByPath>,
     /// From what it was available, the latest of several.

@@ -119,7 +119,11 @@ pub fn redundancy_text(
     })?;
     if (report.operators.len() as u64) < report.all {
         let more = report.all - report.operators.len() as u64;
-        writeln!(out, "… and {}: see them with --top N", counted(more, noun))?;
+        writeln!(
+            out,
+            "… and {}: see them with --limit N",
+            counted(more, noun)
+        )?;
     }
     ways(out, scene, report)
 }

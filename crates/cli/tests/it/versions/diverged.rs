@@ -132,7 +132,7 @@ fn programs_that_are_not_alike_are_matched() {
         assert_eq!(found["schema"], "afterimage/versions/2", "{to}: {found}");
         // What is left out of a list is counted.
         let matched = answer(&sandbox, "match --format json a.aft b.aft");
-        let first = answer(&sandbox, "match --format json --top 1 a.aft b.aft");
+        let first = answer(&sandbox, "match --format json --limit 1 a.aft b.aft");
         for list in ["statements", "divergences"] {
             let all = matched[list].as_array().unwrap();
             let shown = first[list].as_array().unwrap();
