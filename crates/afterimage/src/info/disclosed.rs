@@ -5,6 +5,7 @@ use std::path::Path;
 
 use afterimage_analyses::why::{Stream, Traffic, traffic};
 use afterimage_present::info::{InfoDisclosed, InfoSource, InfoSources, InfoTraffic};
+use afterimage_profile::is_library;
 use afterimage_program::SourceMap;
 use afterimage_replay::Recording;
 use afterimage_replay::values::HostReads;
@@ -87,7 +88,7 @@ fn told(row: Traffic) -> InfoTraffic {
     }
 }
 
-/// The folders that paths are in, without those in other ones.
+/// The folders that paths are in, without those in other ones. The author's own come first.
 fn folders(paths: &[String]) -> Vec<String> {
     let folder = |path: &String| {
         let end = path.rfind(['/', '\\'])?;
@@ -102,5 +103,6 @@ fn folders(paths: &[String]) -> Vec<String> {
             kept.push(folder);
         }
     }
+    kept.sort_by_key(|folder| is_library(&format!("{folder}/")));
     kept
 }

@@ -23,7 +23,7 @@ pub struct InfoDisclosed {
     pub debug_bytes: u64,
     /// How many source files the debug information names.
     pub debug_paths: u64,
-    /// The folders that these are in, without those in other ones: they may be of the author's machine.
+    /// The folders that these are in, without those in other ones, the author's own before those of libraries.
     pub debug_folders: Vec<String>,
     /// The source files that are embedded; `null` if none are.
     pub sources: Option<InfoSources>,
