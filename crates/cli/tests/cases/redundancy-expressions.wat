@@ -40,15 +40,15 @@
 ;; | @0x9a       i32.lt_u        10          0   0.0%        0   0.0%  -                              main
 ;; |
 ;; | @0x6b i32.mul  in g: redundant in all 3 paths that executed it
-;; | times         in path    redundant there  from    in path
-;; |    19  48.7%  1.3                 always  itself  1.3
-;; |    10  25.6%  1.3                 always  itself  1.2.3
-;; |     9  23.1%  1.2.3              9 of 10  itself  1.3
+;; | times         in path  redundant there  from    in path
+;; |    19  48.7%  1.3               always  itself  1.3
+;; |    10  25.6%  1.3               always  itself  1.2.3
+;; |     9  23.1%  1.2.3            9 of 10  itself  1.3
 ;; | … and 1 way
 ;; |
 ;; | @0x48 i32.add  in f: redundant in 1 of the 2 paths that executed it
-;; | times          in path    redundant there  from           in path
-;; |     5  100.0%  0.1.2               always  @0x3f i32.add  this execution of it
+;; | times          in path  redundant there  from           in path
+;; |     5  100.0%  0.1.2             always  @0x3f i32.add  this execution of it
 ;; ! afterimage: path of 139 executed blocks in 24 bytes
 ;; $ afterimage redundancy run.aft --expressions --function f --exact-only
 ;; | 5 of 25 executions of 3 expressions of f (20.0%) computed again what the same expression gave before in the same call

@@ -39,14 +39,14 @@
 ;; | @0x45  i32.load        60         60  100.0%         60  100.0%       60  100.0%  @0x38 i32.load  100.0%          loop
 ;; |
 ;; | @0x38 i32.load  in loop: redundant in all 3 paths that executed it
-;; | times         in path    redundant there  from             in path
-;; |    59  59.6%  1.2.4             59 of 60  @0x45 i32.load   1.2.4
-;; |    38  38.4%  1.3.4               always  @0x4e i32.store  1.3.4
+;; | times         in path  redundant there  from             in path
+;; |    59  59.6%  1.2.4           59 of 60  @0x45 i32.load   1.2.4
+;; |    38  38.4%  1.3.4             always  @0x4e i32.store  1.3.4
 ;; | … and 2 ways
 ;; |
 ;; | @0x45 i32.load  in loop: redundant in the only path that executed it
-;; | times          in path    redundant there  from            in path
-;; |    60  100.0%  1.2.4               always  @0x38 i32.load  this execution of it
+;; | times          in path  redundant there  from            in path
+;; |    60  100.0%  1.2.4             always  @0x38 i32.load  this execution of it
 ;; $ afterimage redundancy run.aft --function twice --exact-only
 ;; | 1 of 2 executions of 2 loads of twice (50.0%) read what was available already; 0 (0.0%) had been accessed in the same call
 ;; |
