@@ -69,7 +69,7 @@ pub(crate) fn opened<R>(
     session: &Session,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
 ) -> Result<R> {
-    explain_with(session, |session| values(session), ask)
+    explain_with(session, values, ask)
 }
 
 /// What is damaged at the end of the run is said before anything is answered.
