@@ -154,15 +154,15 @@ fn part_path(target: &Path) -> PathBuf {
     name(attempt)
 }
 
-/// How often a lock is tried: [`writer`] holds it for a moment.
-const TRIES: u32 = 4;
+/// How often a lock is tried, in a tenth of a second: [`writer`] holds it for a moment, and a process that another thread starts has it until it executes its program.
+const TRIES: u32 = 10;
 
 fn lock(file: &File) -> Result<()> {
     for attempt in 1.. {
         match file.try_lock() {
             Ok(()) => break,
             Err(TryLockError::WouldBlock) if attempt < TRIES => {
-                std::thread::sleep(Duration::from_millis(2));
+                std::thread::sleep(Duration::from_millis(2 * u64::from(attempt)));
             }
             Err(TryLockError::WouldBlock) => {
                 return Err(TraceError::BeingWritten(Writer::of(file)));

@@ -23,6 +23,9 @@ pub(crate) use walk::Next;
 pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 pub(crate) type Value<'a> = AttributeValue<Slice<'a>>;
 
+/// A value, and the unit that it is to be understood in.
+type UnitValue<'a> = (u32, Value<'a>);
+
 /// An entry: the unit's position and the entry's offset in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct EntryId {
@@ -32,6 +35,9 @@ pub(crate) struct EntryId {
 
 /// Origins and specifications are followed so far: honest producers need two steps, hostile ones make cycles.
 const ORIGINS: usize = 8;
+
+/// So many attributes are remembered.
+const ATTRIBUTES: usize = 1 << 14;
 
 /// Longer names are replaced by their length. Those of deep C++ templates have some thousand bytes.
 const NAME: usize = 1 << 14;
@@ -48,6 +54,8 @@ pub(crate) struct Debug<'a> {
     signatures: HashMap<u64, EntryId>,
     /// Of functions that were asked about, by where their bodies begin.
     prologues: Mutex<HashMap<OrigOffset, Arc<Prologue>>>,
+    /// Attributes that were asked for: a variable is looked at at thousands of moments.
+    attributes: Mutex<HashMap<(EntryId, DwAt), Option<UnitValue<'a>>>>,
     /// Whether something rewrote the module and did not rewrite which locals the debug information names, once that was looked for.
     pub(crate) foreign_locals: OnceLock<bool>,
     pub(crate) warnings: Vec<String>,
@@ -187,7 +195,25 @@ impl<'a> Debug<'a> {
         &self,
         id: EntryId,
         name: DwAt,
-    ) -> Result<Option<(u32, Value<'a>)>, DebugError> {
+    ) -> Result<Option<UnitValue<'a>>, DebugError> {
+        let known = || {
+            self.attributes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(&found) = known().get(&(id, name)) {
+            return Ok(found);
+        }
+        let found = self.read_attribute(id, name)?;
+        let mut known = known();
+        if known.len() >= ATTRIBUTES {
+            known.clear();
+        }
+        known.insert((id, name), found);
+        Ok(found)
+    }
+
+    fn read_attribute(&self, id: EntryId, name: DwAt) -> Result<Option<UnitValue<'a>>, DebugError> {
         let mut next = id;
         for _ in 0..ORIGINS {
             let entry = self.entry(next)?;

@@ -155,7 +155,10 @@ impl<'a> Context<'_, 'a> {
 
     /// That what the function has its frame in is its frame.
     fn check_frame(self, at: OrigOffset) -> Result<(), Unavailable> {
-        let Some(local) = self.frame_local().filter(|_| self.has_foreign_locals()) else {
+        if !self.has_foreign_locals() {
+            return Ok(());
+        }
+        let Some(local) = self.frame_local() else {
             return Ok(());
         };
         if self.debug.is_frame(at, local) == Some(true) {

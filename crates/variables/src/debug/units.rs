@@ -30,6 +30,7 @@ impl<'a> Debug<'a> {
             in_info: 0,
             signatures: HashMap::new(),
             prologues: Default::default(),
+            attributes: Default::default(),
             foreign_locals: OnceLock::new(),
             warnings,
         };
