@@ -28,6 +28,11 @@ enum Step {
     Text(String),
     Unary(Unary),
     Binary(Binary),
+    /// Goes on at `to` if what stands before `&&` or `||` decides.
+    Decided {
+        by: bool,
+        to: usize,
+    },
 }
 
 /// An integer or a floating-point number.
@@ -138,7 +143,8 @@ pub enum Truth {
 /// What waits for its right operand, or to be closed.
 enum Waiting {
     Unary(Unary),
-    Binary(Binary, u8),
+    /// The operator, how strongly it binds, and the step that passes over its right operand.
+    Binary(Binary, u8, Option<usize>),
     Open(usize),
 }
 
@@ -209,7 +215,7 @@ impl FromStr for Condition {
             while let Some(before) = waiting.last() {
                 match before {
                     Waiting::Open(_) => break,
-                    Waiting::Binary(before, other) => {
+                    Waiting::Binary(before, other, _) => {
                         if *other < binds {
                             break;
                         }
@@ -224,7 +230,13 @@ impl FromStr for Condition {
                 }
             }
             reader.at += sign.len();
-            waiting.push(Waiting::Binary(operator, binds));
+            let by = operator == Binary::Or;
+            let passes = by || operator == Binary::And;
+            let passes = passes.then_some(condition.steps.len());
+            if passes.is_some() {
+                condition.steps.push(Step::Decided { by, to: 0 });
+            }
+            waiting.push(Waiting::Binary(operator, binds, passes));
         }
         while let Some(one) = waiting.pop() {
             if condition.done(one).is_some() {
@@ -240,21 +252,29 @@ impl Condition {
     fn done(&mut self, waited: Waiting) -> Option<usize> {
         match waited {
             Waiting::Unary(unary) => self.steps.push(Step::Unary(unary)),
-            Waiting::Binary(binary, _) => self.steps.push(Step::Binary(binary)),
+            Waiting::Binary(binary, _, passes) => {
+                self.steps.push(Step::Binary(binary));
+                let end = self.steps.len();
+                let step = passes.and_then(|at| self.steps.get_mut(at));
+                if let Some(Step::Decided { to, .. }) = step {
+                    *to = end;
+                }
+            }
             Waiting::Open(at) => return Some(at),
         }
         None
     }
 
-    /// Whether it holds if its variables hold this: one for each of [`paths`](Self::paths), or why that has no value.
-    pub fn holds(&self, held: &[Result<Held, PathError>]) -> Truth {
+    /// Whether it holds. `look` says what one of [`paths`](Self::paths) holds, or why it has no value; it is asked only about those that matter.
+    pub fn holds(&self, mut look: impl FnMut(usize) -> Result<Held, PathError>) -> Truth {
         let mut stack: Vec<Value> = Vec::new();
-        for step in &self.steps {
+        let mut at = 0;
+        while let Some(step) = self.steps.get(at) {
+            at += 1;
             let value = match step {
-                Step::Variable(index) => match held.get(*index) {
-                    Some(Ok(held)) => Value::Held(held.clone()),
-                    Some(Err(why)) => Value::Unknown(why.to_string()),
-                    None => Value::Unknown("it was not looked up".to_owned()),
+                Step::Variable(index) => match look(*index) {
+                    Ok(held) => Value::Held(held),
+                    Err(why) => Value::Unknown(why.to_string()),
                 },
                 Step::Number(number) => Value::of(*number),
                 Step::Text(text) => Value::Text(text.clone()),
@@ -263,6 +283,16 @@ impl Condition {
                     let (right, left) = (stack.pop(), stack.pop());
                     left.unwrap_or_default()
                         .binary(*binary, right.unwrap_or_default())
+                }
+                Step::Decided { by, to } => {
+                    let left = stack.pop().unwrap_or_default();
+                    match left.truth() {
+                        Ok(held) if held == *by => {
+                            at = *to;
+                            Value::truth_of(held)
+                        }
+                        _ => left,
+                    }
                 }
             };
             stack.push(value);
@@ -684,7 +714,7 @@ mod tests {
             Ok(Held { number, text })
         };
         let held = Vec::from_iter(condition.paths.iter().map(held));
-        condition.holds(&held)
+        condition.holds(|number| held[number].clone())
     }
 
     #[test]

@@ -60,7 +60,7 @@ const LIMITS: Limits = Limits {
     ..Limits::DEFAULT
 };
 
-/// The result at a moment: whether the condition holds, and the values of its variables.
+/// The result at a moment: whether the condition holds, and the values of its variables, if it does and these are shown.
 type Found = (Truth, Vec<Result<Held, PathError>>);
 
 impl ConditionQuery {
@@ -110,12 +110,13 @@ impl ConditionQuery {
             holds: 0,
             unknown: BTreeMap::new(),
             instances: Vec::new(),
-            reasons: None,
         };
         let look = Look {
             condition: &condition,
             variables: &variables,
             begun: RefCell::default(),
+            lists: tally.listed > 0,
+            reasons: RefCell::new(vec![None; condition.paths.len()]),
         };
         let is_one = matches!(self.wanted, Wanted::First | Wanted::Last);
         let total = Some((last + 1).saturating_sub(first));
@@ -145,7 +146,7 @@ impl ConditionQuery {
                 break;
             }
         }
-        tally.check(text)?;
+        look.check(text)?;
         let unknown = tally.unknown.into_iter();
         let unknown = unknown.map(|(unavailable, times)| VariableMissing { unavailable, times });
         Ok(ConditionReport {
@@ -194,8 +195,6 @@ struct Tally<'t> {
     holds: u64,
     unknown: BTreeMap<String, u64>,
     instances: Vec<ConditionInstance>,
-    /// Why each variable has no value, if the reason is the same everywhere.
-    reasons: Option<Vec<Option<PathError>>>,
 }
 
 impl Tally<'_> {
@@ -205,17 +204,6 @@ impl Tally<'_> {
             Ok(found) => found,
             Err(why) => (Truth::Unknown(why.to_string()), Vec::new()),
         };
-        let missing = held.iter().map(|held| held.as_ref().err());
-        match &mut self.reasons {
-            None => self.reasons = Some(missing.map(Option::<&_>::cloned).collect()),
-            Some(known) => {
-                for (known, now) in known.iter_mut().zip(missing) {
-                    if known.as_ref() != now {
-                        *known = None;
-                    }
-                }
-            }
-        }
         match truth {
             Truth::False => return,
             Truth::Unknown(why) => {
@@ -233,17 +221,6 @@ impl Tally<'_> {
                 values: named.map(|((name, _), held)| value(name, held)).collect(),
             });
         }
-    }
-
-    /// Refuses a variable that can never have a value.
-    fn check(&self, text: &str) -> Result<()> {
-        let reasons = self.reasons.iter().flatten();
-        for ((name, _), why) in self.condition.paths.iter().zip(reasons) {
-            if let Some(why) = never([why.as_ref()].into_iter()) {
-                bail!("--where '{text}': {name}: {why}");
-            }
-        }
-        Ok(())
     }
 }
 
@@ -269,6 +246,10 @@ struct Look<'l, 'a> {
     variables: &'l Variables<'a>,
     /// The variable that each path begins with, by path and place. Looking it up takes far longer than reading it.
     begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Begun>>,
+    /// Whether times when it holds are listed, with the values of all variables.
+    lists: bool,
+    /// Why each path had no value whenever it was looked at; `None` within if the reasons differed, or it had one. `None` if it was not looked at.
+    reasons: RefCell<Vec<Option<Option<PathError>>>>,
 }
 
 /// The variable that a path begins with, and the path from there.
@@ -276,9 +257,46 @@ type Begun = Rc<Result<(Variable, Path), PathError>>;
 
 impl Look<'_, '_> {
     fn found(&self, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Found {
-        let paths = 0..self.condition.paths.len();
-        let held = Vec::from_iter(paths.map(|number| self.held(number, moment, scopes)));
-        (self.condition.holds(&held), held)
+        let look = |number| {
+            let held = self.held(number, moment, scopes);
+            self.seen(number, held.as_ref().err());
+            held
+        };
+        let all = || Vec::from_iter((0..self.condition.paths.len()).map(look));
+        // What can never have a value is found at the first time, whether it matters then or not.
+        let is_first = self.reasons.borrow().iter().all(Option::is_none);
+        if is_first {
+            all();
+        }
+        let truth = self.condition.holds(look);
+        let held = match self.lists && truth == Truth::True {
+            true => all(),
+            false => Vec::new(),
+        };
+        (truth, held)
+    }
+
+    /// Remembers why a path had no value, if it had none.
+    fn seen(&self, number: usize, why: Option<&PathError>) {
+        if let Some(known) = self.reasons.borrow_mut().get_mut(number) {
+            match known {
+                Some(None) => {}
+                Some(Some(known)) if Some(&*known) == why => {}
+                Some(known) => *known = None,
+                None => *known = Some(why.cloned()),
+            }
+        }
+    }
+
+    /// Refuses a variable that can never have a value.
+    fn check(&self, text: &str) -> Result<()> {
+        for ((name, _), why) in self.condition.paths.iter().zip(&*self.reasons.borrow()) {
+            let why = why.as_ref().and_then(Option::as_ref);
+            if let Some(why) = never([why].into_iter()) {
+                bail!("--where '{text}': {name}: {why}");
+            }
+        }
+        Ok(())
     }
 
     fn begun(&self, number: usize, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Begun {
