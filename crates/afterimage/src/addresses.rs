@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::Session;
 use crate::named::{NamedProgram, with_names};
 use crate::places::{counts_whole, reached, times};
-use crate::rows::{Form, MORE, Rows};
+use crate::rows::{Form, MORE, Rows, next_of};
 use crate::steps::follow;
 
 /// Which addresses did loads and stores access?
@@ -155,10 +155,7 @@ pub fn write_accessed(session: &Session, to: &Rows<'_>) -> Result<()> {
         let scene = program.scene(to.style);
         follow(session, |run, log| {
             let mut stretches = AccessedStretches::new(run, log)?;
-            let mut next = || {
-                let next = stretches.next();
-                next.map_err(|error| PresentError::Path(Box::new(error)))
-            };
+            let mut next = || next_of(stretches.next());
             to.write(MORE, |out| match to.form {
                 Form::Text => accessed_text(out, &scene, &mut next, to.limit),
                 Form::Json => {
@@ -548,11 +545,11 @@ impl AccessSearch<'_> {
 
     fn skip_to(&mut self, time: u64) -> Result<(), PresentError> {
         let done = self.addresses.skip_to(time);
-        done.map_err(|error| PresentError::Path(Box::new(error)))
+        next_of(done)
     }
 
     fn step(&mut self) -> Result<Option<Access>, PresentError> {
         let access = self.addresses.next();
-        access.map_err(|error| PresentError::Path(Box::new(error)))
+        next_of(access)
     }
 }

@@ -1,5 +1,6 @@
 //! Answers that are written row by row, because a run has billions of rows.
 
+use std::error::Error;
 use std::io::Write;
 
 use afterimage_present::{PresentError, Style};
@@ -36,6 +37,13 @@ pub struct Rows<'o> {
     pub style: Style,
     /// The most rows.
     pub limit: Option<u64>,
+}
+
+/// The next part of a run that is followed, for what writes it.
+pub(crate) fn next_of<T, E: Error + Send + Sync + 'static>(
+    found: std::result::Result<T, E>,
+) -> std::result::Result<T, PresentError> {
+    found.map_err(|error| PresentError::Path(Box::new(error)))
 }
 
 /// How to see more rows than text has.

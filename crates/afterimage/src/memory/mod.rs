@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::named::with_names;
-use crate::rows::{Form, MORE, Rows};
+use crate::rows::{Form, MORE, Rows, next_of};
 use crate::steps::follow;
 use crate::text::pasted;
 use variable::VariableInMemory;
@@ -126,10 +126,7 @@ impl MemoryQuery {
             };
             follow(session, |run, log| {
                 let mut steps = Steps::new(run, log, wanted)?;
-                let mut next = || {
-                    let next = steps.next();
-                    next.map_err(|error| PresentError::Path(Box::new(error)))
-                };
+                let mut next = || next_of(steps.next());
                 to.write(MORE, |out| {
                     if to.form != Form::Text {
                         let (out, limit) = (&mut JsonLines(out), to.limit);

@@ -1,14 +1,14 @@
 //! What all loads of a program read.
 
 use afterimage_present::{
-    PresentError, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
+    load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
 };
 use afterimage_replay::steps::{LoadedStretches, load_values};
 use anyhow::Result;
 
 use crate::Session;
 use crate::named::with_names;
-use crate::rows::{Form, MORE, Rows};
+use crate::rows::{Form, MORE, Rows, next_of};
 use crate::steps::follow;
 
 /// Writes what each load read, summed up. The path must be there.
@@ -35,10 +35,7 @@ pub fn write_loaded(session: &Session, to: &Rows<'_>) -> Result<()> {
         let scene = program.scene(to.style);
         follow(session, |run, log| {
             let mut stretches = LoadedStretches::new(run, log)?;
-            let mut next = || {
-                let next = stretches.next();
-                next.map_err(|error| PresentError::Path(Box::new(error)))
-            };
+            let mut next = || next_of(stretches.next());
             to.write(MORE, |out| match to.form {
                 Form::Text => loaded_text(out, &scene, &mut next, to.limit),
                 Form::Json => loaded_json(out, &scene, &mut next, to.limit).map(|()| false),
