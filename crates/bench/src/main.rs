@@ -10,6 +10,7 @@ mod fitting;
 mod histories;
 mod machine;
 mod matching;
+mod moments;
 mod paths;
 mod profile;
 mod publish;
@@ -63,6 +64,8 @@ enum Command {
     First(Arguments),
     /// How long `why` takes to its first line
     Why(why::Options),
+    /// How long conditions, steps by line and states take
+    Moments(moments::Options),
     /// What splitting an edge costs on this engine: run time under several charges
     Calibrate(Arguments),
     /// What a part of the benchmark of paths runs as a process of its own
@@ -105,6 +108,7 @@ fn main() -> Result<()> {
         Command::Histories(options) => histories::run(&options),
         Command::First(arguments) => first::run(&arguments),
         Command::Why(options) => why::run(&options),
+        Command::Moments(options) => moments::run(&options),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Memory(arguments) => paths::memory::run(&arguments),
         Command::Values(arguments) => values::run(&arguments),
