@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_profile::{Line, OperatorCount, Profile, ProfileError, Scope, Source};
-use afterimage_program::{FileId, Names, Program};
-use afterimage_replay::paths::ContextTree;
+use afterimage_profile::{Line, OperatorCount, Profile, ProfileError, Scope};
+use afterimage_program::{FileId, Names};
+use afterimage_replay::paths::{ContextTree, Frame};
 use flate2::{Compression, GzBuilder};
 
+use super::Frames;
 use super::protobuf::Message;
-use super::stacks::each_stack;
+use super::stacks::{StackFrame, each_stack};
 use crate::PresentError;
 
 /// Writes the executed stretches of a profile. Sample values: how often the stretch
@@ -76,16 +77,15 @@ pub fn pprof(
     writer.finish(out, comment, "instructions")
 }
 
-/// Writes the stacks of a path, each with how many blocks are executed in it. A function stands at the line where it is declared.
+/// Writes the stacks of a path, each with how many blocks are executed in it. A function stands at the line where it is declared; inlined functions are lines of the location of the
+/// function around them.
 ///
 /// # Errors
 /// If `out` fails, or if a number does not fit into pprof's 63 bits.
 pub fn pprof_stacks(
     out: &mut dyn Write,
     tree: &ContextTree,
-    program: &Program,
-    names: &Names,
-    source: &dyn Source,
+    frames: &Frames<'_>,
 ) -> Result<(), PresentError> {
     let mut writer = Writer::default();
     writer.string("");
@@ -95,50 +95,44 @@ pub fn pprof_stacks(
         .integer(2, writer.string("count"));
     writer.message.message(1, &value_type);
     // What was merged is a function, too.
-    let mut locations: HashMap<String, u64> = HashMap::new();
-    each_stack(tree, names, |stack, blocks| {
+    let mut functions: HashMap<String, (u64, u64)> = HashMap::new();
+    let mut locations: HashMap<Vec<u64>, u64> = HashMap::new();
+    each_stack(tree, frames, |stack, blocks| {
+        let is_inlined = |frame: &StackFrame<'_>| matches!(frame.frame, Some(Frame::Inlined(_)));
         let mut ids = Vec::new();
-        // pprof has the innermost first.
-        for frame in stack.iter().rev() {
-            let key = format!("{:?} {}", frame.function, frame.name);
-            if let Some(&known) = locations.get(&key) {
-                ids.push(known);
-                continue;
+        for place in stack.chunk_by(|_, next| is_inlined(next)) {
+            let mut lines = Vec::new();
+            // pprof has the innermost first.
+            for frame in place.iter().rev() {
+                let next = functions.len() as u64 + 1;
+                let key = format!("{:?} {}", frame.frame, frame.name);
+                let known = functions.entry(key);
+                lines.push(*known.or_insert_with(|| (next, writer.stack_frame(next, frame, frames))));
             }
-            let code = frame
-                .function
-                .and_then(|function| program.function(function));
-            let declared = code.and_then(|code| source.declared(code.body.start));
-            let path = declared.map_or(String::new(), |at| source.line(at).path);
-            let id = locations.len() as u64 + 1;
-            let [shown, path] = [frame.name, &*path].map(|text| writer.string(text));
-            let raw = frame.function.and_then(|function| names.raw(function));
-            let raw = writer.string(raw.unwrap_or(frame.name));
-            let mut function = Message::default();
-            function
-                .integer(1, id)
-                .integer(2, shown)
-                .integer(3, raw)
-                .integer(4, path);
-            writer.message.message(5, &function);
-            let mut at = Message::default();
-            at.integer(1, id)
-                .integer(2, declared.map_or(0, |at| at.line.into()));
-            let mut location = Message::default();
-            location.integer(1, id).integer(2, 1);
-            let address = code.map_or(0, |code| code.body.start.0);
-            location.integer(3, address.into()).message(4, &at);
-            writer.message.message(4, &location);
-            locations.insert(key, id);
-            ids.push(id);
+            let key = Vec::from_iter(lines.iter().map(|line| line.0));
+            let next = locations.len() as u64 + 1;
+            ids.push(*locations.entry(key).or_insert_with(|| {
+                let mut location = Message::default();
+                location.integer(1, next).integer(2, 1);
+                let address = place[0].frame.map_or(0, |frame| frames.address(frame));
+                location.integer(3, address.into());
+                for (function, line) in lines {
+                    let mut at = Message::default();
+                    location.message(4, at.integer(1, function).integer(2, line));
+                }
+                writer.message.message(4, &location);
+                next
+            }));
         }
+        ids.reverse();
         let mut sample = Message::default();
         sample.packed(1, &ids).packed(2, &[blocks]);
         writer.message.message(2, &sample);
         Ok(())
     })?;
     let mut mapping = Message::default();
-    mapping.integer(1, 1).integer(7, 1);
+    // Has functions and inlined frames.
+    mapping.integer(1, 1).integer(7, 1).integer(10, 1);
     writer.message.message(3, &mapping);
     writer.finish(out, "Exact counts, in executed basic blocks.", "blocks")
 }
@@ -190,6 +184,22 @@ impl Writer {
         gzip.write_all(&self.message.0)?;
         gzip.finish()?;
         Ok(())
+    }
+
+    /// Writes a function of a stack, and returns the line where it is declared, or 0.
+    fn stack_frame(&mut self, id: u64, frame: &StackFrame<'_>, frames: &Frames<'_>) -> u64 {
+        let declared = frame.frame.and_then(|frame| frames.declared(frame));
+        let path = declared.map_or_else(String::new, |at| frames.source.line(at).path);
+        let raw = frame.frame.map_or(frame.name, |frame| frames.raw(frame));
+        let [shown, raw, path] = [frame.name, raw, &*path].map(|text| self.string(text));
+        let mut function = Message::default();
+        function
+            .integer(1, id)
+            .integer(2, shown)
+            .integer(3, raw)
+            .integer(4, path);
+        self.message.message(5, &function);
+        declared.map_or(0, |at| at.line.into())
     }
 
     fn function(&mut self, names: &Names, key: (FuncId, Option<FileId>), path: &str) -> u64 {
