@@ -183,7 +183,11 @@ impl Source for Folded<'_> {
     }
 
     fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
-        self.shown_of(self.source.inlined_frames(offset))
+        let mut frames = self.source.inlined_frames(offset);
+        let whole = frames.pop();
+        let mut frames = self.shown_of(frames);
+        frames.extend(whole);
+        frames
     }
 
     fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {

@@ -150,7 +150,8 @@ pub fn callgrind_calls(
             _ => None,
         };
         let file = at.and_then(|at| frames.source.files().get(at.file.0 as usize));
-        file.zip(at).map_or(("???", 0), |(file, at)| (file, at.line))
+        file.zip(at)
+            .map_or(("???", 0), |(file, at)| (file, at.line))
     };
     let sum: u64 = costs.values().map(|cost| cost.own).sum();
     writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;

@@ -2,14 +2,14 @@
 //!
 //! A sample stands for a *stretch*: neighbouring instructions of one block that come from
 //! the same line. Its address is the stretch's offset in the original module.
-//! These samples have no stacks, because counts of edges know no callers. Samples of a path have them ([`pprof_stacks`]).
+//! Its location has the line of each function that was inlined there. These samples have no stacks beyond that, because counts of edges know no callers. Samples of a path have them ([`pprof_stacks`]).
 
 use std::collections::HashMap;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
 use afterimage_profile::{Line, OperatorCount, Profile, ProfileError, Scope};
-use afterimage_program::{FileId, Names};
+use afterimage_program::{FileId, InlinedFrame, demangle};
 use afterimage_replay::paths::{ContextTree, Frame};
 use flate2::{Compression, GzBuilder};
 
@@ -47,13 +47,42 @@ pub fn pprof(
             continue;
         };
         profile.operators(function, counts, &mut operators)?;
-        operators.retain(|operator| operator.instruction);
-        for stretch in stretches(&operators) {
+        operators.retain(|operator| operator.instruction && operator.count > 0);
+        let frames = |operator: &OperatorCount| profile.source().inlined_frames(operator.offset);
+        let framed = operators
+            .iter()
+            .map(|operator| (*operator, frames(operator)));
+        let framed = Vec::from_iter(framed);
+        for stretch in stretches(&framed) {
+            let frames = &stretch[0].1;
+            let stretch = Vec::from_iter(stretch.iter().map(|(operator, _)| *operator));
             let line = stretch[0].position.map(Line::from);
             let home = row.position.map(|position| position.file);
-            let file = line.map(|line| line.file).or(home);
+            let (outer, inlined) = match frames.split_last() {
+                Some((whole, inlined)) if !inlined.is_empty() => {
+                    (whole.location.map(Line::from), inlined)
+                }
+                _ => (line, &[][..]),
+            };
+            let mut lines = Vec::new();
+            for (depth, frame) in inlined.iter().enumerate() {
+                let own = match depth {
+                    0 => line,
+                    _ => frame.location.map(Line::from),
+                };
+                let file = own.map(|own| own.file);
+                let path = file.map_or("", |file| profile.file(file));
+                let raw = frame.function.as_deref().unwrap_or("???");
+                let shown = demangle(raw);
+                let names = [shown.as_deref().unwrap_or(raw), raw];
+                lines.push((writer.function(None, names, file, path), own));
+            }
+            let file = outer.map(|outer| outer.file).or(home);
             let path = file.map_or("", |file| profile.file(file));
-            let function = writer.function(profile.names(), (row.function, file), path);
+            let shown = profile.names().function(row.function);
+            let names = [shown, profile.names().raw(row.function).unwrap_or(shown)];
+            let function = writer.function(Some(row.function), names, file, path);
+            lines.push((function, outer));
             let sum = stretch
                 .iter()
                 .map(|operator| operator.count)
@@ -62,16 +91,17 @@ pub fn pprof(
             let sum = sum.ok_or(ProfileError::Overflow {
                 function: row.function,
             })?;
-            writer.sample(stretch, function, line, sum);
+            writer.sample(&stretch, &lines, sum);
         }
     }
     let mut mapping = Message::default();
-    // Has functions, file names and line numbers.
+    // Has functions, file names, line numbers and inlined frames.
     mapping
         .integer(1, 1)
         .integer(7, 1)
         .integer(8, 1)
-        .integer(9, 1);
+        .integer(9, 1)
+        .integer(10, writer.inlines.into());
     writer.message.message(3, &mapping);
     let comment = "Exact counts. Samples have no callers: counts of edges know none.";
     writer.finish(out, comment, "instructions")
@@ -107,8 +137,11 @@ pub fn pprof_stacks(
                 let next = functions.len() as u64 + 1;
                 let key = format!("{:?} {}", frame.frame, frame.name);
                 let known = functions.entry(key);
-                lines.push(*known.or_insert_with(|| (next, writer.stack_frame(next, frame, frames))));
+                lines.push(
+                    *known.or_insert_with(|| (next, writer.stack_frame(next, frame, frames))),
+                );
             }
+            writer.inlines |= lines.len() > 1;
             let key = Vec::from_iter(lines.iter().map(|line| line.0));
             let next = locations.len() as u64 + 1;
             ids.push(*locations.entry(key).or_insert_with(|| {
@@ -131,27 +164,38 @@ pub fn pprof_stacks(
         Ok(())
     })?;
     let mut mapping = Message::default();
-    // Has functions and inlined frames.
-    mapping.integer(1, 1).integer(7, 1).integer(10, 1);
+    mapping
+        .integer(1, 1)
+        .integer(7, 1)
+        .integer(10, writer.inlines.into());
     writer.message.message(3, &mapping);
     writer.finish(out, "Exact counts, in executed basic blocks.", "blocks")
 }
 
-/// The executed stretches of a body's instructions.
-fn stretches(instructions: &[OperatorCount]) -> impl Iterator<Item = &[OperatorCount]> {
-    let key = |operator: &OperatorCount| (operator.block, operator.position.map(Line::from));
-    let stretches = instructions.chunk_by(move |a, b| key(a) == key(b));
-    stretches.filter(|stretch| stretch[0].count > 0)
+/// The stretches of a body's executed instructions, each with the functions that it comes from.
+fn stretches(instructions: &[Framed]) -> impl Iterator<Item = &[Framed]> {
+    let is_same = |(a, frames): &Framed, (b, others): &Framed| {
+        let key = |operator: &OperatorCount| (operator.block, operator.position.map(Line::from));
+        // The place in the innermost function has a column, too.
+        let inner = |of: &[InlinedFrame]| of.first().map(|frame| frame.function.clone());
+        let is_inner = inner(frames) == inner(others);
+        key(a) == key(b) && is_inner && frames.get(1..) == others.get(1..)
+    };
+    instructions.chunk_by(is_same)
 }
+
+type Framed = (OperatorCount, Vec<InlinedFrame>);
 
 #[derive(Default)]
 struct Writer {
     message: Message,
     strings: Vec<String>,
     string_ids: HashMap<String, u64>,
-    /// pprof knows one file per function: a function with inlined code is one for each file.
-    functions: HashMap<(FuncId, Option<FileId>), u64>,
+    /// By number of those that the module defines, linkage name and file. pprof knows one file per function: a function with code of several files is one for each.
+    functions: HashMap<(Option<FuncId>, String, Option<FileId>), u64>,
     locations: u64,
+    /// A location has several lines.
+    inlines: bool,
 }
 
 impl Writer {
@@ -202,16 +246,21 @@ impl Writer {
         declared.map_or(0, |at| at.line.into())
     }
 
-    fn function(&mut self, names: &Names, key: (FuncId, Option<FileId>), path: &str) -> u64 {
+    /// Writes a function once: the name that is shown and the linkage name.
+    fn function(
+        &mut self,
+        id: Option<FuncId>,
+        [shown, raw]: [&str; 2],
+        file: Option<FileId>,
+        path: &str,
+    ) -> u64 {
         let next = self.functions.len() as u64 + 1;
+        let key = (id, raw.to_owned(), file);
         if let Some(&known) = self.functions.get(&key) {
             return known;
         }
         self.functions.insert(key, next);
-        let (id, _) = key;
-        let shown = self.string(names.function(id));
-        let raw = self.string(names.raw(id).unwrap_or(names.function(id)));
-        let path = self.string(path);
+        let [shown, raw, path] = [shown, raw, path].map(|text| self.string(text));
         let mut function = Message::default();
         function
             .integer(1, next)
@@ -222,16 +271,20 @@ impl Writer {
         next
     }
 
-    fn sample(&mut self, stretch: &[OperatorCount], function: u64, line: Option<Line>, sum: u64) {
+    /// Writes a stretch, and the functions and lines that it comes from, the innermost first.
+    fn sample(&mut self, stretch: &[OperatorCount], lines: &[(u64, Option<Line>)], sum: u64) {
         self.locations += 1;
-        let mut at = Message::default();
-        at.integer(1, function)
-            .integer(2, line.map_or(0, |line| line.number.into()));
+        self.inlines |= lines.len() > 1;
         let mut location = Message::default();
-        location.integer(1, self.locations).integer(2, 1);
         location
-            .integer(3, stretch[0].offset.0.into())
-            .message(4, &at);
+            .integer(1, self.locations)
+            .integer(2, 1)
+            .integer(3, stretch[0].offset.0.into());
+        for (function, line) in lines {
+            let line = line.map_or(0, |line| line.number.into());
+            let mut at = Message::default();
+            location.message(4, at.integer(1, *function).integer(2, line));
+        }
         self.message.message(4, &location);
         let mut sample = Message::default();
         sample

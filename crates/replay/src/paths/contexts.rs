@@ -285,7 +285,10 @@ impl Expansion<'_> {
                 self.call(place, function, activations);
             }
         }
-        for at in [pending.context].into_iter().chain(first..self.contexts.len()) {
+        for at in [pending.context]
+            .into_iter()
+            .chain(first..self.contexts.len())
+        {
             let mut children = std::mem::take(&mut self.contexts[at].children);
             children.sort_by_key(|&child| Reverse(self.contexts[child].total));
             self.contexts[at].children = children;

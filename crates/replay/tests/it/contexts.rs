@@ -6,8 +6,8 @@ use afterimage_ids::{BlockId, FuncId, OrigOffset};
 use afterimage_profile::Source;
 use afterimage_program::{FileId, InlinedFrame, Location, Program};
 use afterimage_replay::paths::{
-    CallLengths, ContextLimits, ContextTree, Frame, Inlining, Merging, RecordedPath, Rest, Timeline, TimelineEvent,
-    TimelineLimits, Window, recorded_path,
+    CallLengths, ContextLimits, ContextTree, Frame, Inlining, Merging, RecordedPath, Rest,
+    Timeline, TimelineEvent, TimelineLimits, Window, recorded_path,
 };
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_wpp::Segments;
@@ -159,7 +159,9 @@ fn inlined(guest: &Guest, function: FuncId, block: BlockId) -> [Vec<String>; 2] 
         .filter(|(op, _, operator)| block.ops.contains(op) && !is_marker(operator))
         .map(|(_, offset, _)| offset);
     let offsets = Vec::from_iter(offsets);
-    let with_line = offsets.iter().find(|offset| MadeUp.locate(**offset).is_some());
+    let with_line = offsets
+        .iter()
+        .find(|offset| MadeUp.locate(**offset).is_some());
     let first = with_line.or(offsets.first());
     let names = |offset: Option<&OrigOffset>| {
         let frames = MadeUp.inlined_frames(*offset.unwrap_or(&block.offsets.start));
@@ -220,11 +222,7 @@ fn moments(parts: &Parts, guest: Option<&Guest>) -> Vec<Moment> {
 }
 
 /// The contexts by their chains, the slow way.
-fn naive(
-    moments: &[Moment],
-    window: Window,
-    limits: ContextLimits,
-) -> BTreeMap<Vec<String>, Sums> {
+fn naive(moments: &[Moment], window: Window, limits: ContextLimits) -> BTreeMap<Vec<String>, Sums> {
     let times = window.first - 1..window.last;
     let mut sums: BTreeMap<Vec<String>, Sums> = BTreeMap::new();
     sums.entry(Vec::new()).or_default().total = window.last - window.first + 1;
@@ -360,7 +358,8 @@ fn contexts_are_those_of_the_expansion() {
                     let tree = ContextTree::new(path, window, limits, inlining).unwrap();
                     let expected = naive(moments, window, limits);
                     deep += expected.values().filter(|sum| sum.deeper.calls > 0).count();
-                    let is_chain = |stack: &&Vec<String>| stack.ends_with(&["a".into(), "b".into()]);
+                    let is_chain =
+                        |stack: &&Vec<String>| stack.ends_with(&["a".into(), "b".into()]);
                     chains += expected.keys().filter(is_chain).count();
                     assert_eq!(found(&tree, inlining), expected, "{window:?} {limits:?}");
                 }
