@@ -4,11 +4,11 @@ use std::str::FromStr;
 
 use afterimage_present::context_dot;
 use afterimage_present::export::{
-    TimelineHead, callgrind_calls, collapsed, firefox, perfetto, pprof_stacks, speedscope,
+    Frames, TimelineHead, callgrind_calls, collapsed, firefox, perfetto, pprof_stacks, speedscope,
 };
 use afterimage_profile::{CodeFilter, Folded, Remarks, is_library_name};
 use afterimage_replay::paths::{
-    CallLengths, ContextLimits, ContextTree, Timeline, TimelineLimits, Window,
+    CallLengths, ContextLimits, ContextTree, Inlining, Timeline, TimelineLimits, Window,
 };
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,13 @@ pub struct ExportQuery {
     pub least: Option<Least>,
     /// Whose functions are shown; what others execute counts for those that called them. Timelines show all.
     pub code: CodeFilter,
+    /// Whether functions that the compiler inlined are shown like those that are called. Timelines show calls only.
+    #[serde(default = "shown")]
+    pub inlined: bool,
+}
+
+fn shown() -> bool {
+    true
 }
 
 /// A format of another tool.
@@ -135,30 +142,34 @@ impl ExportQuery {
                 depth: self.depth,
                 min: least.of(window.last - window.first + 1),
             };
-            let tree = ContextTree::new(path, window, limits)?;
+            let inlining = match self.inlined {
+                true => Inlining::new(path, program, session.bytes(), source)?,
+                false => Inlining::default(),
+            };
+            let tree = ContextTree::new(path, window, limits, &inlining)?;
+            let frames = Frames {
+                program,
+                names,
+                source,
+                inlining: &inlining,
+            };
             let folded = Folded::new(source, &self.code);
-            let is_own = |function| {
-                let code = program.function(function);
-                let declared = code.and_then(|code| source.declared(code.body.start));
-                match declared {
-                    Some(at) => folded.shows(at.file),
-                    None => !is_library_name(names.function(function)),
-                }
+            let is_own = |frame| match frames.declared(frame) {
+                Some(at) => folded.shows(at.file),
+                None => !is_library_name(frames.name(frame)),
             };
             let tree = match self.code {
                 CodeFilter::All => tree,
                 _ if !folded.shows_any() => tree,
-                _ => tree.folding(|function| !is_own(function)),
+                _ => tree.folding(|frame| !is_own(frame)),
             };
             let is_binary = self.format == ExportFormat::Pprof;
             output.write(is_binary, &mut |out| match self.format {
-                ExportFormat::Speedscope => {
-                    Ok(speedscope(out, &tree, program, names, source, &run)?)
-                }
-                ExportFormat::Pprof => Ok(pprof_stacks(out, &tree, program, names, source)?),
-                ExportFormat::Dot => Ok(context_dot(out, &tree, names)?),
-                ExportFormat::Callgrind => Ok(callgrind_calls(out, &tree, program, names, source)?),
-                _ => Ok(collapsed(out, &tree, names)?),
+                ExportFormat::Speedscope => Ok(speedscope(out, &tree, &frames, &run)?),
+                ExportFormat::Pprof => Ok(pprof_stacks(out, &tree, &frames)?),
+                ExportFormat::Dot => Ok(context_dot(out, &tree, &frames)?),
+                ExportFormat::Callgrind => Ok(callgrind_calls(out, &tree, &frames)?),
+                _ => Ok(collapsed(out, &tree, &frames)?),
             })
         })
     }

@@ -49,6 +49,9 @@ pub(crate) struct Arguments {
     /// [default: so that at most 150,000 calls are left; 0.5% for dot, 0.001% for others]
     #[arg(long, value_name = "BLOCKS|SHARE%")]
     min: Option<Least>,
+    /// Show the module's functions only, not those inlined into them
+    #[arg(long)]
+    no_inlined: bool,
     #[command(flatten)]
     code: CodeArguments,
     /// The recording
@@ -87,6 +90,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             true => arguments.code.filter()?,
             false => CodeFilter::All,
         },
+        inlined: !arguments.no_inlined,
     };
     if query.code != CodeFilter::All
         && let ExportFormat::Perfetto | ExportFormat::Firefox = query.format

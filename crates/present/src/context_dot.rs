@@ -2,22 +2,22 @@
 
 use std::io::Write;
 
-use afterimage_program::Names;
-use afterimage_replay::paths::{ContextTree, Rest};
+use afterimage_replay::paths::{ContextTree, Frame, Rest};
 
 use crate::PresentError;
 use crate::dot::quoted;
+use crate::export::Frames;
 use crate::number::{counted, grouped, percent};
 
 /// Writes the tree: in each context how many blocks are executed, what it calls included and by itself, on each edge how many
-/// calls. What is summed up has a dashed vertex, what was left out of the path a dotted one.
+/// calls, or that the function was inlined. What is summed up has a dashed vertex, what was left out of the path a dotted one.
 ///
 /// # Errors
 /// If `out` fails.
 pub fn context_dot(
     out: &mut dyn Write,
     tree: &ContextTree,
-    names: &Names,
+    frames: &Frames<'_>,
 ) -> Result<(), PresentError> {
     let all = tree.contexts.first().map_or(0, |host| host.total);
     writeln!(
@@ -27,7 +27,10 @@ pub fn context_dot(
     )?;
     for (at, _) in tree.walk() {
         let context = &tree.contexts[at];
-        let name = context.function.map_or("host", |f| names.function(f));
+        let name = match context.frame {
+            Frame::Host => "host",
+            frame => frames.name(frame),
+        };
         let label = format!(
             "{name}\n{} ({})\nitself {}",
             counted(context.total, "block"),
@@ -42,7 +45,10 @@ pub fn context_dot(
             share.sqrt() * 0.6
         )?;
         if let Some(parent) = context.parent {
-            let calls = quoted(&grouped(context.calls));
+            let calls = match context.frame {
+                Frame::Inlined(_) => quoted("inlined"),
+                _ => quoted(&grouped(context.calls)),
+            };
             writeln!(out, "  c{parent} -> c{at} [label={calls}];")?;
         }
         let shorter = format!("functions with fewer than {} blocks here", tree.limits.min);

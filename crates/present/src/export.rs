@@ -4,6 +4,7 @@
 mod callgrind;
 mod collapsed;
 mod firefox;
+mod frames;
 mod lcov;
 mod perfetto;
 mod pprof;
@@ -15,6 +16,7 @@ mod timeline;
 pub use callgrind::{callgrind, callgrind_calls};
 pub use collapsed::collapsed;
 pub use firefox::firefox;
+pub use frames::Frames;
 pub use lcov::lcov;
 pub use perfetto::perfetto;
 pub use pprof::{pprof, pprof_stacks};

@@ -132,6 +132,11 @@ impl<'s> Folded<'s> {
         self.shown.get(file.0 as usize).copied().unwrap_or(false)
     }
 
+    fn shown_of(&self, mut frames: Vec<InlinedFrame>) -> Vec<InlinedFrame> {
+        frames.retain(|frame| frame.location.is_some_and(|at| self.shows(at.file)));
+        frames
+    }
+
     /// Whether code of any file is.
     pub fn shows_any(&self) -> bool {
         self.shown.contains(&true)
@@ -177,10 +182,16 @@ impl Source for Folded<'_> {
         around.filter(|at| self.shows(at.file)).collect()
     }
 
+    fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
+        let mut frames = self.source.inlined_frames(offset);
+        let whole = frames.pop();
+        let mut frames = self.shown_of(frames);
+        frames.extend(whole);
+        frames
+    }
+
     fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
-        let frames = self.source.written_frames(offset).into_iter();
-        let is_shown = |frame: &InlinedFrame| frame.location.is_some_and(|at| self.shows(at.file));
-        frames.filter(is_shown).collect()
+        self.shown_of(self.source.written_frames(offset))
     }
 }
 

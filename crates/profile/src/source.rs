@@ -111,7 +111,13 @@ pub trait Source {
         Vec::new()
     }
 
-    /// The functions that the operator at this offset was compiled from, the innermost inlined one first and the one that the module defines last, with the arguments of generic ones.
+    /// The functions that the operator at this offset was compiled from, the innermost inlined one first and the one that the module defines last.
+    fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
+        let _ = offset;
+        Vec::new()
+    }
+
+    /// The same, with the arguments of generic ones.
     fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         let _ = offset;
         Vec::new()
@@ -157,6 +163,10 @@ impl Source for SourceMap<'_> {
     fn around(&self, offset: OrigOffset) -> Vec<Location> {
         let frames = self.inlined_frames(offset).into_iter().skip(1);
         frames.filter_map(|frame| frame.location).collect()
+    }
+
+    fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
+        SourceMap::inlined_frames(self, offset)
     }
 
     fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {

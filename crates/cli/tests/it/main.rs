@@ -28,6 +28,7 @@ mod growth_holds;
 mod help;
 mod hidden_names;
 mod hostile;
+mod inlined_holds;
 mod instrument;
 mod kept_values;
 mod lines_hold;

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
-use afterimage_ids::FuncId;
 use afterimage_profile::{Profile, ProfileError, Scope};
-use afterimage_program::{FileId, Names, Program, SourceMap};
-use afterimage_replay::paths::ContextTree;
+use afterimage_program::FileId;
+use afterimage_replay::paths::{ContextTree, Frame};
 
+use super::Frames;
 use crate::PresentError;
 use crate::plain::escaped;
 
@@ -81,8 +81,7 @@ pub fn callgrind(
 /// A caller or callee. They are written in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Party {
-    Host,
-    Function(FuncId),
+    Frame(Frame),
     /// Calls that the tree merges because they are short or deep.
     Shorter,
     Deeper,
@@ -98,7 +97,7 @@ struct Cost {
 }
 
 /// Writes the blocks that each function executes itself, and for each caller and callee the number of calls and their inclusive cost.
-/// A recursive call counts again for each call around it, as in Callgrind's own files. What the tree merges, or the path lacks, has a name in brackets.
+/// A recursive call counts again for each call around it, as in Callgrind's own files. An inlined function is a function with 0 calls. What the tree merges, or the path lacks, has a name in brackets.
 /// All costs are at the line where the function is declared. O(contexts · log).
 ///
 /// # Errors
@@ -106,16 +105,10 @@ struct Cost {
 pub fn callgrind_calls(
     out: &mut dyn Write,
     tree: &ContextTree,
-    program: &Program,
-    names: &Names,
-    source: &SourceMap<'_>,
+    frames: &Frames<'_>,
 ) -> Result<(), PresentError> {
     let mut costs: BTreeMap<Party, Cost> = BTreeMap::new();
-    let party = |at: usize| {
-        tree.contexts[at]
-            .function
-            .map_or(Party::Host, Party::Function)
-    };
+    let party = |at: usize| Party::Frame(tree.contexts[at].frame);
     for (at, context) in tree.contexts.iter().enumerate() {
         let me = party(at);
         costs.entry(me).or_default().own += context.own;
@@ -146,19 +139,19 @@ pub fn callgrind_calls(
     }
     let limits = tree.limits;
     let name = |party: Party| match party {
-        Party::Host => "[host]".to_owned(),
-        Party::Function(function) => names.function(function).to_owned(),
+        Party::Frame(frame) => frames.name(frame).to_owned(),
         Party::Shorter => format!("[calls below {} blocks]", limits.min),
         Party::Deeper => format!("[calls deeper than {}]", limits.depth),
         Party::LeftOut => "[left out]".to_owned(),
     };
     let place = |party: Party| {
-        let Party::Function(function) = party else {
-            return ("???", 0);
+        let at = match party {
+            Party::Frame(frame) => frames.declared(frame),
+            _ => None,
         };
-        let function = program.function(function);
-        let at = function.and_then(|function| source.declared(function.body.start));
-        at.map_or(("???", 0), |at| (source.path(at.file), at.line))
+        let file = at.and_then(|at| frames.source.files().get(at.file.0 as usize));
+        file.zip(at)
+            .map_or(("???", 0), |(file, at)| (file, at.line))
     };
     let sum: u64 = costs.values().map(|cost| cost.own).sum();
     writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;

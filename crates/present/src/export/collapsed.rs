@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use afterimage_program::Names;
 use afterimage_replay::paths::ContextTree;
 
+use super::Frames;
 use super::stacks::each_stack;
 use crate::PresentError;
 use crate::plain::escaped;
@@ -17,9 +17,9 @@ use crate::plain::escaped;
 pub fn collapsed(
     out: &mut dyn Write,
     tree: &ContextTree,
-    names: &Names,
+    frames: &Frames<'_>,
 ) -> Result<(), PresentError> {
-    each_stack(tree, names, |stack, blocks| {
+    each_stack(tree, frames, |stack, blocks| {
         // Semicolons separate frames, and a line is one stack.
         let names = stack
             .iter()

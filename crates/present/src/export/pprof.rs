@@ -2,19 +2,20 @@
 //!
 //! A sample stands for a *stretch*: neighbouring instructions of one block that come from
 //! the same line. Its address is the stretch's offset in the original module.
-//! These samples have no stacks, because counts of edges know no callers. Samples of a path have them ([`pprof_stacks`]).
+//! Its location has the line of each function that was inlined there. These samples have no stacks beyond that, because counts of edges know no callers. Samples of a path have them ([`pprof_stacks`]).
 
 use std::collections::HashMap;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_profile::{Line, OperatorCount, Profile, ProfileError, Scope, Source};
-use afterimage_program::{FileId, Names, Program};
-use afterimage_replay::paths::ContextTree;
+use afterimage_profile::{Line, OperatorCount, Profile, ProfileError, Scope};
+use afterimage_program::{FileId, InlinedFrame, demangle};
+use afterimage_replay::paths::{ContextTree, Frame};
 use flate2::{Compression, GzBuilder};
 
+use super::Frames;
 use super::protobuf::Message;
-use super::stacks::each_stack;
+use super::stacks::{StackFrame, each_stack};
 use crate::PresentError;
 
 /// Writes the executed stretches of a profile. Sample values: how often the stretch
@@ -46,13 +47,42 @@ pub fn pprof(
             continue;
         };
         profile.operators(function, counts, &mut operators)?;
-        operators.retain(|operator| operator.instruction);
-        for stretch in stretches(&operators) {
+        operators.retain(|operator| operator.instruction && operator.count > 0);
+        let frames = |operator: &OperatorCount| profile.source().inlined_frames(operator.offset);
+        let framed = operators
+            .iter()
+            .map(|operator| (*operator, frames(operator)));
+        let framed = Vec::from_iter(framed);
+        for stretch in stretches(&framed) {
+            let frames = &stretch[0].1;
+            let stretch = Vec::from_iter(stretch.iter().map(|(operator, _)| *operator));
             let line = stretch[0].position.map(Line::from);
             let home = row.position.map(|position| position.file);
-            let file = line.map(|line| line.file).or(home);
+            let (outer, inlined) = match frames.split_last() {
+                Some((whole, inlined)) if !inlined.is_empty() => {
+                    (whole.location.map(Line::from), inlined)
+                }
+                _ => (line, &[][..]),
+            };
+            let mut lines = Vec::new();
+            for (depth, frame) in inlined.iter().enumerate() {
+                let own = match depth {
+                    0 => line,
+                    _ => frame.location.map(Line::from),
+                };
+                let file = own.map(|own| own.file);
+                let path = file.map_or("", |file| profile.file(file));
+                let raw = frame.function.as_deref().unwrap_or("???");
+                let shown = demangle(raw);
+                let names = [shown.as_deref().unwrap_or(raw), raw];
+                lines.push((writer.function(None, names, file, path), own));
+            }
+            let file = outer.map(|outer| outer.file).or(home);
             let path = file.map_or("", |file| profile.file(file));
-            let function = writer.function(profile.names(), (row.function, file), path);
+            let shown = profile.names().function(row.function);
+            let names = [shown, profile.names().raw(row.function).unwrap_or(shown)];
+            let function = writer.function(Some(row.function), names, file, path);
+            lines.push((function, outer));
             let sum = stretch
                 .iter()
                 .map(|operator| operator.count)
@@ -61,31 +91,31 @@ pub fn pprof(
             let sum = sum.ok_or(ProfileError::Overflow {
                 function: row.function,
             })?;
-            writer.sample(stretch, function, line, sum);
+            writer.sample(&stretch, &lines, sum);
         }
     }
     let mut mapping = Message::default();
-    // Has functions, file names and line numbers.
+    // Has functions, file names, line numbers and inlined frames.
     mapping
         .integer(1, 1)
         .integer(7, 1)
         .integer(8, 1)
-        .integer(9, 1);
+        .integer(9, 1)
+        .integer(10, writer.inlines.into());
     writer.message.message(3, &mapping);
     let comment = "Exact counts. Samples have no callers: counts of edges know none.";
     writer.finish(out, comment, "instructions")
 }
 
-/// Writes the stacks of a path, each with how many blocks are executed in it. A function stands at the line where it is declared.
+/// Writes the stacks of a path, each with how many blocks are executed in it. A function stands at the line where it is declared; inlined functions are lines of the location of the
+/// function around them.
 ///
 /// # Errors
 /// If `out` fails, or if a number does not fit into pprof's 63 bits.
 pub fn pprof_stacks(
     out: &mut dyn Write,
     tree: &ContextTree,
-    program: &Program,
-    names: &Names,
-    source: &dyn Source,
+    frames: &Frames<'_>,
 ) -> Result<(), PresentError> {
     let mut writer = Writer::default();
     writer.string("");
@@ -95,69 +125,77 @@ pub fn pprof_stacks(
         .integer(2, writer.string("count"));
     writer.message.message(1, &value_type);
     // What was merged is a function, too.
-    let mut locations: HashMap<String, u64> = HashMap::new();
-    each_stack(tree, names, |stack, blocks| {
+    let mut functions: HashMap<String, (u64, u64)> = HashMap::new();
+    let mut locations: HashMap<Vec<u64>, u64> = HashMap::new();
+    each_stack(tree, frames, |stack, blocks| {
+        let is_inlined = |frame: &StackFrame<'_>| matches!(frame.frame, Some(Frame::Inlined(_)));
         let mut ids = Vec::new();
-        // pprof has the innermost first.
-        for frame in stack.iter().rev() {
-            let key = format!("{:?} {}", frame.function, frame.name);
-            if let Some(&known) = locations.get(&key) {
-                ids.push(known);
-                continue;
+        for place in stack.chunk_by(|_, next| is_inlined(next)) {
+            let mut lines = Vec::new();
+            // pprof has the innermost first.
+            for frame in place.iter().rev() {
+                let next = functions.len() as u64 + 1;
+                let key = format!("{:?} {}", frame.frame, frame.name);
+                let known = functions.entry(key);
+                lines.push(
+                    *known.or_insert_with(|| (next, writer.stack_frame(next, frame, frames))),
+                );
             }
-            let code = frame
-                .function
-                .and_then(|function| program.function(function));
-            let declared = code.and_then(|code| source.declared(code.body.start));
-            let path = declared.map_or(String::new(), |at| source.line(at).path);
-            let id = locations.len() as u64 + 1;
-            let [shown, path] = [frame.name, &*path].map(|text| writer.string(text));
-            let raw = frame.function.and_then(|function| names.raw(function));
-            let raw = writer.string(raw.unwrap_or(frame.name));
-            let mut function = Message::default();
-            function
-                .integer(1, id)
-                .integer(2, shown)
-                .integer(3, raw)
-                .integer(4, path);
-            writer.message.message(5, &function);
-            let mut at = Message::default();
-            at.integer(1, id)
-                .integer(2, declared.map_or(0, |at| at.line.into()));
-            let mut location = Message::default();
-            location.integer(1, id).integer(2, 1);
-            let address = code.map_or(0, |code| code.body.start.0);
-            location.integer(3, address.into()).message(4, &at);
-            writer.message.message(4, &location);
-            locations.insert(key, id);
-            ids.push(id);
+            writer.inlines |= lines.len() > 1;
+            let key = Vec::from_iter(lines.iter().map(|line| line.0));
+            let next = locations.len() as u64 + 1;
+            ids.push(*locations.entry(key).or_insert_with(|| {
+                let mut location = Message::default();
+                location.integer(1, next).integer(2, 1);
+                let address = place[0].frame.map_or(0, |frame| frames.address(frame));
+                location.integer(3, address.into());
+                for (function, line) in lines {
+                    let mut at = Message::default();
+                    location.message(4, at.integer(1, function).integer(2, line));
+                }
+                writer.message.message(4, &location);
+                next
+            }));
         }
+        ids.reverse();
         let mut sample = Message::default();
         sample.packed(1, &ids).packed(2, &[blocks]);
         writer.message.message(2, &sample);
         Ok(())
     })?;
     let mut mapping = Message::default();
-    mapping.integer(1, 1).integer(7, 1);
+    mapping
+        .integer(1, 1)
+        .integer(7, 1)
+        .integer(10, writer.inlines.into());
     writer.message.message(3, &mapping);
     writer.finish(out, "Exact counts, in executed basic blocks.", "blocks")
 }
 
-/// The executed stretches of a body's instructions.
-fn stretches(instructions: &[OperatorCount]) -> impl Iterator<Item = &[OperatorCount]> {
-    let key = |operator: &OperatorCount| (operator.block, operator.position.map(Line::from));
-    let stretches = instructions.chunk_by(move |a, b| key(a) == key(b));
-    stretches.filter(|stretch| stretch[0].count > 0)
+/// The stretches of a body's executed instructions, each with the functions that it comes from.
+fn stretches(instructions: &[Framed]) -> impl Iterator<Item = &[Framed]> {
+    let is_same = |(a, frames): &Framed, (b, others): &Framed| {
+        let key = |operator: &OperatorCount| (operator.block, operator.position.map(Line::from));
+        // The place in the innermost function has a column, too.
+        let inner = |of: &[InlinedFrame]| of.first().map(|frame| frame.function.clone());
+        let is_inner = inner(frames) == inner(others);
+        key(a) == key(b) && is_inner && frames.get(1..) == others.get(1..)
+    };
+    instructions.chunk_by(is_same)
 }
+
+type Framed = (OperatorCount, Vec<InlinedFrame>);
 
 #[derive(Default)]
 struct Writer {
     message: Message,
     strings: Vec<String>,
     string_ids: HashMap<String, u64>,
-    /// pprof knows one file per function: a function with inlined code is one for each file.
-    functions: HashMap<(FuncId, Option<FileId>), u64>,
+    /// By number of those that the module defines, linkage name and file. pprof knows one file per function: a function with code of several files is one for each.
+    functions: HashMap<(Option<FuncId>, String, Option<FileId>), u64>,
     locations: u64,
+    /// A location has several lines.
+    inlines: bool,
 }
 
 impl Writer {
@@ -192,16 +230,37 @@ impl Writer {
         Ok(())
     }
 
-    fn function(&mut self, names: &Names, key: (FuncId, Option<FileId>), path: &str) -> u64 {
+    /// Writes a function of a stack, and returns the line where it is declared, or 0.
+    fn stack_frame(&mut self, id: u64, frame: &StackFrame<'_>, frames: &Frames<'_>) -> u64 {
+        let declared = frame.frame.and_then(|frame| frames.declared(frame));
+        let path = declared.map_or_else(String::new, |at| frames.source.line(at).path);
+        let raw = frame.frame.map_or(frame.name, |frame| frames.raw(frame));
+        let [shown, raw, path] = [frame.name, raw, &*path].map(|text| self.string(text));
+        let mut function = Message::default();
+        function
+            .integer(1, id)
+            .integer(2, shown)
+            .integer(3, raw)
+            .integer(4, path);
+        self.message.message(5, &function);
+        declared.map_or(0, |at| at.line.into())
+    }
+
+    /// Writes a function once: the name that is shown and the linkage name.
+    fn function(
+        &mut self,
+        id: Option<FuncId>,
+        [shown, raw]: [&str; 2],
+        file: Option<FileId>,
+        path: &str,
+    ) -> u64 {
         let next = self.functions.len() as u64 + 1;
+        let key = (id, raw.to_owned(), file);
         if let Some(&known) = self.functions.get(&key) {
             return known;
         }
         self.functions.insert(key, next);
-        let (id, _) = key;
-        let shown = self.string(names.function(id));
-        let raw = self.string(names.raw(id).unwrap_or(names.function(id)));
-        let path = self.string(path);
+        let [shown, raw, path] = [shown, raw, path].map(|text| self.string(text));
         let mut function = Message::default();
         function
             .integer(1, next)
@@ -212,16 +271,20 @@ impl Writer {
         next
     }
 
-    fn sample(&mut self, stretch: &[OperatorCount], function: u64, line: Option<Line>, sum: u64) {
+    /// Writes a stretch, and the functions and lines that it comes from, the innermost first.
+    fn sample(&mut self, stretch: &[OperatorCount], lines: &[(u64, Option<Line>)], sum: u64) {
         self.locations += 1;
-        let mut at = Message::default();
-        at.integer(1, function)
-            .integer(2, line.map_or(0, |line| line.number.into()));
+        self.inlines |= lines.len() > 1;
         let mut location = Message::default();
-        location.integer(1, self.locations).integer(2, 1);
         location
-            .integer(3, stretch[0].offset.0.into())
-            .message(4, &at);
+            .integer(1, self.locations)
+            .integer(2, 1)
+            .integer(3, stretch[0].offset.0.into());
+        for (function, line) in lines {
+            let line = line.map_or(0, |line| line.number.into());
+            let mut at = Message::default();
+            location.message(4, at.integer(1, *function).integer(2, line));
+        }
         self.message.message(4, &location);
         let mut sample = Message::default();
         sample

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use afterimage_profile::Source;
-use afterimage_program::{Names, Program};
 use afterimage_replay::paths::ContextTree;
 use serde::Serialize;
 
+use super::Frames;
 use super::stacks::each_stack;
 use crate::PresentError;
 
@@ -56,32 +55,27 @@ struct Samples<'f> {
 pub fn speedscope(
     out: &mut dyn Write,
     tree: &ContextTree,
-    program: &Program,
-    names: &Names,
-    source: &dyn Source,
+    frames: &Frames<'_>,
     run: &str,
 ) -> Result<(), PresentError> {
     let mut shared = Shared::default();
     let mut known: HashMap<String, usize> = HashMap::new();
     let (mut samples, mut weights) = (Vec::new(), Vec::new());
-    each_stack(tree, names, |stack, blocks| {
-        let frames = stack.iter().map(|frame| {
+    each_stack(tree, frames, |stack, blocks| {
+        let ids = stack.iter().map(|frame| {
             // Functions of one name stay apart.
-            let key = format!("{:?} {}", frame.function, frame.name);
+            let key = format!("{:?} {}", frame.frame, frame.name);
             *known.entry(key).or_insert_with(|| {
-                let code = frame
-                    .function
-                    .and_then(|function| program.function(function));
-                let declared = code.and_then(|code| source.declared(code.body.start));
+                let declared = frame.frame.and_then(|frame| frames.declared(frame));
                 shared.frames.push(Frame {
                     name: frame.name.to_owned(),
-                    file: declared.map(|at| source.line(at).path),
+                    file: declared.map(|at| frames.source.line(at).path),
                     line: declared.map(|at| at.line),
                 });
                 shared.frames.len() - 1
             })
         });
-        samples.push(frames.collect());
+        samples.push(ids.collect());
         weights.push(blocks);
         Ok(())
     })?;

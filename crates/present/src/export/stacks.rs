@@ -1,14 +1,14 @@
 //! The stacks of a tree of calling contexts.
 
-use afterimage_ids::FuncId;
-use afterimage_program::Names;
-use afterimage_replay::paths::ContextTree;
+use afterimage_replay::paths::{ContextTree, Frame};
 
+use super::Frames;
 use crate::PresentError;
 
 /// A function on a stack, or what was merged or left out there.
 pub(super) struct StackFrame<'f> {
-    pub function: Option<FuncId>,
+    /// `None` for what was merged or left out.
+    pub frame: Option<Frame>,
     pub name: &'f str,
 }
 
@@ -16,7 +16,7 @@ pub(super) struct StackFrame<'f> {
 /// left out of the path. The sum is the number of blocks executed. O(depth) for each.
 pub(super) fn each_stack(
     tree: &ContextTree,
-    names: &Names,
+    frames: &Frames<'_>,
     mut take: impl FnMut(&[StackFrame<'_>], u64) -> Result<(), PresentError>,
 ) -> Result<(), PresentError> {
     let limits = tree.limits;
@@ -29,10 +29,12 @@ pub(super) fn each_stack(
         let context = &tree.contexts[at];
         lengths.truncate(depth);
         stack.truncate(lengths.last().copied().unwrap_or(0));
-        stack.extend(context.function.map(|function| StackFrame {
-            function: Some(function),
-            name: names.function(function),
-        }));
+        if context.frame != Frame::Host {
+            stack.push(StackFrame {
+                frame: Some(context.frame),
+                name: frames.name(context.frame),
+            });
+        }
         lengths.push(stack.len());
         if context.own > 0 {
             take(&stack, context.own)?;
@@ -44,10 +46,7 @@ pub(super) fn each_stack(
             (left_out, "[left out]"),
         ];
         for (blocks, name) in rests.into_iter().filter(|(blocks, _)| *blocks > 0) {
-            stack.push(StackFrame {
-                function: None,
-                name,
-            });
+            stack.push(StackFrame { frame: None, name });
             take(&stack, blocks)?;
             stack.pop();
         }

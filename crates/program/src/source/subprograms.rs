@@ -19,6 +19,8 @@ const CALLS: usize = 64;
 pub struct InlinedFrame {
     /// The function's linkage name (mangled), or its name where it has no other.
     pub function: Option<String>,
+    /// Where the function is declared.
+    pub declared: Option<Location>,
     /// Where in this function: the operator's own place for the innermost frame, the
     /// inlined call for those around it.
     pub location: Option<Location>,
@@ -92,6 +94,7 @@ impl SourceMap<'_> {
         let Some(function) = self.subprograms().at(offset) else {
             let frame = |location| InlinedFrame {
                 function: None,
+                declared: None,
                 location: Some(location),
             };
             return location.map(frame).into_iter().collect();
@@ -103,9 +106,10 @@ impl SourceMap<'_> {
             .into_iter()
             .rev()
             .map(|(entry, call)| {
-                let function = name(self.describe(entry));
+                let description = self.describe(entry);
                 InlinedFrame {
-                    function,
+                    declared: description.declared(),
+                    function: name(description),
                     location: std::mem::replace(&mut location, call),
                 }
             })

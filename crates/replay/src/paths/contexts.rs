@@ -1,11 +1,15 @@
 //! Calling contexts: which chains of calls executed how much (Ammons, Ball and Larus, "Exploiting Hardware Performance
 //! Counters with Flow and Context Sensitive Profiling", 1997).
 //!
+//! A context is a chain of functions: those that the module defines, which are called, and those that the compiler inlined into them.
+//!
 //! The run is not expanded. Activations that call the same activations equally often are looked at once, and once for
 //! each context in which they occur.
 
 mod activations;
 mod clip;
+mod inlining;
+mod site;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -13,13 +17,16 @@ use std::collections::{BTreeMap, HashMap};
 use afterimage_ids::FuncId;
 use afterimage_wpp::{PathError, Segments, WholePath};
 
-use self::activations::Activations;
+use self::activations::{Activations, What};
+use self::inlining::ChainId;
 use super::Window;
+
+pub use self::inlining::{Inlinee, InlineeId, Inlining};
 
 /// What is not told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextLimits {
-    /// Activations that are in so many others are summed up.
+    /// Functions that are called or inlined in so many others are summed up.
     pub depth: usize,
     /// Contexts in which fewer blocks are executed, what they call included, are summed up.
     pub min: u64,
@@ -36,16 +43,27 @@ pub struct Rest {
     pub left_out: u64,
 }
 
+/// Whose code is executed in a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Frame {
+    /// The host's: the root of the tree.
+    Host,
+    /// A function's of the module.
+    Function(FuncId),
+    /// That of a function that was inlined into the one around it.
+    Inlined(InlineeId),
+}
+
 /// A chain of calls, from the host to a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// The function; `None` for the host, which is the root of the tree.
-    pub function: Option<FuncId>,
+    /// The innermost function.
+    pub frame: Frame,
     /// The chain without its last call: its position; `None` for the host.
     pub parent: Option<usize>,
-    /// How many activations begin in this way.
+    /// How many activations begin in this way. An inlined function has none.
     pub calls: u64,
-    /// How many blocks these execute themselves.
+    /// How many blocks are executed that come from the innermost function itself.
     pub own: u64,
     /// How many blocks were left out of the path while they were the innermost that it has.
     pub left_out: u64,
@@ -72,6 +90,7 @@ pub struct ContextTree {
 
 impl ContextTree {
     /// The contexts of a window of a run. An activation that is open where the window begins counts for its blocks, not as a call.
+    /// By default, `inlining` makes the contexts those of the module's functions.
     ///
     /// Linear in the grammars, and for each context in the different activations that occur in it.
     ///
@@ -81,10 +100,11 @@ impl ContextTree {
         path: &WholePath<S>,
         window: Window,
         limits: ContextLimits,
+        inlining: &Inlining,
     ) -> Result<Self, PathError<S::Error>> {
-        let (activations, host) = clip::collect(path, window)?;
+        let (activations, host) = clip::collect(path, window, inlining, limits.depth)?;
         Ok(Self {
-            contexts: expand(&activations, host, limits),
+            contexts: expand(&activations, host, limits, inlining),
             window,
             limits,
         })
@@ -105,27 +125,18 @@ impl ContextTree {
 impl ContextTree {
     /// The same tree in which what some functions execute counts for those that called them, if these were not called by the host. Linear.
     #[must_use]
-    pub fn folding(&self, is_folded: impl Fn(FuncId) -> bool) -> Self {
+    pub fn folding(&self, is_folded: impl Fn(Frame) -> bool) -> Self {
         let mut contexts: Vec<Context> = Vec::new();
         // Where each context of this tree has gone.
         let mut places: Vec<usize> = Vec::with_capacity(self.contexts.len());
         let mut known = HashMap::new();
         for context in &self.contexts {
             let parent = context.parent.map(|parent| places[parent]);
-            let at = match (parent, context.function) {
-                (Some(parent), Some(function)) if parent > 0 && is_folded(function) => parent,
-                (parent, function) => *known.entry((parent, function)).or_insert_with(|| {
-                    contexts.push(Context {
-                        function,
-                        parent,
-                        calls: 0,
-                        own: 0,
-                        left_out: 0,
-                        total: 0,
-                        children: Vec::new(),
-                        shorter: Rest::default(),
-                        deeper: Rest::default(),
-                    });
+            let frame = context.frame;
+            let at = match parent {
+                Some(parent) if parent > 0 && is_folded(frame) => parent,
+                parent => *known.entry((parent, frame)).or_insert_with(|| {
+                    contexts.push(Context::new(frame, parent));
                     contexts.len() - 1
                 }),
             };
@@ -162,94 +173,233 @@ impl Rest {
     }
 }
 
-/// Activations of one function in one context, and how many of each there are.
+impl Context {
+    fn new(frame: Frame, parent: Option<usize>) -> Self {
+        Self {
+            frame,
+            parent,
+            calls: 0,
+            own: 0,
+            left_out: 0,
+            total: 0,
+            children: Vec::new(),
+            shorter: Rest::default(),
+            deeper: Rest::default(),
+        }
+    }
+}
+
+/// Different activations, and how many of each there are.
+type Many = BTreeMap<u32, u64>;
+
+/// Activations of one function in one context.
 struct Pending {
     context: usize,
     depth: usize,
-    activations: BTreeMap<u32, u64>,
+    activations: Many,
 }
 
-fn expand(all: &Activations, host: u32, limits: ContextLimits) -> Vec<Context> {
-    let mut contexts = vec![Context {
-        function: None,
-        parent: None,
-        calls: 0,
-        own: 0,
-        left_out: 0,
-        total: all.total(host),
-        children: Vec::new(),
-        shorter: Rest::default(),
-        deeper: Rest::default(),
-    }];
-    let mut open = vec![Pending {
-        context: 0,
-        depth: 0,
-        activations: BTreeMap::from([(host, 1)]),
-    }];
-    while let Some(pending) = open.pop() {
-        let at = pending.context;
-        let (own, gaps, callees) = look(all, pending.activations);
-        (contexts[at].own, contexts[at].left_out) = (own, gaps);
-        for (function, activations) in callees {
-            let sum = |of: &dyn Fn(u32) -> u64| -> u64 {
-                activations.iter().map(|(&id, times)| of(id) * times).sum()
+/// What some activations of one function do in one chain of inlined functions.
+#[derive(Default)]
+struct Here {
+    own: u64,
+    left_out: u64,
+    callees: BTreeMap<FuncId, Many>,
+    /// Blocks that are executed in it, in what it calls, and in longer chains.
+    total: u64,
+}
+
+/// Where what is done in a chain counts.
+#[derive(Clone, Copy)]
+enum Place {
+    Context { at: usize, depth: usize },
+    Shorter(usize),
+    Deeper(usize),
+}
+
+struct Expansion<'a> {
+    all: &'a Activations,
+    limits: ContextLimits,
+    inlining: &'a Inlining,
+    contexts: Vec<Context>,
+    open: Vec<Pending>,
+}
+
+fn expand(
+    all: &Activations,
+    host: u32,
+    limits: ContextLimits,
+    inlining: &Inlining,
+) -> Vec<Context> {
+    let mut root = Context::new(Frame::Host, None);
+    root.total = all.total(host);
+    let mut expansion = Expansion {
+        all,
+        limits,
+        inlining,
+        contexts: vec![root],
+        open: vec![Pending {
+            context: 0,
+            depth: 0,
+            activations: BTreeMap::from([(host, 1)]),
+        }],
+    };
+    while let Some(pending) = expansion.open.pop() {
+        expansion.look(pending);
+    }
+    expansion.contexts
+}
+
+impl Expansion<'_> {
+    /// Makes contexts of what some activations do.
+    fn look(&mut self, pending: Pending) {
+        let first = self.contexts.len();
+        let mut places: BTreeMap<ChainId, Place> = BTreeMap::new();
+        // Longer chains have larger numbers.
+        for (chain, here) in self.chains(pending.activations) {
+            let place = match self.inlining.split(chain) {
+                None => Place::Context {
+                    at: pending.context,
+                    depth: pending.depth,
+                },
+                Some((shorter, inlinee)) => match places[&shorter] {
+                    Place::Context { at, depth } => {
+                        self.place(at, depth, Frame::Inlined(inlinee), here.total)
+                    }
+                    merged => merged,
+                },
             };
-            let blocks = sum(&|id| all.total(id));
-            let rest = if pending.depth >= limits.depth {
-                &mut contexts[at].deeper
-            } else if blocks < limits.min {
-                &mut contexts[at].shorter
-            } else {
-                let child = contexts.len();
-                contexts.push(Context {
-                    function: Some(function),
-                    parent: Some(at),
-                    calls: sum(&|id| all.begins(id)),
-                    own: 0,
-                    left_out: 0,
-                    total: blocks,
-                    children: Vec::new(),
-                    shorter: Rest::default(),
-                    deeper: Rest::default(),
-                });
-                contexts[at].children.push(child);
-                open.push(Pending {
-                    context: child,
-                    depth: pending.depth + 1,
+            places.insert(chain, place);
+            match place {
+                Place::Context { at, .. } => {
+                    self.contexts[at].own = here.own;
+                    self.contexts[at].left_out = here.left_out;
+                }
+                merged => {
+                    let rest = self.rest(merged);
+                    rest.blocks += here.own + here.left_out;
+                    rest.left_out += here.left_out;
+                }
+            }
+            for (function, activations) in here.callees {
+                self.call(place, function, activations);
+            }
+        }
+        for at in [pending.context]
+            .into_iter()
+            .chain(first..self.contexts.len())
+        {
+            let mut children = std::mem::take(&mut self.contexts[at].children);
+            children.sort_by_key(|&child| Reverse(self.contexts[child].total));
+            self.contexts[at].children = children;
+        }
+    }
+
+    /// Makes a context of calls to one function.
+    fn call(&mut self, from: Place, function: FuncId, activations: Many) {
+        let all = self.all;
+        let sum = |of: &dyn Fn(u32) -> u64| -> u64 {
+            activations.iter().map(|(&id, times)| of(id) * times).sum()
+        };
+        let blocks = sum(&|id| all.total(id));
+        let place = match from {
+            Place::Context { at, depth } => {
+                self.place(at, depth, Frame::Function(function), blocks)
+            }
+            merged => merged,
+        };
+        match place {
+            Place::Context { at, depth } => {
+                self.contexts[at].calls = sum(&|id| all.begins(id));
+                self.open.push(Pending {
+                    context: at,
+                    depth,
                     activations,
                 });
-                continue;
-            };
-            rest.blocks += blocks;
-            rest.calls += sum(&|id| all.calls(id));
-            rest.left_out += sum(&|id| all.left_out(id));
+            }
+            merged => {
+                let rest = self.rest(merged);
+                rest.blocks += blocks;
+                rest.calls += sum(&|id| all.calls(id));
+                rest.left_out += sum(&|id| all.left_out(id));
+            }
         }
-        let mut children = std::mem::take(&mut contexts[at].children);
-        children.sort_by_key(|&child| Reverse(contexts[child].total));
-        contexts[at].children = children;
     }
-    contexts
-}
 
-/// What some activations execute and lack themselves, and whom they call how often, by function.
-fn look(
-    all: &Activations,
-    mut open: BTreeMap<u32, u64>,
-) -> (u64, u64, BTreeMap<FuncId, BTreeMap<u32, u64>>) {
-    let (mut own, mut gaps) = (0, 0);
-    let mut callees: BTreeMap<FuncId, BTreeMap<u32, u64>> = BTreeMap::new();
-    // Parts have smaller numbers than what they are parts of.
-    while let Some((id, times)) = open.pop_last() {
-        own += all.own(id) * times;
-        gaps += all.gaps(id) * times;
-        for &(part, each) in all.parts(id) {
-            let more = each * times;
-            let sums = match all.function(part) {
-                Some(function) => callees.entry(function).or_default(),
-                None => &mut open,
-            };
-            *sums.entry(part).or_default() += more;
+    /// Where a function counts in which so many blocks are executed, and that a context calls or has inlined: in a new context, if it is large enough.
+    fn place(&mut self, parent: usize, depth: usize, frame: Frame, blocks: u64) -> Place {
+        if depth >= self.limits.depth {
+            return Place::Deeper(parent);
+        }
+        if blocks < self.limits.min {
+            return Place::Shorter(parent);
+        }
+        let at = self.contexts.len();
+        let mut context = Context::new(frame, Some(parent));
+        context.total = blocks;
+        self.contexts.push(context);
+        self.contexts[parent].children.push(at);
+        let depth = depth + 1;
+        Place::Context { at, depth }
+    }
+
+    fn rest(&mut self, place: Place) -> &mut Rest {
+        match place {
+            Place::Deeper(at) => &mut self.contexts[at].deeper,
+            Place::Shorter(at) | Place::Context { at, .. } => &mut self.contexts[at].shorter,
         }
     }
-    (own, gaps, callees)
+
+    /// What some activations do in each chain of inlined functions, shorter chains included in which they do nothing.
+    fn chains(&self, activations: Many) -> BTreeMap<ChainId, Here> {
+        let all = self.all;
+        let mut chains: BTreeMap<ChainId, Here> = BTreeMap::new();
+        chains.entry(ChainId::ITSELF).or_default();
+        let whole = activations.into_iter();
+        let mut open: BTreeMap<(u32, ChainId), u64> = whole
+            .map(|(id, times)| ((id, ChainId::ITSELF), times))
+            .collect();
+        // Parts have smaller numbers than what they are parts of.
+        while let Some(((id, around), times)) = open.pop_last() {
+            for item in all.items(id) {
+                let chain = match item.chain {
+                    ChainId::INHERITED => around,
+                    chain => chain,
+                };
+                let more = item.times * times;
+                let part = match item.what {
+                    What::Own | What::Gap => None,
+                    What::Part(part) => Some((part, all.function(part))),
+                };
+                if let Some((part, None)) = part {
+                    *open.entry((part, chain)).or_default() += more;
+                    continue;
+                }
+                let here = chains.entry(chain).or_default();
+                match part {
+                    Some((part, Some(function))) => {
+                        let callees = here.callees.entry(function).or_default();
+                        *callees.entry(part).or_default() += more;
+                        here.total += all.total(part) * more;
+                    }
+                    _ if item.what == What::Gap => {
+                        here.left_out += more;
+                        here.total += more;
+                    }
+                    _ => {
+                        here.own += more;
+                        here.total += more;
+                    }
+                }
+            }
+        }
+        let own = Vec::from_iter(chains.iter().map(|(&chain, here)| (chain, here.total)));
+        for (mut chain, total) in own {
+            while let Some((shorter, _)) = self.inlining.split(chain) {
+                chains.entry(shorter).or_default().total += total;
+                chain = shorter;
+            }
+        }
+        chains
+    }
 }

@@ -19,7 +19,9 @@ mod verify;
 
 pub use arrivals::{ArrivalTimes, ArrivedAt, LineArrivals, Step, line_arrivals};
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
-pub use contexts::{Context, ContextLimits, ContextTree, Rest};
+pub use contexts::{
+    Context, ContextLimits, ContextTree, Frame, Inlinee, InlineeId, Inlining, Rest,
+};
 pub use file::{
     FileSegments, MakeSegment, PathFileError, PathSegment, RecordedDirectory, RecordedPath,
     coded_path, path_in_memory, path_of_stretches, recorded_directory, recorded_path,

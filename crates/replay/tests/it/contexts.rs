@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use afterimage_ids::FuncId;
-use afterimage_program::Program;
+use afterimage_ids::{BlockId, FuncId, OrigOffset};
+use afterimage_profile::Source;
+use afterimage_program::{FileId, InlinedFrame, Location, Program};
 use afterimage_replay::paths::{
-    CallLengths, ContextLimits, ContextTree, Merging, RecordedPath, Rest, Timeline, TimelineEvent,
-    TimelineLimits, Window, recorded_path,
+    CallLengths, ContextLimits, ContextTree, Frame, Inlining, Merging, RecordedPath, Rest,
+    Timeline, TimelineEvent, TimelineLimits, Window, recorded_path,
 };
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_wpp::Segments;
+use wasmparser::Operator;
 
 use crate::gaps::leave_out;
 use crate::walk::{Event, Options, Parts, walk};
@@ -85,20 +87,159 @@ struct Sums {
     deeper: Rest,
 }
 
+/// Functions that were inlined, made up: of most operators some, of some none, and not all have a line.
+struct MadeUp;
+
+impl Source for MadeUp {
+    fn locate(&self, offset: OrigOffset) -> Option<Location> {
+        let location = Location {
+            file: FileId(0),
+            line: 1 + offset.0,
+            column: 0,
+        };
+        (offset.0 % 3 != 0).then_some(location)
+    }
+
+    fn files(&self) -> &[String] {
+        &[]
+    }
+
+    fn declared(&self, _: OrigOffset) -> Option<Location> {
+        None
+    }
+
+    fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
+        let frame = |name: &str| InlinedFrame {
+            function: Some(name.to_owned()),
+            declared: None,
+            location: self.locate(offset),
+        };
+        let inlined = match offset.0 / 2 % 7 {
+            0 | 1 => &[][..],
+            2 | 3 => &["a"],
+            4 => &["b", "a"],
+            5 => &["a", "a"],
+            _ => &["c", "b", "a"],
+        };
+        let all = inlined.iter().chain(&["the function itself"]);
+        all.map(|name| frame(name)).collect()
+    }
+}
+
+/// A block that was executed or left out, with the functions around it; or a call, with its function.
+struct Moment {
+    time: u64,
+    stack: Vec<String>,
+    what: What,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Own,
+    Gap,
+    Call,
+}
+
+/// The inlined functions that a block comes from, and the call at its end, the outermost first.
+fn inlined(guest: &Guest, function: FuncId, block: BlockId) -> [Vec<String>; 2] {
+    let function = guest.program.function(function).unwrap();
+    let block = &function.cfg.blocks[block];
+    let is_marker = |operator: &Operator<'_>| {
+        matches!(
+            operator,
+            Operator::Block { .. }
+                | Operator::Loop { .. }
+                | Operator::End
+                | Operator::Else
+                | Operator::TryTable { .. }
+        )
+    };
+    let operators = guest.program.operators(&guest.module, function);
+    let offsets = operators
+        .filter(|(op, _, operator)| block.ops.contains(op) && !is_marker(operator))
+        .map(|(_, offset, _)| offset);
+    let offsets = Vec::from_iter(offsets);
+    let with_line = offsets
+        .iter()
+        .find(|offset| MadeUp.locate(**offset).is_some());
+    let first = with_line.or(offsets.first());
+    let names = |offset: Option<&OrigOffset>| {
+        let frames = MadeUp.inlined_frames(*offset.unwrap_or(&block.offsets.start));
+        let names = frames.into_iter().filter_map(|frame| frame.function);
+        Vec::from_iter(Vec::from_iter(names).into_iter().rev().skip(1))
+    };
+    [names(first), names(offsets.last().or(first))]
+}
+
+/// Everything that happens, in order.
+fn moments(parts: &Parts, guest: Option<&Guest>) -> Vec<Moment> {
+    let mut moments = Vec::new();
+    // The open functions, each with what was inlined where it was left.
+    let mut open: Vec<(String, Vec<String>)> = Vec::new();
+    let mut time = 0;
+    let stack = |open: &[(String, Vec<String>)]| {
+        let each = open.iter();
+        each.flat_map(|(name, inlined)| [name].into_iter().chain(inlined).cloned())
+            .collect()
+    };
+    for event in &parts.events {
+        match *event {
+            Event::Enter(function) => {
+                open.push((function.to_string(), Vec::new()));
+                moments.push(Moment {
+                    time,
+                    stack: stack(&open),
+                    what: What::Call,
+                });
+            }
+            Event::Leave => drop(open.pop()),
+            Event::Node(node) => {
+                let node = &parts.directory.nodes[node];
+                for _ in 0..node.left_out {
+                    moments.push(Moment {
+                        time,
+                        stack: stack(&open),
+                        what: What::Gap,
+                    });
+                    time += 1;
+                }
+                for &block in &node.blocks {
+                    let none = Default::default;
+                    let [own, call] = guest.map_or_else(none, |g| inlined(g, node.function, block));
+                    open.last_mut().unwrap().1 = own;
+                    moments.push(Moment {
+                        time,
+                        stack: stack(&open),
+                        what: What::Own,
+                    });
+                    open.last_mut().unwrap().1 = call;
+                    time += 1;
+                }
+            }
+        }
+    }
+    moments
+}
+
 /// The contexts by their chains, the slow way.
-fn naive(calls: &[Call], window: Window, limits: ContextLimits) -> BTreeMap<Vec<FuncId>, Sums> {
-    let (from, to) = (window.first - 1, window.last);
-    let mut sums: BTreeMap<Vec<FuncId>, Sums> = BTreeMap::new();
-    sums.entry(Vec::new()).or_default().total = to - from;
-    for call in calls.iter().filter(|call| call.from < to && call.to > from) {
-        let sum = sums.entry(call.stack.clone()).or_default();
-        sum.calls += u64::from(call.from >= from);
-        sum.own += inside(&call.own, window);
-        sum.left_out += inside(&call.gaps, window);
-        sum.total += call.to.min(to) - call.from.max(from);
+fn naive(moments: &[Moment], window: Window, limits: ContextLimits) -> BTreeMap<Vec<String>, Sums> {
+    let times = window.first - 1..window.last;
+    let mut sums: BTreeMap<Vec<String>, Sums> = BTreeMap::new();
+    sums.entry(Vec::new()).or_default().total = window.last - window.first + 1;
+    for moment in moments.iter().filter(|moment| times.contains(&moment.time)) {
+        for n in 1..=moment.stack.len() {
+            let sum = sums.entry(moment.stack[..n].to_vec()).or_default();
+            sum.total += u64::from(moment.what != What::Call);
+        }
+        let sum = sums.entry(moment.stack.clone()).or_default();
+        match moment.what {
+            What::Own => sum.own += 1,
+            What::Gap => sum.left_out += 1,
+            What::Call => sum.calls += 1,
+        }
     }
     // What is folded into which context.
-    let mut kept: BTreeMap<Vec<FuncId>, Sums> = BTreeMap::new();
+    let mut kept: BTreeMap<Vec<String>, Sums> = BTreeMap::new();
     for (stack, sum) in &sums {
         let cut =
             (1..=stack.len()).find(|&n| n > limits.depth || sums[&stack[..n]].total < limits.min);
@@ -119,14 +260,18 @@ fn naive(calls: &[Call], window: Window, limits: ContextLimits) -> BTreeMap<Vec<
     kept
 }
 
-fn found(tree: &ContextTree) -> BTreeMap<Vec<FuncId>, Sums> {
-    let mut stacks: Vec<Vec<FuncId>> = Vec::new();
+fn found(tree: &ContextTree, inlining: &Inlining) -> BTreeMap<Vec<String>, Sums> {
+    let mut stacks: Vec<Vec<String>> = Vec::new();
     let mut sums = BTreeMap::new();
     for context in &tree.contexts {
         let mut stack = context
             .parent
             .map_or_else(Vec::new, |parent| stacks[parent].clone());
-        stack.extend(context.function);
+        match context.frame {
+            Frame::Host => {}
+            Frame::Function(function) => stack.push(function.to_string()),
+            Frame::Inlined(inlinee) => stack.push(inlining.function(inlinee).name.clone()),
+        }
         stacks.push(stack.clone());
         let children = context.children.iter();
         let below: u64 = children.map(|&child| tree.contexts[child].total).sum();
@@ -147,8 +292,14 @@ fn found(tree: &ContextTree) -> BTreeMap<Vec<FuncId>, Sums> {
     sums
 }
 
+/// A program, and what it was parsed from.
+struct Guest {
+    program: Program,
+    module: Vec<u8>,
+}
+
 /// Runs with their paths; of every third a part was left out.
-fn each_run(mut check: impl FnMut(&Parts, &RecordedPath, &mut SplitMix64)) {
+fn each_run(mut check: impl FnMut(&Parts, &RecordedPath, &mut SplitMix64, &Guest)) {
     for seed in 0..60 {
         let module = match seed % 2 {
             0 => module_from_seed(seed, &ModuleConfig::default()),
@@ -168,7 +319,8 @@ fn each_run(mut check: impl FnMut(&Parts, &RecordedPath, &mut SplitMix64)) {
         }
         let path = recorded_path(&parts.file(), &program).unwrap().unwrap();
         if path.length() > 0 {
-            check(&parts, &path, &mut SplitMix64(seed));
+            let guest = Guest { program, module };
+            check(&parts, &path, &mut SplitMix64(seed), &guest);
         }
     }
 }
@@ -192,20 +344,29 @@ fn windows(length: u64, random: &mut SplitMix64) -> Vec<Window> {
 
 #[test]
 fn contexts_are_those_of_the_expansion() {
-    let mut deep = 0;
-    each_run(|parts, path, random| {
-        let calls = calls(parts);
+    let (mut deep, mut chains) = (0, 0);
+    each_run(|parts, path, random, guest| {
+        let inlining = Inlining::new(path, &guest.program, &guest.module, &MadeUp).unwrap();
+        let ways = [
+            (Inlining::default(), moments(parts, None)),
+            (inlining, moments(parts, Some(guest))),
+        ];
         for window in windows(path.length(), random) {
             for (depth, min) in [(usize::MAX, 0), (3, 0), (usize::MAX, 40), (5, 20), (0, 0)] {
                 let limits = ContextLimits { depth, min };
-                let tree = ContextTree::new(path, window, limits).unwrap();
-                let expected = naive(&calls, window, limits);
-                deep += expected.values().filter(|sum| sum.deeper.calls > 0).count();
-                assert_eq!(found(&tree), expected, "{window:?} {limits:?}");
+                for (inlining, moments) in &ways {
+                    let tree = ContextTree::new(path, window, limits, inlining).unwrap();
+                    let expected = naive(moments, window, limits);
+                    deep += expected.values().filter(|sum| sum.deeper.calls > 0).count();
+                    let is_chain =
+                        |stack: &&Vec<String>| stack.ends_with(&["a".into(), "b".into()]);
+                    chains += expected.keys().filter(is_chain).count();
+                    assert_eq!(found(&tree, inlining), expected, "{window:?} {limits:?}");
+                }
             }
         }
     });
-    assert!(deep > 100);
+    assert!(deep > 100 && chains > 100, "{deep} {chains}");
 }
 
 /// The events of a timeline, checked against each other: what is shown, and what is merged.
@@ -269,7 +430,7 @@ fn shown(mut timeline: Timeline<'_, impl Segments>, window: Window) -> Shown {
 #[test]
 fn timelines_are_those_of_the_expansion() {
     let mut kinds: BTreeSet<&str> = BTreeSet::new();
-    each_run(|parts, path, random| {
+    each_run(|parts, path, random, _| {
         let calls = calls(parts);
         for window in windows(path.length(), random) {
             let (from, to) = (window.first - 1, window.last);
@@ -317,7 +478,7 @@ fn timelines_are_those_of_the_expansion() {
 
 #[test]
 fn lengths_of_calls_are_those_of_the_expansion() {
-    each_run(|parts, path, random| {
+    each_run(|parts, path, random, _| {
         let calls = calls(parts);
         for window in windows(path.length(), random) {
             let lengths = CallLengths::new(path, window).unwrap();

@@ -3,6 +3,7 @@
 pub mod generated;
 pub mod memory_programs;
 pub mod recorded;
+pub mod stacks;
 pub mod tiny;
 
 use std::ffi::OsStr;

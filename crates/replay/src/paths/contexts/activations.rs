@@ -6,11 +6,13 @@ use std::hash::{Hash, Hasher};
 
 use afterimage_ids::FuncId;
 
+use super::inlining::ChainId;
+
 /// Activations, and stretches of activations that occur in several; each different one once.
 #[derive(Default)]
 pub(super) struct Activations {
     all: Vec<Activation>,
-    parts: Vec<(u32, u64)>,
+    items: Vec<Item>,
     /// By hash, those that have it.
     known: HashMap<u64, Vec<u32>>,
 }
@@ -21,97 +23,164 @@ struct Activation {
     function: Option<FuncId>,
     /// It begins in what is looked at.
     begins: bool,
-    own: u64,
+    /// It is a stretch, and something in it inherits its chain.
+    inherits: bool,
     /// Blocks that were left out in it, those in its parts included.
     left_out: u64,
-    /// Those that were left out in itself.
-    gaps: u64,
     total: u64,
     calls: u64,
     start: usize,
     len: usize,
 }
 
-/// What an activation or a stretch of one does.
-#[derive(Debug, Default)]
+/// What happens in an activation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum What {
+    /// It executes a block itself.
+    Own,
+    /// A block was left out while it was the innermost that is known.
+    Gap,
+    /// An activation that it calls, or a stretch of itself.
+    Part(u32),
+}
+
+/// Something that happens in an activation, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Item {
+    /// What it is.
+    pub what: What,
+    /// The inlined functions in which it happens. [`ChainId::INHERITED`] for what comes before the first block of a stretch: that of the block before the stretch.
+    /// [`ChainId::ITSELF`] for a stretch in which nothing inherits.
+    pub chain: ChainId,
+    /// How often.
+    pub times: u64,
+}
+
+/// What an activation or a stretch of one does, while it is read in order.
+#[derive(Debug)]
 pub(super) struct Doing {
-    /// Blocks that it executes itself.
-    pub own: u64,
-    /// Blocks that were left out while it was the innermost that is known.
-    pub gaps: u64,
-    /// Which activations and stretches are part of it, and how often.
-    pub parts: Vec<(u32, u64)>,
+    pub items: Vec<Item>,
+    /// The chain of the last block so far, from which the next call comes.
+    pub last: ChainId,
 }
 
 impl Doing {
-    /// Does so much more.
-    pub fn add(&mut self, own: u64, gaps: u64, part: Option<(u32, u64)>) {
-        self.own += own;
-        self.gaps += gaps;
-        self.parts.extend(part);
+    /// Nothing yet, after a block of a chain.
+    pub fn after(last: ChainId) -> Self {
+        Self {
+            items: Vec::new(),
+            last,
+        }
     }
+
+    /// Does some things in one go, so many times over; their last block is of a chain, if there is one.
+    pub fn add(&mut self, items: &[Item], last: Option<ChainId>, times: u64) {
+        let Some(more) = times.checked_sub(1) else {
+            return;
+        };
+        for &item in items {
+            // Rules that are never executed may hold more than can be counted.
+            let mut push = |chain, times| {
+                self.items.push(Item {
+                    chain,
+                    times: item.times.saturating_mul(times),
+                    ..item
+                });
+            };
+            match item.chain {
+                // The first time after what was before, then after themselves.
+                ChainId::INHERITED => match last {
+                    Some(last) if more > 0 && last != self.last => {
+                        push(self.last, 1);
+                        push(last, more);
+                    }
+                    _ => push(self.last, times),
+                },
+                chain => push(chain, times),
+            }
+        }
+        self.last = last.unwrap_or(self.last);
+    }
+}
+
+/// Sorts, and says once what is the same.
+pub(super) fn compact(items: &mut Vec<Item>) {
+    items.sort_unstable();
+    items.dedup_by(|next, sum| {
+        let same = (next.what, next.chain) == (sum.what, sum.chain);
+        if same {
+            sum.times = sum.times.saturating_add(next.times);
+        }
+        same
+    });
 }
 
 impl Activations {
     /// Makes an activation known, or a stretch without a function.
-    pub fn make(&mut self, function: Option<FuncId>, begins: bool, mut doing: Doing) -> u32 {
-        doing.parts.sort_unstable();
-        doing.parts.dedup_by(|next, sum| {
-            let same = next.0 == sum.0;
-            sum.1 += if same { next.1 } else { 0 };
-            same
-        });
-        let Doing { own, gaps, parts } = doing;
+    pub fn make(&mut self, function: Option<FuncId>, begins: bool, mut items: Vec<Item>) -> u32 {
+        compact(&mut items);
         let mut hasher = DefaultHasher::new();
-        (function, begins, own, gaps, &parts).hash(&mut hasher);
+        (function, begins, &items).hash(&mut hasher);
         let same = self.known.entry(hasher.finish()).or_default();
         let found = same.iter().copied().find(|&id| {
             let other = &self.all[id as usize];
             (other.function, other.begins) == (function, begins)
-                && (other.own, other.gaps) == (own, gaps)
-                && self.parts[other.start..other.start + other.len] == parts[..]
+                && self.items[other.start..other.start + other.len] == items[..]
         });
         if let Some(id) = found {
             return id;
         }
-        let sum = |of: fn(&Activation) -> u64| -> u64 {
-            // Rules that are never executed may hold more than can be counted.
-            parts.iter().fold(0, |sum, &(id, times)| {
-                sum.saturating_add(of(&self.all[id as usize]).saturating_mul(times))
-            })
-        };
         let id = self.all.len() as u32;
         same.push(id);
-        self.all.push(Activation {
+        let mut made = Activation {
             function,
             begins,
-            own,
-            gaps,
-            left_out: gaps.saturating_add(sum(|part| part.left_out)),
-            total: own
-                .saturating_add(gaps)
-                .saturating_add(sum(|part| part.total)),
-            calls: sum(|part| part.calls).saturating_add(u64::from(function.is_some() && begins)),
-            start: self.parts.len(),
-            len: parts.len(),
-        });
-        self.parts.extend(parts);
+            inherits: function.is_none()
+                && items.iter().any(|item| item.chain == ChainId::INHERITED),
+            left_out: 0,
+            total: 0,
+            calls: u64::from(function.is_some() && begins),
+            start: self.items.len(),
+            len: items.len(),
+        };
+        for item in &items {
+            let (total, left_out, calls) = match item.what {
+                What::Own => (1, 0, 0),
+                What::Gap => (1, 1, 0),
+                What::Part(part) => {
+                    let part = &self.all[part as usize];
+                    (part.total, part.left_out, part.calls)
+                }
+            };
+            // Rules that are never executed may hold more than can be counted.
+            let add = |sum: &mut u64, each: u64| {
+                *sum = sum.saturating_add(each.saturating_mul(item.times));
+            };
+            add(&mut made.total, total);
+            add(&mut made.left_out, left_out);
+            add(&mut made.calls, calls);
+        }
+        self.all.push(made);
+        self.items.extend(items);
         id
+    }
+
+    /// A stretch as something that happens in the activation that it is of.
+    pub fn stretch(&mut self, items: Vec<Item>) -> Item {
+        let id = self.make(None, true, items);
+        Item {
+            what: What::Part(id),
+            chain: match self.all[id as usize].inherits {
+                true => ChainId::INHERITED,
+                false => ChainId::ITSELF,
+            },
+            times: 1,
+        }
     }
 
     /// The function; `None` for a stretch, and for the host.
     pub fn function(&self, id: u32) -> Option<FuncId> {
         self.all[id as usize].function
-    }
-
-    /// Blocks that it executes itself, without those of its parts.
-    pub fn own(&self, id: u32) -> u64 {
-        self.all[id as usize].own
-    }
-
-    /// Blocks that were left out while it was the innermost that is known.
-    pub fn gaps(&self, id: u32) -> u64 {
-        self.all[id as usize].gaps
     }
 
     /// Blocks that were left out in it, parts included.
@@ -134,9 +203,9 @@ impl Activations {
         self.all[id as usize].calls
     }
 
-    /// Its parts, ascending, and how often each occurs.
-    pub fn parts(&self, id: u32) -> &[(u32, u64)] {
+    /// What happens in it, parts ascending.
+    pub fn items(&self, id: u32) -> &[Item] {
         let Activation { start, len, .. } = self.all[id as usize];
-        &self.parts[start..start + len]
+        &self.items[start..start + len]
     }
 }

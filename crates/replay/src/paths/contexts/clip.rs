@@ -1,21 +1,27 @@
 //! The activations of a stretch of a run: whole rules where they are wholly in it, parts of rules at its edges.
 
-use afterimage_ids::{FuncId, PrimaryMap, RuleId};
-use afterimage_wpp::{Kind, PathError, Root, Segment, Segments, Symbol, WholePath};
+use std::ops::Range;
 
-use super::activations::{Activations, Doing};
+use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
+use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, WholePath};
+
+use super::activations::{Activations, Doing, Item, What, compact};
+use super::inlining::{ChainId, Inlining};
+use super::site::chains_before;
 use crate::paths::Window;
 use crate::paths::grammar::checked;
 
-/// What a rule stands for.
-#[derive(Clone, Copy, Default)]
-struct RuleFacts {
+/// A rule or a node with more than this is a stretch of its own.
+const ITEMS: usize = 4;
+
+/// What a rule or a node stands for.
+#[derive(Clone, Debug, Default)]
+struct Facts {
     length: u64,
-    /// Blocks that belong to the activation around it, beside those of the part.
-    own: u64,
-    /// Blocks that were left out, beside those of the part.
-    gaps: u64,
-    part: Option<(u32, u64)>,
+    /// What happens in the activation around it: its place in [`Clip::items`].
+    items: Range<usize>,
+    /// The chain of the last block that belongs to the activation around it, if there is one.
+    last: Option<ChainId>,
 }
 
 /// An activation that is open.
@@ -27,21 +33,31 @@ struct Open {
 
 struct Clip<'a, S> {
     path: &'a WholePath<S>,
+    inlining: &'a Inlining,
     activations: Activations,
+    nodes: PrimaryMap<NodeId, Facts>,
+    items: Vec<Item>,
     /// The host first.
     open: Vec<Open>,
 }
 
-/// The activations of a window, and what the host does in it.
+/// The activations of a window, and what the host does in it. Of calls that are in more than `depth` others and are open where the window begins, it does not matter which
+/// inlined functions made them.
 pub(super) fn collect<S: Segments>(
     path: &WholePath<S>,
     window: Window,
+    inlining: &Inlining,
+    depth: usize,
 ) -> Result<(Activations, u32), PathError<S::Error>> {
     let mut clip = Clip {
         path,
+        inlining,
         activations: Activations::default(),
+        nodes: PrimaryMap::new(),
+        items: Vec::new(),
         open: Vec::new(),
     };
+    clip.nodes();
     clip.enter(None, true);
     // Blocks of the run that precede it, and those up to its end.
     let (from, to) = (window.first.saturating_sub(1), window.last);
@@ -52,8 +68,16 @@ pub(super) fn collect<S: Segments>(
         }
         let segment = checked(path, number)?;
         if start <= from {
+            let count = segment.open.len().min(depth);
+            let chains = match inlining.is_empty() {
+                true => Vec::new(),
+                false => chains_before(path, inlining, start, count)?,
+            };
+            let mut chains = chains.into_iter();
             for &function in &segment.open {
                 clip.enter(Some(function), false);
+                let last = chains.next().unwrap_or(ChainId::ITSELF);
+                clip.after(Some(last));
             }
         }
         let open = clip.open[1..].iter().map(|open| open.function);
@@ -65,10 +89,8 @@ pub(super) fn collect<S: Segments>(
     while clip.open.len() > 1 {
         clip.leave();
     }
-    let host = clip
-        .open
-        .pop()
-        .map_or_else(Doing::default, |host| host.doing);
+    let host = clip.open.pop();
+    let host = host.map_or_else(Vec::new, |host| host.doing.items);
     let host = clip.activations.make(None, false, host);
     Ok((clip.activations, host))
 }
@@ -77,6 +99,8 @@ pub(super) fn collect<S: Segments>(
 enum Task {
     /// From one block of a symbol to another.
     Symbol(Symbol, u64, u64),
+    /// A symbol so many times over.
+    Rounds(Symbol, u64),
     Leave,
 }
 
@@ -85,7 +109,7 @@ impl<S: Segments> Clip<'_, S> {
         self.open.push(Open {
             function,
             begins,
-            doing: Doing::default(),
+            doing: Doing::after(ChainId::ITSELF),
         });
     }
 
@@ -99,21 +123,91 @@ impl<S: Segments> Clip<'_, S> {
             return;
         };
         // One that ended before the window.
-        if !begins && doing.own == 0 && doing.gaps == 0 && doing.parts.is_empty() {
+        if !begins && doing.items.is_empty() {
             return;
         }
-        let id = self.activations.make(function, begins, doing);
-        self.add(0, 0, Some((id, 1)));
+        let id = self.activations.make(function, begins, doing.items);
+        self.add(&[self.item(What::Part(id), 1)], None, 1);
     }
 
-    fn add(&mut self, own: u64, gaps: u64, part: Option<(u32, u64)>) {
-        if let Some(open) = self.open.last_mut() {
-            open.doing.add(own, gaps, part);
+    /// The chain of what happens before any block that is known.
+    fn unknown(&self) -> ChainId {
+        // Where nothing is inlined, nothing can be inherited.
+        match self.inlining.is_empty() {
+            true => ChainId::ITSELF,
+            false => ChainId::INHERITED,
         }
+    }
+
+    /// Something that happens right after the last block.
+    fn item(&self, what: What, times: u64) -> Item {
+        let chain = self.unknown();
+        Item { what, chain, times }
+    }
+
+    fn add(&mut self, items: &[Item], last: Option<ChainId>, times: u64) {
+        if let Some(open) = self.open.last_mut() {
+            open.doing.add(items, last, times);
+        }
+    }
+
+    /// Goes on after blocks that are not looked at.
+    fn after(&mut self, last: Option<ChainId>) {
+        if let Some(open) = self.open.last_mut() {
+            open.doing.last = last.unwrap_or(open.doing.last);
+        }
+    }
+
+    /// What each node stands for. Linear.
+    fn nodes(&mut self) {
+        for (_, node) in self.path.nodes() {
+            let mut items = Vec::new();
+            let last = self.blocks(node, &node.blocks, node.left_out, &mut items);
+            let items = self.kept(items);
+            self.nodes.push(Facts {
+                length: node.length(),
+                items,
+                last,
+            });
+        }
+    }
+
+    /// What happens in some blocks of a node, or in so many that were left out, and the chain of the last.
+    fn blocks(
+        &self,
+        node: &Node,
+        blocks: &[BlockId],
+        left_out: u64,
+        items: &mut Vec<Item>,
+    ) -> Option<ChainId> {
+        if left_out > 0 {
+            items.push(self.item(What::Gap, left_out));
+        }
+        items.extend(blocks.iter().map(|&block| Item {
+            what: What::Own,
+            chain: self.inlining.of_block(node.function, block),
+            times: 1,
+        }));
+        compact(items);
+        let last = blocks.last()?;
+        Some(self.inlining.of_call(node.function, *last))
+    }
+
+    /// Keeps what happens in a symbol: as it is if that is little, as a stretch otherwise.
+    fn kept(&mut self, mut items: Vec<Item>) -> Range<usize> {
+        compact(&mut items);
+        let start = self.items.len();
+        if items.len() > ITEMS {
+            self.items.push(self.activations.stretch(items));
+        } else {
+            self.items.extend(items);
+        }
+        start..self.items.len()
     }
 
     /// The blocks from `from` to `to` of a segment.
     fn segment(&mut self, segment: &Segment, from: u64, to: u64) {
+        let nodes = self.items.len();
         let rules = self.rules(segment);
         let mut at = 0;
         for item in &segment.root {
@@ -122,76 +216,65 @@ impl<S: Segments> Clip<'_, S> {
                 Root::Enter(function) => self.enter(Some(function), at >= from),
                 Root::Leave => self.leave(),
                 Root::Run(symbol) => {
-                    let length = self.known(symbol, &rules).length;
-                    let (first, last) = (from.max(at), to.min(at + length));
-                    if first < last {
-                        self.part(segment, &rules, symbol, first - at, last - at);
+                    let Facts { length, last, .. } = self.known(symbol, &rules);
+                    let (first, end) = (from.max(at), to.min(at + length));
+                    if first < end {
+                        self.part(segment, &rules, symbol, first - at, end - at);
+                    } else {
+                        self.after(last);
                     }
                     at += length;
                 }
             }
         }
+        self.items.truncate(nodes);
     }
 
     /// What each rule stands for. Linear.
-    fn rules(&mut self, segment: &Segment) -> PrimaryMap<RuleId, RuleFacts> {
+    fn rules(&mut self, segment: &Segment) -> PrimaryMap<RuleId, Facts> {
         let grammar = &segment.grammar;
         let mut rules = PrimaryMap::with_capacity(grammar.rules.len());
         for (id, rule) in grammar.rules.iter() {
-            let mut doing = Doing::default();
-            let mut length = 0;
+            let times = match rule.kind {
+                Kind::Repeat(times) => times,
+                Kind::Call(_) | Kind::Sequence => 1,
+            };
+            let mut doing = Doing::after(match rule.kind {
+                Kind::Call(_) => ChainId::ITSELF,
+                Kind::Repeat(_) | Kind::Sequence => self.unknown(),
+            });
+            let (mut length, mut last) = (0, None);
             for &symbol in grammar.symbols_of(id) {
                 let known = self.known(symbol, &rules);
-                doing.add(known.own, known.gaps, known.part);
+                doing.add(&self.items[known.items], known.last, times);
                 length += known.length;
+                last = known.last.or(last);
             }
             rules.push(match rule.kind {
-                Kind::Call(function) => RuleFacts {
-                    length,
-                    own: 0,
-                    gaps: 0,
-                    part: Some((self.activations.make(Some(function), true, doing), 1)),
-                },
-                // Rules that are never executed may be too long to be counted.
-                Kind::Repeat(times) => RuleFacts {
+                Kind::Call(function) => {
+                    let id = self.activations.make(Some(function), true, doing.items);
+                    Facts {
+                        length,
+                        items: self.kept(vec![self.item(What::Part(id), 1)]),
+                        last: None,
+                    }
+                }
+                Kind::Repeat(_) | Kind::Sequence => Facts {
+                    // Rules that are never executed may be too long to be counted.
                     length: length.saturating_mul(times),
-                    own: doing.own.saturating_mul(times),
-                    gaps: doing.gaps.saturating_mul(times),
-                    part: doing
-                        .parts
-                        .first()
-                        .map(|&(id, each)| (id, each.saturating_mul(times))),
-                },
-                Kind::Sequence if doing.parts.len() < 2 => RuleFacts {
-                    length,
-                    own: doing.own,
-                    gaps: doing.gaps,
-                    part: doing.parts.first().copied(),
-                },
-                Kind::Sequence => RuleFacts {
-                    length,
-                    own: 0,
-                    gaps: 0,
-                    part: Some((self.activations.make(None, true, doing), 1)),
+                    items: self.kept(doing.items),
+                    last,
                 },
             });
         }
         rules
     }
 
-    fn known(&self, symbol: Symbol, rules: &PrimaryMap<RuleId, RuleFacts>) -> RuleFacts {
+    fn known(&self, symbol: Symbol, rules: &PrimaryMap<RuleId, Facts>) -> Facts {
         match (symbol.as_rule(), symbol.as_node()) {
-            (Some(rule), _) => rules[rule],
-            (None, Some(node)) => {
-                let node = &self.path.nodes()[node];
-                RuleFacts {
-                    length: node.length(),
-                    own: node.blocks.len() as u64,
-                    gaps: node.left_out,
-                    part: None,
-                }
-            }
-            (None, None) => RuleFacts::default(),
+            (Some(rule), _) => rules[rule].clone(),
+            (None, Some(node)) => self.nodes[node].clone(),
+            (None, None) => Facts::default(),
         }
     }
 
@@ -199,25 +282,44 @@ impl<S: Segments> Clip<'_, S> {
     fn part(
         &mut self,
         segment: &Segment,
-        rules: &PrimaryMap<RuleId, RuleFacts>,
+        rules: &PrimaryMap<RuleId, Facts>,
         symbol: Symbol,
         from: u64,
         to: u64,
     ) {
         let mut tasks = vec![Task::Symbol(symbol, from, to)];
+        let mut items = Vec::new();
         while let Some(task) = tasks.pop() {
-            let Task::Symbol(symbol, from, to) = task else {
-                self.leave();
-                continue;
+            let (symbol, from, to) = match task {
+                Task::Symbol(symbol, from, to) => (symbol, from, to),
+                Task::Rounds(symbol, times) => {
+                    let known = self.known(symbol, rules);
+                    items.clear();
+                    items.extend_from_slice(&self.items[known.items]);
+                    self.add(&items, known.last, times);
+                    continue;
+                }
+                Task::Leave => {
+                    self.leave();
+                    continue;
+                }
             };
             let known = self.known(symbol, rules);
-            let Some(rule) = symbol.as_rule().filter(|_| from > 0 || to < known.length) else {
-                // A node is blocks or a gap, so that of a part of it one is none.
-                let of_node = |blocks: u64| match symbol.as_node() {
-                    Some(_) => blocks.min(to - from),
-                    None => blocks,
-                };
-                self.add(of_node(known.own), of_node(known.gaps), known.part);
+            if from == 0 && to >= known.length {
+                tasks.push(Task::Rounds(symbol, 1));
+                continue;
+            }
+            let Some(rule) = symbol.as_rule() else {
+                // A node is blocks or a gap.
+                if let Some(node) = symbol.as_node() {
+                    let node = &self.path.nodes()[node];
+                    let blocks = node.blocks.get(from as usize..to as usize);
+                    let left_out = (to - from).min(node.left_out);
+                    items.clear();
+                    let blocks = blocks.unwrap_or_default();
+                    let last = self.blocks(node, blocks, left_out, &mut items);
+                    self.add(&items, last, 1);
+                }
                 continue;
             };
             let symbols = segment.grammar.symbols_of(rule);
@@ -226,17 +328,16 @@ impl<S: Segments> Clip<'_, S> {
                     let round = known.length / times;
                     let (first, last) = (from / round, (to - 1) / round);
                     let body = symbols[0];
+                    if first > 0 {
+                        self.after(self.known(body, rules).last);
+                    }
                     if first == last {
                         tasks.push(Task::Symbol(body, from - first * round, to - first * round));
                         continue;
                     }
                     tasks.push(Task::Symbol(body, 0, to - last * round));
+                    tasks.push(Task::Rounds(body, last - first - 1));
                     tasks.push(Task::Symbol(body, from - first * round, round));
-                    let whole = last - first - 1;
-                    let known = self.known(body, rules);
-                    let part = known.part.map(|(id, each)| (id, each * whole));
-                    let (own, gaps) = (known.own * whole, known.gaps * whole);
-                    self.add(own, gaps, part.filter(|_| whole > 0));
                     continue;
                 }
                 Kind::Call(function) => {
@@ -245,15 +346,19 @@ impl<S: Segments> Clip<'_, S> {
                 }
                 Kind::Sequence => {}
             }
+            let begun = tasks.len();
             let mut at = 0;
             for &symbol in symbols {
-                let length = self.known(symbol, rules).length;
-                let (first, last) = (from.max(at), to.min(at + length));
-                if first < last {
-                    tasks.push(Task::Symbol(symbol, first - at, last - at));
+                let Facts { length, last, .. } = self.known(symbol, rules);
+                let (first, end) = (from.max(at), to.min(at + length));
+                if first < end {
+                    tasks.push(Task::Symbol(symbol, first - at, end - at));
+                } else if at < from {
+                    self.after(last);
                 }
                 at += length;
             }
+            tasks[begun..].reverse();
         }
     }
 }

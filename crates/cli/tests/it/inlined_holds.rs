@@ -1,0 +1,311 @@
+//! Stacks with inlined functions are those of a walk over all blocks of the run, one after the other.
+
+use std::collections::BTreeMap;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId};
+use afterimage_program::{InlinedFrame, Program, SourceMap, demangle};
+use afterimage_testkit::tools;
+use serde_json::Value;
+
+use crate::common::Sandbox;
+use crate::common::stacks::{callgrind, pprof, speedscope};
+
+/// Blocks by stack.
+type Stacks = BTreeMap<String, u64>;
+
+/// A function on a stack, and whether it is the user's own.
+type Named = (String, bool);
+
+/// A block that was executed: its time, and the functions that it is in.
+type Moment = (u64, Vec<Named>);
+
+/// A program, and what is known of its blocks.
+struct Guest {
+    program: Program,
+    module: Vec<u8>,
+    blocks: BTreeMap<(u32, u32), [Vec<Named>; 2]>,
+}
+
+/// The inlined functions of a place, the outermost first.
+fn inlined(source: &SourceMap<'_>, frames: Vec<InlinedFrame>) -> Vec<Named> {
+    let mut names = Vec::new();
+    for frame in frames.into_iter().rev().skip(1) {
+        let raw = frame.function.unwrap();
+        let path = source.path(frame.declared.unwrap().file);
+        names.push((demangle(&raw).unwrap_or(raw), path.ends_with("app.rs")));
+    }
+    names
+}
+
+impl Guest {
+    fn new(module: Vec<u8>) -> Self {
+        Self {
+            program: Program::parse(&module).unwrap(),
+            module,
+            blocks: BTreeMap::new(),
+        }
+    }
+
+    /// The inlined functions that a block is from, and those that its last operator is from.
+    fn inlined(
+        &mut self,
+        source: &SourceMap<'_>,
+        (function, block): (u32, u32),
+    ) -> [Vec<Named>; 2] {
+        if let Some(known) = self.blocks.get(&(function, block)) {
+            return known.clone();
+        }
+        let code = self.program.function(FuncId::from_u32(function)).unwrap();
+        let ops = &code.cfg.blocks[BlockId::new(block as usize)].ops;
+        let mut offsets = Vec::new();
+        for (op, offset, operator) in self.program.operators(&self.module, code) {
+            let text = format!("{operator:?}");
+            let name = text.split(|c: char| !c.is_alphabetic()).next().unwrap();
+            let is_marker = matches!(name, "Block" | "Loop" | "End" | "Else" | "TryTable");
+            if ops.contains(&op) && !is_marker {
+                offsets.push(offset);
+            }
+        }
+        let with_line = offsets
+            .iter()
+            .find(|offset| source.locate(**offset).is_some());
+        let start = code.cfg.blocks[BlockId::new(block as usize)].offsets.start;
+        let first = with_line.or(offsets.first()).copied().unwrap_or(start);
+        let last = offsets.last().copied().unwrap_or(first);
+        let found = [first, last].map(|at| inlined(source, source.inlined_frames(at)));
+        self.blocks.insert((function, block), found.clone());
+        found
+    }
+}
+
+/// Every block of the run, with the functions that it is in. The call stack is followed by the depths.
+fn moments(sandbox: &Sandbox) -> Vec<Moment> {
+    let module = sandbox.read("app.wasm");
+    let source = SourceMap::build(&module);
+    let mut guest = Guest::new(module.clone());
+    let told = sandbox.ok("trace app.aft --level block --format json --limit all");
+    let mut moments = Vec::new();
+    // The open functions, each with what was inlined where it was left.
+    let mut open: Vec<(Named, Vec<Named>)> = Vec::new();
+    for line in told.stdout.lines().skip(1) {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let Some(block) = row["block"].as_u64() else {
+            continue;
+        };
+        let function = row["function"]["index"].as_u64().unwrap() as u32;
+        let name = row["function"]["name"].as_str().unwrap().to_owned();
+        let depth = row["depth"].as_u64().unwrap() as usize;
+        let code = guest.program.function(FuncId::from_u32(function)).unwrap();
+        let declared = source.declared(code.body.start);
+        let own = declared.is_some_and(|at| source.path(at.file).ends_with("app.rs"));
+        let [here, call] = guest.inlined(&source, (function, block as u32));
+        open.truncate(depth);
+        assert_eq!(open.len(), depth, "{line}");
+        open.push(((name, own), here));
+        let stack = open.iter().flat_map(|(function, inlined)| {
+            let function = [function].into_iter();
+            function.chain(inlined).cloned()
+        });
+        let t = row["t"].as_u64().unwrap();
+        moments.push((t, stack.collect()));
+        open[depth].1 = call;
+    }
+    moments
+}
+
+fn sums<'m>(moments: impl Iterator<Item = &'m Moment>, own: bool) -> Stacks {
+    let mut stacks = Stacks::new();
+    for (_, stack) in moments {
+        let frames = stack.iter().enumerate();
+        // The outermost function stands for what is outside of the user's own.
+        let shown = frames.filter(|(at, (_, is_own))| *at == 0 || *is_own || !own);
+        let names = shown.map(|(_, (name, _))| name.replace(';', ":"));
+        *stacks.entry(Vec::from_iter(names).join(";")).or_default() += 1;
+    }
+    stacks
+}
+
+fn collapsed(sandbox: &Sandbox, options: &str) -> Stacks {
+    let words = format!("export app.aft --format collapsed --min 0 --depth 10000 {options}");
+    let mut stacks = Stacks::new();
+    for line in sandbox.ok(&words).stdout.lines() {
+        let (stack, blocks) = line.rsplit_once(' ').unwrap();
+        *stacks.entry(stack.to_owned()).or_default() += blocks.parse::<u64>().unwrap();
+    }
+    stacks
+}
+
+/// Compares the exports of `app.aft`, which ran `app.wasm`, with the walk.
+fn assert_holds(sandbox: &Sandbox) -> Stacks {
+    let moments = moments(sandbox);
+    let length = moments.len() as u64;
+    let all = collapsed(sandbox, "");
+    assert_eq!(all, sums(moments.iter(), false));
+    assert_eq!(all.values().sum::<u64>(), length);
+    for n in 0..12 {
+        let (from, to) = (1 + length * n / 13, 1 + length * (n + 2) / 14);
+        let (from, to) = (from.min(to), from.max(to).min(length));
+        let window = format!("--from t={from} --to t={to}");
+        let inside = moments.iter().filter(|(t, _)| (from..=to).contains(t));
+        assert_eq!(collapsed(sandbox, &window), sums(inside, false), "{window}");
+    }
+
+    // The same stacks in other forms.
+    let export = |format: &str| {
+        let limits = "--min 0 --depth 10000";
+        sandbox.ok(&format!("export app.aft --format {format} {limits}"))
+    };
+    assert_eq!(speedscope(&export("speedscope").stdout), all);
+    export("pprof -o run.pb.gz");
+    assert_eq!(pprof(sandbox), all);
+    let (own, calls) = callgrind(&export("callgrind").stdout);
+    assert_eq!(own, length);
+    assert!(
+        calls
+            .values()
+            .any(|(calls, blocks)| *calls == 0 && *blocks > 0)
+    );
+
+    // Without inlined functions, the functions execute what `calls` says.
+    let mut own = BTreeMap::<String, u64>::new();
+    for (stack, blocks) in collapsed(sandbox, "--no-inlined") {
+        let innermost = stack.rsplit(';').next().unwrap().to_owned();
+        *own.entry(innermost).or_default() += blocks;
+    }
+    let calls = sandbox.ok("calls app.aft --format json").stdout;
+    let calls: Value = serde_json::from_str(&calls).unwrap();
+    let mut counted = BTreeMap::<String, u64>::new();
+    for row in calls["functions"].as_array().unwrap() {
+        let name = row["function"]["name"].as_str().unwrap().replace(';', ":");
+        *counted.entry(name).or_default() += row["own"].as_u64().unwrap();
+    }
+    own.retain(|_, blocks| *blocks > 0);
+    counted.retain(|_, blocks| *blocks > 0);
+    assert_eq!(own, counted);
+
+    // What a library executes counts for those that called it, inlined or not.
+    assert_eq!(
+        collapsed(sandbox, "--code mine"),
+        sums(moments.iter(), true)
+    );
+    all
+}
+
+const RUST: &str = r#"
+use std::collections::BTreeMap;
+struct Reader<'a> { text: &'a [u8], at: usize }
+impl Reader<'_> {
+    #[inline(always)]
+    fn peek(&self) -> u8 { if self.at < self.text.len() { self.text[self.at] } else { 0 } }
+    #[inline(always)]
+    fn number(&mut self) -> u32 {
+        let mut n = 0;
+        while self.peek().is_ascii_digit() { n = n * 10 + digit(self.peek()); self.at += 1; }
+        n
+    }
+    #[inline(never)]
+    fn sum(&mut self) -> u32 {
+        let mut sum = self.product();
+        while self.peek() == b'+' { self.at += 1; sum = add(sum, self.product()); }
+        sum
+    }
+    #[inline(always)]
+    fn product(&mut self) -> u32 {
+        let mut product = self.factor();
+        while self.peek() == b'*' { self.at += 1; product *= self.factor(); }
+        product
+    }
+    #[inline(always)]
+    fn factor(&mut self) -> u32 {
+        if self.peek() != b'(' { return self.number(); }
+        self.at += 1;
+        let inside = self.sum();
+        self.at += 1;
+        inside
+    }
+}
+#[inline(never)]
+fn digit(c: u8) -> u32 { (c - b'0') as u32 }
+#[inline(never)]
+fn add(a: u32, b: u32) -> u32 { if a > 1000 { b } else { a + b } }
+fn main() {
+    let mut all = BTreeMap::new();
+    for n in 0..4 {
+        let text = format!("{n}*3+(12+{n}*(2+5))*7+1");
+        let mut reader = Reader { text: text.as_bytes(), at: 0 };
+        *all.entry(reader.sum() % 3).or_insert(0) += n;
+    }
+    println!("{all:?}");
+}
+"#;
+
+#[test]
+fn stacks_of_optimised_rust_are_those_of_a_walk() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.rs", RUST);
+    sandbox.rustc("app", "app", 2);
+    sandbox.ok("record --lens paths -o app.aft app.wasm");
+    let all = assert_holds(&sandbox);
+    let reader = "app::Reader";
+    let called = format!("{reader}::product;{reader}::factor;{reader}::number;app::digit");
+    assert!(all.keys().any(|stack| stack.contains(&called)), "{all:#?}");
+    let recursive = format!("{reader}::product;{reader}::factor;{reader}::sum;{reader}::product");
+    assert!(
+        all.keys().any(|stack| stack.contains(&recursive)),
+        "{all:#?}"
+    );
+}
+
+#[test]
+fn stacks_of_optimised_c_are_those_of_a_walk() {
+    let Some(clang) = tools::clang() else {
+        return;
+    };
+    let sandbox = Sandbox::new();
+    let source = sandbox.write(
+        "app.c",
+        "static int sink[64];\n\
+         __attribute__((noinline)) int leaf(int n) { sink[n & 63] += n; return n > 3 ? n - 1 : n; }\n\
+         static inline int inner(int n) { int all = 0; for (int i = 0; i < n; i++) all += leaf(i); return all; }\n\
+         static inline int outer(int n) { return n % 3 ? inner(n) : inner(n / 2) + leaf(n); }\n\
+         __attribute__((noinline)) int tail(int n) { if (n < 2) return outer(n); return leaf(outer(n)); }\n\
+         __attribute__((noinline)) int down(int n) { return n ? outer(n) + down(n - 1) * 2 : 0; }\n\
+         __attribute__((export_name(\"run\"))) int run(int n) { int all = 0; for (int i = 0; i < n; i++) all += outer(i) + tail(i) + down(i); return all; }\n",
+    );
+    for options in [&["-g", "-O2"][..], &["-g", "-O2", "-mtail-call"]] {
+        let out = sandbox.path("app.wasm");
+        clang.module(options, &[&source], &["-Wl,--no-entry"], &out);
+        sandbox.ok("record --force --lens paths --invoke run -o app.aft app.wasm 9");
+        let moments = moments(&sandbox);
+        assert_eq!(collapsed(&sandbox, ""), sums(moments.iter(), false));
+        let length = moments.len() as u64;
+        for from in [2, length / 3, length / 2, length - 3] {
+            let inside = moments.iter().filter(|(t, _)| *t >= from);
+            let window = format!("--from t={from}");
+            assert_eq!(
+                collapsed(&sandbox, &window),
+                sums(inside, false),
+                "{window}"
+            );
+        }
+        let all = collapsed(&sandbox, "");
+        assert!(all.contains_key("run;outer;inner;leaf"), "{all:#?}");
+    }
+}
+
+/// `profile` has no stacks, but its locations have the functions that were inlined there.
+#[test]
+fn locations_of_a_profile_have_a_line_for_each_inlined_function() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.rs", RUST);
+    sandbox.rustc("app", "app", 2);
+    sandbox.ok("record --lens counts -o app.aft app.wasm");
+    sandbox.ok("profile app.aft --format pprof -o run.pb.gz");
+    let stacks = pprof(&sandbox);
+    let reader = "app::Reader";
+    let inlined = format!("{reader}::sum;{reader}::product;{reader}::factor;{reader}::number");
+    assert!(
+        stacks.keys().any(|stack| stack.ends_with(&inlined)),
+        "{stacks:#?}"
+    );
+}

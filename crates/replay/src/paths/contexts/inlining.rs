@@ -1,0 +1,181 @@
+//! Which inlined functions the blocks of a run come from.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, OrigOffset};
+use afterimage_profile::body::decode;
+use afterimage_profile::{ProfileError, Source};
+use afterimage_program::{Block, Location, Program, demangle};
+use afterimage_wpp::{Segments, WholePath};
+use rustc_hash::FxHashMap;
+
+/// The number of an [`Inlinee`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InlineeId(u32);
+
+/// A chain of functions that were inlined into each other, and the outermost of them into a function that the module defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ChainId(u32);
+
+impl ChainId {
+    /// No inlined function: the code of the module's function itself.
+    pub(super) const ITSELF: Self = Self(0);
+    /// The chain that its place in the run says.
+    pub(super) const INHERITED: Self = Self(u32::MAX);
+}
+
+/// A function that the compiler inlined somewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Inlinee {
+    /// Its linkage name (mangled), or its name where it has no other.
+    pub raw: String,
+    /// Its name as it is shown.
+    pub name: String,
+    /// Where it is declared.
+    pub declared: Option<Location>,
+}
+
+/// Which inlined functions each executed block comes from.
+///
+/// A block comes from the functions of its first instruction that has a line, or of its first if none has one. A call comes from those of its own instruction. By default no
+/// function is inlined.
+#[derive(Clone, Debug, Default)]
+pub struct Inlining {
+    functions: Vec<Inlinee>,
+    /// For each chain but [`ChainId::ITSELF`], the chain without its innermost function, which has a smaller number, and that function.
+    chains: Vec<(ChainId, InlineeId)>,
+    /// For each block that does not come from its function itself, or whose call does not, the chains of both.
+    blocks: FxHashMap<(FuncId, BlockId), (ChainId, ChainId)>,
+}
+
+impl Inlining {
+    /// What the debug information says of the blocks of a path. `module` is what the program was parsed from. O(operators of the functions that were executed · log).
+    ///
+    /// # Errors
+    /// If the module's bytes are not those of the program.
+    pub fn new<S: Segments>(
+        path: &WholePath<S>,
+        program: &Program,
+        module: &[u8],
+        source: &dyn Source,
+    ) -> Result<Self, ProfileError> {
+        let mut executed: HashMap<FuncId, Vec<BlockId>> = HashMap::new();
+        for node in path.nodes().values() {
+            executed
+                .entry(node.function)
+                .or_default()
+                .extend(&node.blocks);
+        }
+        let mut maker = Maker::default();
+        let mut body = Vec::new();
+        let mut functions = Vec::from_iter(executed);
+        functions.sort_unstable_by_key(|&(function, _)| function);
+        for (id, mut blocks) in functions {
+            let Some(function) = program.function(id) else {
+                continue;
+            };
+            decode(program, module, function, &mut body)?;
+            blocks.sort_unstable();
+            blocks.dedup();
+            for at in blocks {
+                let Some(block) = function.cfg.blocks.get(at) else {
+                    continue;
+                };
+                let ops = block.ops.start.index()..block.ops.end.index();
+                let ops = body.get(ops).unwrap_or_default();
+                let mut offsets = ops.iter().filter(|op| op.instruction).map(|op| op.offset);
+                let own = first_with_line(offsets.clone(), block, source);
+                let call = offsets.next_back().unwrap_or(own);
+                let chains = [own, call].map(|offset| maker.chain(source, offset));
+                if chains != [ChainId::ITSELF; 2] {
+                    maker.into.blocks.insert((id, at), chains.into());
+                }
+            }
+        }
+        Ok(maker.into)
+    }
+
+    /// A function that was inlined.
+    pub fn function(&self, id: InlineeId) -> &Inlinee {
+        &self.functions[id.0 as usize]
+    }
+
+    /// Whether nothing that was executed was inlined.
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// The chain that a block comes from.
+    pub(super) fn of_block(&self, function: FuncId, block: BlockId) -> ChainId {
+        let known = self.blocks.get(&(function, block));
+        known.map_or(ChainId::ITSELF, |known| known.0)
+    }
+
+    /// The chain that the call at a block's end comes from.
+    pub(super) fn of_call(&self, function: FuncId, block: BlockId) -> ChainId {
+        let known = self.blocks.get(&(function, block));
+        known.map_or(ChainId::ITSELF, |known| known.1)
+    }
+
+    /// A chain without its innermost function, and that function. `None` for [`ChainId::ITSELF`].
+    pub(super) fn split(&self, chain: ChainId) -> Option<(ChainId, InlineeId)> {
+        let at = (chain.0 as usize).checked_sub(1)?;
+        self.chains.get(at).copied()
+    }
+}
+
+/// The offset of the first instruction that has a line, or of the first, or of the block.
+fn first_with_line(
+    mut offsets: impl Iterator<Item = OrigOffset> + Clone,
+    block: &Block,
+    source: &dyn Source,
+) -> OrigOffset {
+    let first = offsets.clone().next().unwrap_or(block.offsets.start);
+    let with_line = offsets.find(|&offset| source.locate(offset).is_some());
+    with_line.unwrap_or(first)
+}
+
+#[derive(Default)]
+struct Maker {
+    into: Inlining,
+    functions: HashMap<(String, Option<Location>), InlineeId>,
+    chains: HashMap<(ChainId, InlineeId), ChainId>,
+}
+
+impl Maker {
+    fn chain(&mut self, source: &dyn Source, offset: OrigOffset) -> ChainId {
+        let mut frames = source.inlined_frames(offset);
+        // The function that the module defines.
+        frames.pop();
+        let mut chain = ChainId::ITSELF;
+        for frame in frames.into_iter().rev() {
+            let Some(raw) = frame.function else { continue };
+            let function = self.function(raw, frame.declared);
+            let chains = &mut self.into.chains;
+            let longer = (chain, function);
+            chain = *self.chains.entry(longer).or_insert_with(|| {
+                chains.push(longer);
+                ChainId(chains.len() as u32)
+            });
+        }
+        chain
+    }
+
+    fn function(&mut self, raw: String, declared: Option<Location>) -> InlineeId {
+        match self.functions.entry((raw, declared)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let (raw, declared) = new.key().clone();
+                let name = demangle(&raw).unwrap_or_else(|| raw.clone());
+                let functions = &mut self.into.functions;
+                functions.push(Inlinee {
+                    raw,
+                    name,
+                    declared,
+                });
+                *new.insert(InlineeId(functions.len() as u32 - 1))
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Where the calls come from that are open where a stretch of a run begins.
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_wpp::{Cursor, PathError, Segments, WholePath};
+
+use super::inlining::{ChainId, Inlining};
+
+/// How many activations one after the other are looked at: calls that follow each other without a block of the caller's between them, by tail calls or because
+/// that block was left out.
+const STEPS: usize = 100_000;
+
+/// For each of the outermost `count` activations that are open after `before` blocks of a run, the chain of the last block that it executed itself until then.
+pub(super) fn chains_before<S: Segments>(
+    path: &WholePath<S>,
+    inlining: &Inlining,
+    before: u64,
+    count: usize,
+) -> Result<Vec<ChainId>, PathError<S::Error>> {
+    if count == 0 || before == 0 {
+        return Ok(Vec::new());
+    }
+    let mut cursor = path.cursor();
+    cursor.seek(before + 1)?;
+    // Those that are left right there are not in it, and do nothing after.
+    let stack = cursor.stack()?;
+    let mut chains = Vec::new();
+    for (depth, open) in stack.iter().enumerate().take(count) {
+        let inner = stack.get(depth + 1).map(|inner| inner.entered);
+        let time = inner.map_or(before + 1, |entered| entered.min(before + 1));
+        let last = last_block(path, &mut cursor, depth, open.entered, time)?;
+        chains.push(last.map_or(ChainId::ITSELF, |(f, block)| inlining.of_call(f, block)));
+    }
+    Ok(chains)
+}
+
+/// The last block that an activation executed before a time at which a node begins. It is in `depth` others and was entered at `entered`.
+fn last_block<S: Segments>(
+    path: &WholePath<S>,
+    cursor: &mut Cursor<'_, S>,
+    depth: usize,
+    entered: u64,
+    mut time: u64,
+) -> Result<Option<(FuncId, BlockId)>, PathError<S::Error>> {
+    for _ in 0..STEPS {
+        if time <= entered {
+            break;
+        }
+        cursor.seek(time)?;
+        let Some(visit) = cursor.previous()? else {
+            break;
+        };
+        if cursor.depth() <= depth {
+            break;
+        }
+        if cursor.depth() > depth + 1 {
+            // A callee that is over: what is before it.
+            let stack = cursor.stack()?;
+            time = stack[depth + 1].entered;
+            continue;
+        }
+        let node = &path.nodes()[visit.node];
+        if let Some(&block) = node.blocks.last() {
+            return Ok(Some((node.function, block)));
+        }
+        time = visit.start;
+    }
+    Ok(None)
+}
