@@ -5,6 +5,7 @@
 //! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
 //! `cargo xtask mutants` whether an operator that was replaced in one is named; `cargo xtask suites` runs other people's test suites;
 //! `cargo xtask forge` forges recordings, `cargo xtask freeze` compares many answers with those that are kept,
+//! `cargo xtask screens` makes the pages of docs/screens,
 //! and `cargo xtask papers` measures again what the papers show.
 
 mod architecture;
@@ -21,6 +22,7 @@ mod mutants;
 mod papers;
 mod planted;
 mod programs;
+mod screens;
 mod shipped;
 mod suites;
 mod test;
@@ -85,6 +87,8 @@ enum Task {
     Papers(PapersArguments),
     /// Ask four thousand questions, and compare the answers with those that are kept: minutes
     Freeze(FreezeArguments),
+    /// Make docs/screens: what a terminal shows of twelve tasks, for programs in C, C++ and Rust: a minute
+    Screens(ScreensArguments),
     /// Check the rules between the crates and the files that the documents name
     Architecture,
 }
@@ -176,6 +180,17 @@ struct FreezeArguments {
     tool: Option<PathBuf>,
 }
 
+/// Whether to make the pages, or to compare them.
+#[derive(clap::Args)]
+struct ScreensArguments {
+    /// Compare with the pages that are kept, and write none
+    #[arg(long)]
+    check: bool,
+    /// Run this program instead of the one that the checkout builds
+    #[arg(long, value_name = "PROGRAM")]
+    tool: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Corpus(arguments) => corpus::run(&arguments),
@@ -187,6 +202,7 @@ fn main() -> ExitCode {
         Task::Suites { folder } => suites::run(folder.as_deref()),
         Task::Forge { count, seeds, seed } => forge::run(count, seeds, seed),
         Task::Freeze(arguments) => freeze::run(&arguments),
+        Task::Screens(arguments) => screens::run(&arguments),
         Task::Papers(arguments) => papers::run(&arguments),
         Task::Architecture => architecture::run(),
     };

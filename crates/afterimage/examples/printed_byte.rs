@@ -1,5 +1,6 @@
-//! Where a printed byte came from: `cargo run --example printed_byte -- app.aft 12`
+//! Where a printed byte came from: `cargo run --example printed_byte -- app.aft 12`, or `… -- app.aft 'total: 41'`
 
+use afterimage::present::WhyEntry;
 use afterimage::why::Byte;
 use afterimage::{Session, WhyAbout, WhyQuery};
 
@@ -9,6 +10,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let byte: Byte = arguments.next().unwrap_or("0".to_owned()).parse()?;
     let session = Session::open(file.as_ref())?;
     let report = session.why(&WhyQuery::new(WhyAbout::Output(byte)))?;
-    println!("{}", serde_json::to_string_pretty(&report)?);
+    for entry in &report.entries {
+        match entry {
+            WhyEntry::Made(made) if !made.place.library => {
+                println!("{} at {}", made.value, made.place.told());
+            }
+            WhyEntry::End(end) => println!("from {}", end.what),
+            _ => {}
+        }
+    }
     Ok(())
 }

@@ -1,0 +1,144 @@
+//! A command, run in a terminal of a given width: what the terminal shows when it has ended.
+//!
+//! The terminal knows what our reports and progress bars use: line ends, returns to the beginning of a line, and erasing a line.
+//! Colors are off. A line longer than the terminal goes on in the next row, as on a screen.
+
+use anyhow::{Context, Result};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::ioctl::{Getter, Opcode, Setter, ioctl, opcode};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::{Command, ExitStatus, Stdio};
+
+/// What was shown.
+pub struct Shown {
+    /// The rows, without blanks at their ends.
+    pub rows: Vec<String>,
+    /// How many lines were longer than a row.
+    pub wrapped: usize,
+    pub status: ExitStatus,
+}
+
+/// Runs `command` in a terminal with `width` columns. `settle` sees each line before it is cut into rows.
+///
+/// # Errors
+/// If there is no terminal, or the command cannot be run.
+pub fn run(command: &mut Command, width: u16, settle: impl Fn(&str) -> String) -> Result<Shown> {
+    let (main, sub) = pair(width).context("cannot open a terminal")?;
+    let duplicate = || sub.try_clone().context("cannot open a terminal");
+    command
+        .env_remove("COLUMNS")
+        .env("NO_COLOR", "1")
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .stdout(duplicate()?)
+        .stderr(duplicate()?);
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    // Reading ends when nobody has the other side open any more.
+    command.stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    drop(sub);
+    let written = all(main)?;
+    let status = child.wait().context("cannot wait for a command")?;
+    let mut rows = Vec::new();
+    let mut wrapped = 0;
+    for line in lines(&String::from_utf8_lossy(&written)) {
+        let line = settle(&line);
+        let characters: Vec<char> = line.trim_end().chars().collect();
+        wrapped += usize::from(characters.len() > usize::from(width));
+        let mut cut = characters.chunks(width.into());
+        rows.push(cut.next().unwrap_or_default().iter().collect());
+        rows.extend(cut.map(|row| row.iter().collect()));
+    }
+    Ok(Shown {
+        rows,
+        wrapped,
+        status,
+    })
+}
+
+/// Everything that is written to the terminal. Linux says EIO at the end.
+fn all(main: OwnedFd) -> Result<Vec<u8>> {
+    let mut written = Vec::new();
+    match File::from(main).read_to_end(&mut written) {
+        Err(error) if error.raw_os_error() != Some(Errno::IO.raw_os_error()) => {
+            Err(error).context("cannot read from a terminal")
+        }
+        _ => Ok(written),
+    }
+}
+
+/// The lines that are left of `written`.
+fn lines(written: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line: Vec<char> = Vec::new();
+    let mut column = 0;
+    let mut rest = written.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '\n' => {
+                lines.push(line.drain(..).collect());
+                column = 0;
+            }
+            '\r' => column = 0,
+            '\t' => {
+                column = column / 8 * 8 + 8;
+                line.resize(line.len().max(column), ' ');
+            }
+            '\u{1b}' => {
+                let sequence: String =
+                    std::iter::from_fn(|| rest.next_if(|c| !c.is_ascii_alphabetic())).collect();
+                if let (Some('K'), "[2" | "[" | "[0") = (rest.next(), sequence.as_str()) {
+                    line.truncate(if sequence == "[2" { 0 } else { column });
+                }
+            }
+            character => {
+                line.resize(line.len().max(column + 1), ' ');
+                line[column] = character;
+                column += 1;
+            }
+        }
+    }
+    if !line.is_empty() {
+        lines.push(line.into_iter().collect());
+    }
+    lines
+}
+
+/// A terminal's two sides: who watches, and who writes.
+fn pair(columns: u16) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    const UNLOCK: Opcode = opcode::write::<i32>(b'T', 0x31);
+    const NUMBER: Opcode = opcode::read::<u32>(b'T', 0x30);
+    const SIZE: Opcode = 0x5414;
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let main = open("/dev/ptmx", flags, Mode::empty())?;
+    // Rows, columns, and two numbers of pixels that nobody reads.
+    let size = [50, columns, 0, 0];
+    #[expect(
+        unsafe_code,
+        reason = "rustix has no safe calls for these without a feature that builds the engine again"
+    )]
+    // SAFETY: tty_ioctl(4) and pts(4) give these three calls these types; the kernel only reads what the setters hold.
+    let number = unsafe {
+        ioctl(&main, Setter::<UNLOCK, i32>::new(0))?;
+        ioctl(&main, Setter::<SIZE, [u16; 4]>::new(size))?;
+        ioctl(&main, Getter::<NUMBER, u32>::new())?
+    };
+    let sub = open(format!("/dev/pts/{number}"), flags, Mode::empty())?;
+    Ok((main, sub))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+
+    #[test]
+    fn a_progress_bar_leaves_nothing() {
+        assert_eq!(lines("a\r\n- counting\r\u{1b}[2Kb\r\n"), ["a", "b"]);
+        assert_eq!(lines("abc\rx\u{1b}[K\n\u{1b}[1mc\u{1b}[0m"), ["x", "c"]);
+    }
+}
