@@ -10,7 +10,7 @@ use afterimage_analyses::why::{Spot, Walk};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::WhyPlace;
 use afterimage_present::document::objects::Function;
-use afterimage_profile::{Folded, Source, SourceLine};
+use afterimage_profile::{Folded, Source, SourceLine, inlined_names};
 use afterimage_program::{Location, Names, SourceMap};
 use afterimage_replay::steps::Operators;
 use afterimage_replay::values::{Controllers, Executions, HostReads, RecordedValues, Types};
@@ -226,6 +226,12 @@ impl<'s, 'a> Scene<'s, 'a> {
         };
         let frames = self.source().written_frames(found.offset);
         Ok(frames.into_iter().next().and_then(|frame| frame.function))
+    }
+
+    /// The functions that were inlined at an operator, the innermost first.
+    pub fn inlined(&self, function: FuncId, op: OpId) -> Result<Vec<String>> {
+        let found = self.operators().get(function, op)?;
+        Ok(found.map_or_else(Vec::new, |found| inlined_names(self.source(), found.offset)))
     }
 
     /// The source file that a function is from.

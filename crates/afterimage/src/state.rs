@@ -4,8 +4,8 @@ use std::cell::{Cell, OnceCell};
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::StateView;
-use afterimage_profile::{Folded, Source};
-use afterimage_program::{Location, Names, SourceMap, demangle};
+use afterimage_profile::{Folded, Source, inlined_names};
+use afterimage_program::{Location, Names, SourceMap};
 use afterimage_replay::paths::{At, PathFileError, time_of};
 use afterimage_replay::state::{
     Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Halt, Limits, Local,
@@ -458,10 +458,6 @@ impl<'a> Asked<'_, 'a> {
             Ok(_) => Vec::new(),
             Err(_) => self.locals(activation, contents),
         };
-        let mut inlined = self.source.inlined_frames(activation.offset);
-        inlined.pop();
-        let inlined = inlined.into_iter().filter_map(|frame| frame.function);
-        let inlined = inlined.map(|raw| demangle(&raw).unwrap_or(raw));
         Ok(Frame {
             number,
             function: call.function,
@@ -470,7 +466,7 @@ impl<'a> Asked<'_, 'a> {
             time: call.time,
             offset: activation.offset,
             line: position.map(|position| self.source.line(position)),
-            inlined: inlined.collect(),
+            inlined: inlined_names(self.source, activation.offset),
             variables: shown,
             locals: own,
             around: around.map(|at| self.source.line(at)),

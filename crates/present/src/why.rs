@@ -164,6 +164,9 @@ pub struct WhyLed {
 pub struct WhyFrame {
     /// Where it stood.
     pub place: WhyPlace,
+    /// The functions that were inlined there, the innermost first. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inlined: Vec<String>,
     /// The branch in it that led there.
     pub branch: Option<WhyLed>,
     /// Its function is the program's own, and not a library's, as far as the debug information tells.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use afterimage_ids::OrigOffset;
-use afterimage_program::{FileId, InlinedFrame, Location, NoDebug, SourceMap};
+use afterimage_program::{FileId, InlinedFrame, Location, NoDebug, SourceMap, demangle};
 
 /// A line of a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -122,6 +122,15 @@ pub trait Source {
         let _ = offset;
         Vec::new()
     }
+}
+
+/// The names of the functions that were inlined at an operator, the innermost first.
+pub fn inlined_names(source: &dyn Source, offset: OrigOffset) -> Vec<String> {
+    let mut frames = source.inlined_frames(offset);
+    // The function that the module defines.
+    frames.pop();
+    let names = frames.into_iter().filter_map(|frame| frame.function);
+    names.map(|raw| demangle(&raw).unwrap_or(raw)).collect()
 }
 
 fn last_two(path: &str) -> &str {

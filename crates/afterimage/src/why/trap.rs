@@ -328,7 +328,8 @@ fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame,
         None => last_of(scene, instance, time),
     };
     let op = op.context("a block without operators")?;
-    let place = scene.place(walk.spot_of(instance, op))?;
+    let spot = walk.spot_of(instance, op);
+    let place = scene.place(spot)?;
     let led = led_by(scene, instance, time)?;
     let (branch, decided) = match led {
         Some((place, decided)) => {
@@ -341,6 +342,7 @@ fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame,
     };
     let frame = WhyFrame {
         place,
+        inlined: scene.inlined(spot.function, op)?,
         branch,
         own: false,
     };

@@ -309,3 +309,43 @@ fn locations_of_a_profile_have_a_line_for_each_inlined_function() {
         "{stacks:#?}"
     );
 }
+
+/// The tree of calls lists activations; the place of a call names what was inlined there.
+#[test]
+fn places_of_calls_name_the_inlined_functions() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.rs", RUST);
+    sandbox.rustc("app", "app", 2);
+    sandbox.ok("record --lens paths -o app.aft app.wasm");
+    let told = sandbox.ok("trace app.aft --level call --function app::digit --format json");
+    let call: Value = serde_json::from_str(told.stdout.lines().nth(1).unwrap()).unwrap();
+    assert_eq!(call["from"]["function"]["name"], "app::Reader::sum");
+    let reader = "app::Reader";
+    let inlined = [
+        format!("{reader}::number"),
+        format!("{reader}::factor"),
+        format!("{reader}::product"),
+    ];
+    assert_eq!(
+        call["from"]["inlined"],
+        serde_json::json!(inlined),
+        "{call}"
+    );
+}
+
+#[test]
+fn frames_of_a_trap_name_the_inlined_functions() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "app.rs",
+        "#[inline(always)]\nfn pick(v: &[u32], at: usize) -> u32 { v[at] }\n\
+         #[inline(never)]\nfn sum(v: &[u32], at: usize) -> u32 { pick(v, at) + 1 }\n\
+         fn main() {\n    let v: Vec<u32> = std::env::args().map(|_| 1).collect();\n    println!(\"{}\", sum(&v, v.len() + 7));\n}\n",
+    );
+    sandbox.rustc("app", "app", 2);
+    sandbox.run("record app.wasm");
+    let told = sandbox.ok("why app.aft --trap --format json").stdout;
+    let why: Value = serde_json::from_str(&told).unwrap();
+    let text = why.to_string();
+    assert!(text.contains("\"inlined\":[\"app::pick\"]"), "{why:#}");
+}

@@ -71,6 +71,9 @@ pub struct CallSite {
     pub block: u32,
     /// The line of the block's last instruction.
     pub source: Option<Position>,
+    /// The functions that were inlined there, the innermost first. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inlined: Vec<String>,
 }
 
 impl CallSite {
@@ -83,6 +86,7 @@ impl CallSite {
             function: Function::new(scene.names, function),
             block: block.as_u32(),
             source: place.end.map(|position| source(scene, position)),
+            inlined: scene.places.inlined(place.last),
         })
     }
 }

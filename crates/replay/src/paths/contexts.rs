@@ -367,10 +367,7 @@ impl Expansion<'_> {
                     chain => chain,
                 };
                 let more = item.times * times;
-                let part = match item.what {
-                    What::Own | What::Gap => None,
-                    What::Part(part) => Some((part, all.function(part))),
-                };
+                let part = item.what.part().map(|part| (part, all.function(part)));
                 if let Some((part, None)) = part {
                     *open.entry((part, chain)).or_default() += more;
                     continue;
@@ -382,7 +379,7 @@ impl Expansion<'_> {
                         *callees.entry(part).or_default() += more;
                         here.total += all.total(part) * more;
                     }
-                    _ if item.what == What::Gap => {
+                    _ if item.what == What::GAP => {
                         here.left_out += more;
                         here.total += more;
                     }

@@ -9,7 +9,7 @@ use afterimage_program::{Location, Program};
 
 use afterimage_profile::body::decode;
 use afterimage_profile::walk::{code_blocks, positions};
-use afterimage_profile::{ProfileError, Source};
+use afterimage_profile::{ProfileError, Source, inlined_names};
 
 /// Where a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct BlockPlace {
     pub position: Option<Location>,
     /// Where its last instruction comes from: the call, if it ends with one.
     pub end: Option<Location>,
+    /// Its last instruction, in the original module.
+    pub last: OrigOffset,
 }
 
 /// Finds where blocks come from. A function is looked at when it is first asked about, in time linear in its body; after that a
@@ -59,6 +61,11 @@ impl<'a> Places<'a> {
         self.source.shown_path(location.file)
     }
 
+    /// The names of the functions that were inlined at an operator, the innermost first.
+    pub fn inlined(&self, offset: OrigOffset) -> Vec<String> {
+        inlined_names(self.source, offset)
+    }
+
     /// Where a basic block is; `None` if there is no such block.
     ///
     /// # Errors
@@ -89,11 +96,12 @@ impl<'a> Places<'a> {
         positions(function, &body, self.source, &mut operators);
         let places = code_blocks(function).map(|(_, block)| {
             let own = &operators[block.ops.start.index()..block.ops.end.index()];
-            let mut instructions = own.iter().rev().filter(|operator| operator.instruction);
+            let last = own.iter().rfind(|operator| operator.instruction);
             BlockPlace {
                 offset: block.offsets.start,
                 position: own.iter().find_map(|operator| operator.position),
-                end: instructions.next().and_then(|last| last.position),
+                end: last.and_then(|last| last.position),
+                last: last.map_or(block.offsets.start, |last| last.offset),
             }
         });
         Ok(places.collect())

@@ -1,10 +1,9 @@
 //! Different activations: what they execute themselves and whom they call how often, in no order.
 
-use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use afterimage_ids::FuncId;
+use rustc_hash::FxHashMap;
 
 use super::inlining::ChainId;
 
@@ -13,8 +12,8 @@ use super::inlining::ChainId;
 pub(super) struct Activations {
     all: Vec<Activation>,
     items: Vec<Item>,
-    /// By hash, those that have it.
-    known: HashMap<u64, Vec<u32>>,
+    /// By hash, the last that has it.
+    known: FxHashMap<u64, u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,18 +29,30 @@ struct Activation {
     total: u64,
     calls: u64,
     start: usize,
-    len: usize,
+    len: u32,
+    /// The one before it that has the same hash.
+    same: Option<u32>,
 }
 
-/// What happens in an activation.
+/// What happens in an activation: that it executes a block itself, that one was left out, or a part of it. As a number, because there are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum What {
+pub(super) struct What(u32);
+
+impl What {
     /// It executes a block itself.
-    Own,
+    pub(super) const OWN: Self = Self(u32::MAX);
     /// A block was left out while it was the innermost that is known.
-    Gap,
+    pub(super) const GAP: Self = Self(u32::MAX - 1);
+
     /// An activation that it calls, or a stretch of itself.
-    Part(u32),
+    pub(super) fn of_part(part: u32) -> Self {
+        Self(part)
+    }
+
+    /// The activation that it calls, or the stretch of itself.
+    pub(super) fn part(self) -> Option<u32> {
+        (self < Self::GAP).then_some(self.0)
+    }
 }
 
 /// Something that happens in an activation, and how often.
@@ -121,17 +132,18 @@ impl Activations {
         compact(&mut items);
         let mut hasher = DefaultHasher::new();
         (function, begins, &items).hash(&mut hasher);
-        let same = self.known.entry(hasher.finish()).or_default();
-        let found = same.iter().copied().find(|&id| {
+        let hash = hasher.finish();
+        let last = self.known.get(&hash).copied();
+        let mut next = last;
+        while let Some(id) = next {
             let other = &self.all[id as usize];
-            (other.function, other.begins) == (function, begins)
-                && self.items[other.start..other.start + other.len] == items[..]
-        });
-        if let Some(id) = found {
-            return id;
+            if (other.function, other.begins) == (function, begins) && self.items(id) == items {
+                return id;
+            }
+            next = other.same;
         }
         let id = self.all.len() as u32;
-        same.push(id);
+        self.known.insert(hash, id);
         let mut made = Activation {
             function,
             begins,
@@ -141,13 +153,13 @@ impl Activations {
             total: 0,
             calls: u64::from(function.is_some() && begins),
             start: self.items.len(),
-            len: items.len(),
+            len: items.len() as u32,
+            same: last,
         };
         for item in &items {
-            let (total, left_out, calls) = match item.what {
-                What::Own => (1, 0, 0),
-                What::Gap => (1, 1, 0),
-                What::Part(part) => {
+            let (total, left_out, calls) = match item.what.part() {
+                None => (1, u64::from(item.what == What::GAP), 0),
+                Some(part) => {
                     let part = &self.all[part as usize];
                     (part.total, part.left_out, part.calls)
                 }
@@ -169,7 +181,7 @@ impl Activations {
     pub fn stretch(&mut self, items: Vec<Item>) -> Item {
         let id = self.make(None, true, items);
         Item {
-            what: What::Part(id),
+            what: What::of_part(id),
             chain: match self.all[id as usize].inherits {
                 true => ChainId::INHERITED,
                 false => ChainId::ITSELF,
@@ -206,6 +218,6 @@ impl Activations {
     /// What happens in it, parts ascending.
     pub fn items(&self, id: u32) -> &[Item] {
         let Activation { start, len, .. } = self.all[id as usize];
-        &self.items[start..start + len]
+        &self.items[start..start + len as usize]
     }
 }

@@ -11,8 +11,8 @@ use super::site::chains_before;
 use crate::paths::Window;
 use crate::paths::grammar::checked;
 
-/// A rule or a node with more than this is a stretch of its own.
-const ITEMS: usize = 4;
+/// A rule or a node in which more happens is a stretch of its own. With 12, fewer stretches are made, but they take half as much memory again.
+const ITEMS: usize = 2;
 
 /// What a rule or a node stands for.
 #[derive(Clone, Debug, Default)]
@@ -127,7 +127,7 @@ impl<S: Segments> Clip<'_, S> {
             return;
         }
         let id = self.activations.make(function, begins, doing.items);
-        self.add(&[self.item(What::Part(id), 1)], None, 1);
+        self.add(&[self.item(What::of_part(id), 1)], None, 1);
     }
 
     /// The chain of what happens before any block that is known.
@@ -181,10 +181,10 @@ impl<S: Segments> Clip<'_, S> {
         items: &mut Vec<Item>,
     ) -> Option<ChainId> {
         if left_out > 0 {
-            items.push(self.item(What::Gap, left_out));
+            items.push(self.item(What::GAP, left_out));
         }
         items.extend(blocks.iter().map(|&block| Item {
-            what: What::Own,
+            what: What::OWN,
             chain: self.inlining.of_block(node.function, block),
             times: 1,
         }));
@@ -255,7 +255,7 @@ impl<S: Segments> Clip<'_, S> {
                     let id = self.activations.make(Some(function), true, doing.items);
                     Facts {
                         length,
-                        items: self.kept(vec![self.item(What::Part(id), 1)]),
+                        items: self.kept(vec![self.item(What::of_part(id), 1)]),
                         last: None,
                     }
                 }
