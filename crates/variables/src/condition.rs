@@ -466,8 +466,13 @@ impl Value {
                 false => Err("a text is not known whole".to_owned()),
             };
         }
-        // The name of a constant, and nothing with contents.
-        let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | ':');
+        // The name of a constant, or those of flags, and nothing with contents.
+        let is_flags = held.number.is_some();
+        let is_part = |sign: char| {
+            sign.is_alphanumeric()
+                || matches!(sign, '_' | ':')
+                || is_flags && matches!(sign, ' ' | '|')
+        };
         let is_name =
             own.chars().all(is_part) && !own.starts_with(|sign: char| sign.is_ascii_digit());
         match (is_name, held.number) {

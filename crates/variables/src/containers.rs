@@ -6,6 +6,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+mod cpp;
+mod pointers;
+mod rust;
+mod slices;
+
 use crate::object::Object;
 use crate::place::{Machine, Piece, Place};
 use crate::sequence::Sequence;
@@ -20,8 +25,23 @@ pub(crate) enum Contents {
     Items(Items),
     /// A value that may be absent; `None` if it is.
     Held(Option<Object>),
-    /// What a pointer owns: its address, 0 for none, and the value there.
-    Pointer(u64, Object),
+    /// What a pointer owns or refers to.
+    Pointer {
+        /// Where the value is, 0 for none.
+        address: u64,
+        /// The value.
+        to: Object,
+        /// Its type, where the pointer's own does not say it.
+        named: Option<String>,
+    },
+    /// One of several alternatives, by its number.
+    Alternative(u64, Object),
+    /// A number with its unit.
+    Quantity(Object, String),
+    /// A value, and in which state what guards it is.
+    Noted(Object, String),
+    /// What is a text by itself.
+    Text(String),
 }
 
 /// Elements that are found one after the other.
@@ -58,7 +78,7 @@ const LIBCXX: &str = "libc++ 19";
 const RUST: &str = "Rust 1.95";
 
 /// The containers that are known.
-const PRINTERS: [Printer; 14] = [
+const PRINTERS: [Printer; 46] = [
     Printer {
         library: LIBCXX,
         types: &["basic_string<"],
@@ -134,10 +154,185 @@ const PRINTERS: [Printer; 14] = [
         types: &["Rc<", "Arc<"],
         read: |reader, object| reader.counted(object),
     },
+    Printer {
+        library: LIBCXX,
+        types: &["tuple<"],
+        read: |reader, object| reader.tuple(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["pair<"],
+        read: |reader, object| reader.pair(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["variant<"],
+        read: |reader, object| reader.variant(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["forward_list<"],
+        read: |reader, object| reader.forward_list(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["bitset<"],
+        read: |reader, object| reader.bitset(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["weak_ptr<"],
+        read: |reader, object| reader.weak_ptr(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["function<"],
+        read: |reader, object| reader.function(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["stack<", "queue<", "priority_queue<"],
+        read: |reader, object| reader.held(object, &["c"]),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["complex<"],
+        read: |reader, object| reader.complex(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["duration<"],
+        read: |reader, object| reader.duration(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["time_point<"],
+        read: |reader, object| reader.held(object, &["__d_"]),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["atomic<"],
+        read: |reader, object| reader.held(object, &["__a_", "__a_value"]),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["initializer_list<"],
+        read: |reader, object| reader.initializer_list(object),
+    },
+    Printer {
+        library: LIBCXX,
+        types: &["reference_wrapper<"],
+        read: |reader, object| reader.reference(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["Weak<"],
+        read: |reader, object| reader.weak(object),
+    },
+    Printer {
+        library: RUST,
+        types: &[
+            "&dyn ",
+            "&mut dyn ",
+            "&(dyn ",
+            "&mut (dyn ",
+            "Box<dyn ",
+            "Box<(dyn ",
+            "*const dyn ",
+            "*mut dyn ",
+        ],
+        read: |reader, object| reader.trait_object(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["Cell<"],
+        read: |reader, object| reader.held(object, &["value", "value"]),
+    },
+    Printer {
+        library: RUST,
+        types: &["UnsafeCell<"],
+        read: |reader, object| reader.held(object, &["value"]),
+    },
+    Printer {
+        library: RUST,
+        types: &["RefCell<"],
+        read: |reader, object| reader.ref_cell(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["Ref<", "RefMut<"],
+        read: |reader, object| reader.borrow(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["Mutex<"],
+        read: |reader, object| reader.mutex(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["RwLock<"],
+        read: |reader, object| reader.rw_lock(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["OnceCell<"],
+        read: |reader, object| reader.once_cell(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["OnceLock<"],
+        read: |reader, object| reader.once_lock(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["LinkedList<"],
+        read: |reader, object| reader.linked_list(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["BinaryHeap<"],
+        read: |reader, object| reader.held(object, &["data"]),
+    },
+    Printer {
+        library: RUST,
+        types: &["OsString", "PathBuf"],
+        read: |reader, object| reader.os_string(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["Duration"],
+        read: |reader, object| reader.rust_duration(object),
+    },
+    Printer {
+        library: RUST,
+        types: &["NonZero<"],
+        read: |reader, object| reader.held(object, &["__0", "__0"]),
+    },
+    Printer {
+        library: RUST,
+        types: &["Wrapping<", "Saturating<"],
+        read: |reader, object| reader.held(object, &["__0"]),
+    },
+    Printer {
+        library: RUST,
+        types: &["Atomic"],
+        read: |reader, object| reader.atomic(object),
+    },
+    Printer {
+        library: RUST,
+        types: &[
+            "Range<",
+            "RangeFrom<",
+            "RangeTo<",
+            "RangeInclusive<",
+            "RangeToInclusive<",
+        ],
+        read: |reader, object| reader.range(object),
+    },
 ];
 
 /// So many structures are in each other at most where a part is looked for.
-const DEEPEST: usize = 8;
+const DEEPEST: usize = 16;
 /// So many links are followed to the next node of a tree; a balanced one with 2^32 nodes has no longer way.
 const LINKS: usize = 80;
 
@@ -152,17 +347,23 @@ impl Variables<'_> {
         if let Some(sequence) = self.sequence(object, machine) {
             return Some(Contents::Sequence(sequence));
         }
-        let described = self.describe(self.plain(object.type_ref).ok()?).ok()?;
-        let TypeKind::Record(_) = &described.kind else {
+        let plain = self.plain(object.type_ref).ok()?;
+        let described = self.describe(plain).ok()?;
+        let TypeKind::Record(record) = &described.kind else {
             return None;
         };
+        if let Some(slice) = self.foreign_slice(object, plain, record, machine) {
+            return Some(Contents::Sequence(slice));
+        }
         let name = described.name.as_deref()?;
+        let name = name.strip_prefix("alloc::boxed::").unwrap_or(name);
         let is_it = |printer: &&Printer| printer.types.iter().any(|begin| name.starts_with(begin));
         let printer = PRINTERS.iter().find(is_it)?;
         let reader = Reader {
             variables: self,
             machine,
             most: limits.elements,
+            characters: limits.string.max(1),
         };
         (printer.read)(&reader, object)
     }
@@ -174,11 +375,33 @@ struct Reader<'r, 'a> {
     machine: &'r dyn Machine,
     /// So many elements are wanted.
     most: u64,
+    /// So many characters of a text.
+    characters: usize,
 }
 
 impl Reader<'_, '_> {
     fn record(&self, of: TypeRef) -> Option<Arc<Record>> {
         self.variables.record(of).ok()?
+    }
+
+    /// The name of an object's type, without namespaces.
+    fn name(&self, object: &Object) -> Option<String> {
+        let plain = self.variables.plain(object.type_ref).ok()?;
+        self.variables.describe(plain).ok()?.name.clone()
+    }
+
+    /// What a part of a part of an object holds, by their names.
+    fn held(&self, object: &Object, names: &[&str]) -> Option<Contents> {
+        Some(Contents::Held(Some(self.parts(object, names)?)))
+    }
+
+    /// A pointer to a value of this type.
+    fn pointing(&self, address: u64, to: TypeRef) -> Option<Contents> {
+        Some(Contents::Pointer {
+            address,
+            to: self.at(to, address)?,
+            named: None,
+        })
     }
 
     /// A member by its name, those of base classes and of what has no name included; of several, the outermost first one.
@@ -341,26 +564,48 @@ impl Reader<'_, '_> {
         if count > 0 && !self.is_there(end - 1) {
             return Some(Items::damaged("its text is outside the memory"));
         }
-        let sequence = Sequence::plain(address, count, bytes == 1, element);
+        let text = bytes == 1 || self.variables.wide(element).is_some();
+        let sequence = Sequence::plain(address, count, text, element);
         Some(Contents::Sequence(sequence))
     }
 
     fn view(&self, object: &Object) -> Option<Contents> {
         let (address, element) = self.pointer(&self.part(object, "__data_")?)?;
-        let count = self.number(&self.part(object, "__size_")?)?;
+        let name = self.name(object)?;
+        let count = match self.part(object, "__size_") {
+            Some(size) => self.number(&size)?,
+            // Of a span whose length is a part of its type.
+            None => number_at_end(&name)?,
+        };
+        let is_text = name.starts_with("basic_string_view<");
+        self.side_by_side(address, count, element, is_text)
+    }
+
+    /// So many elements from an address on; of characters, the text that they are.
+    fn side_by_side(
+        &self,
+        address: u64,
+        count: u64,
+        element: TypeRef,
+        is_text: bool,
+    ) -> Option<Contents> {
         let bytes = self.variables.sized(element).ok()?;
-        let last = count.checked_mul(bytes)?.checked_add(address)?;
-        if count > 0 && !self.is_there(last - 1) {
+        let end = count
+            .checked_mul(bytes)
+            .and_then(|all| all.checked_add(address));
+        let is_all = end.is_some_and(|end| end == address || self.is_there(end - 1));
+        if count > 0 && !is_all {
             return Some(Items::damaged("its elements are outside the memory"));
         }
-        let plain = self.variables.plain(object.type_ref).ok()?;
-        let name = self.variables.describe(plain).ok()?.name.clone()?;
-        let text = bytes == 1 && name.starts_with("basic_string_view<");
+        let text = is_text && (bytes == 1 || self.variables.wide(element).is_some());
         let sequence = Sequence::plain(address, count, text, element);
         Some(Contents::Sequence(sequence))
     }
 
     fn vector(&self, object: &Object) -> Option<Contents> {
+        if self.name(object)?.starts_with("vector<bool") {
+            return self.vector_of_bits(object);
+        }
         let (begin, element) = self.pointer(&self.part(object, "__begin_")?)?;
         let (end, _) = self.pointer(&self.part(object, "__end_")?)?;
         self.between(begin, end, element)
@@ -368,6 +613,9 @@ impl Reader<'_, '_> {
 
     /// The value of a node, apart into key and value in a map.
     fn entry(&self, node: &Object) -> Option<(Option<Object>, Object)> {
+        if let Some(element) = self.part(node, "element") {
+            return Some((None, element));
+        }
         let value = self.part(node, "__value_")?;
         Some(match self.part(&value, "__cc_") {
             Some(pair) => {
@@ -501,15 +749,9 @@ impl Reader<'_, '_> {
     }
 
     fn array(&self, object: &Object) -> Option<Contents> {
-        let plain = self.variables.plain(object.type_ref).ok()?;
-        let name = self.variables.describe(plain).ok()?.name.clone()?;
         // One without elements has something else in their place.
-        let count = name
-            .rsplit(", ")
-            .next()?
-            .trim_end_matches(['>', 'U', 'L', ' ']);
-        match count {
-            "0" => Some(Contents::Items(Items::default())),
+        match number_at_end(&self.name(object)?)? {
+            0 => Some(Contents::Items(Items::default())),
             _ => Some(Contents::Held(Some(self.part(object, "__elems_")?))),
         }
     }
@@ -527,7 +769,7 @@ impl Reader<'_, '_> {
         let held = self.part(object, "__ptr_")?;
         let pointer = self.part(&held, "__value_").unwrap_or(held);
         let (address, to) = self.pointer(&pointer)?;
-        Some(Contents::Pointer(address, self.at(to, address)?))
+        self.pointing(address, to)
     }
 
     fn hash_map(&self, object: &Object) -> Option<Contents> {
@@ -594,20 +836,7 @@ impl Reader<'_, '_> {
         if count == 0 {
             return Some(Contents::Items(items));
         }
-        let root = self.part(map, "root")?;
-        let record = self.record(root.type_ref)?;
-        let [variants] = &record.variants[..] else {
-            return None;
-        };
-        let active = self
-            .variables
-            .active(&root, variants, self.machine)
-            .ok()??;
-        let some = self
-            .variables
-            .member(&root, active.first()?, self.machine)
-            .ok()?;
-        let root = self.part(&some, "__0")?;
+        let root = self.some(&self.part(map, "root")?)??;
         let height = self.number(&self.part(&root, "height")?)?;
         let (node, leaf) = self.pointer(&self.part(&root, "node")?)?;
         let leaf_bytes = self.variables.sized(leaf).ok()?;
@@ -659,13 +888,12 @@ impl Reader<'_, '_> {
         }
         Some(Contents::Items(items))
     }
+}
 
-    fn counted(&self, object: &Object) -> Option<Contents> {
-        let (address, inner) = self.pointer(&self.part(object, "ptr")?)?;
-        let inner = self.at(inner, address)?;
-        let value = self
-            .part(&inner, "value")
-            .or_else(|| self.part(&inner, "data"))?;
-        Some(Contents::Pointer(value.address()?, value))
-    }
+/// The number at the end of the name of a type that was made with one: `span<int, 3UL>`.
+fn number_at_end(name: &str) -> Option<u64> {
+    let last = name.rsplit([',', '<']).next()?;
+    last.trim_matches(|sign: char| !sign.is_ascii_digit())
+        .parse()
+        .ok()
 }

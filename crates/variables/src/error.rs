@@ -273,6 +273,15 @@ pub enum PathError {
     /// A null pointer was followed.
     #[error("the pointer is null")]
     Null,
+    /// A container that may be empty is, and what it holds was asked for.
+    #[error("it holds nothing")]
+    Empty,
+    /// A map without a key.
+    #[error("it has no key {key}")]
+    NoKey {
+        /// The key, as it was written.
+        key: String,
+    },
     /// What has no elements was indexed.
     #[error("{type_name} has no elements")]
     NotIndexable {

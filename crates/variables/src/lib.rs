@@ -41,6 +41,7 @@ mod globals;
 mod index;
 mod locate;
 mod location;
+mod methods;
 mod missing;
 mod nearest;
 mod object;
@@ -80,6 +81,7 @@ pub struct Variables<'a> {
     debug: Debug<'a>,
     index: OnceLock<Index>,
     types: Types,
+    methods: OnceLock<methods::Methods>,
     /// By unit.
     missing: Mutex<HashMap<u32, Option<DebugError>>>,
 }
@@ -96,6 +98,7 @@ impl<'a> Variables<'a> {
             debug: Debug::open(module)?,
             index: OnceLock::new(),
             types: Types::default(),
+            methods: OnceLock::new(),
             missing: Mutex::default(),
         })
     }

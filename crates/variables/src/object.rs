@@ -152,6 +152,7 @@ impl Variables<'_> {
         let TypeKind::Array {
             element,
             dimensions,
+            ..
         } = &described.kind
         else {
             return None;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! expression = ("*" | "&") expression | postfix
-//! postfix    = primary { "." member | "->" member | "[" integer "]" }
+//! postfix    = primary { "." member | "->" member | "[" ( integer | text ) "]" }
 //! primary    = name { "::" name } | "(" expression ")"
 //! ```
 
@@ -10,6 +10,7 @@ use crate::PathError;
 use crate::reader::Reader;
 
 mod find;
+mod held;
 mod member;
 mod resolve;
 
@@ -24,6 +25,8 @@ pub(crate) enum Step {
     },
     /// `[n]`.
     Index(i64),
+    /// `["key"]` of a map.
+    Key(String),
     /// `*`.
     Follow,
     /// `&`.
@@ -92,7 +95,10 @@ impl Path {
             } else if reader.take(".") {
                 steps.push(reader.member(false)?);
             } else if reader.take("[") {
-                steps.push(Step::Index(reader.integer()?));
+                steps.push(match reader.rest().starts_with('"') {
+                    true => Step::Key(reader.key()?),
+                    false => Step::Index(reader.integer()?),
+                });
                 reader.expect("]", "']'")?;
             } else if open > 0 && reader.take(")") {
                 open -= 1;
@@ -162,6 +168,36 @@ impl<'t> Reader<'t> {
         Ok(Step::Member { name, arrow })
     }
 
+    /// A text between quotation marks.
+    fn key(&mut self) -> Result<String, PathError> {
+        let start = self.at + (self.text[self.at..].len() - self.rest().len());
+        let mut key = String::new();
+        let mut signs = self.text[start..].char_indices().skip(1);
+        while let Some((at, sign)) = signs.next() {
+            let after = start + at + sign.len_utf8();
+            match sign {
+                '"' => {
+                    self.at = after;
+                    return Ok(key);
+                }
+                '\\' => key.push(match signs.next() {
+                    Some((_, 'n')) => '\n',
+                    Some((_, 't')) => '\t',
+                    Some((_, 'r')) => '\r',
+                    Some((_, '0')) => '\0',
+                    Some((_, same @ ('\\' | '"' | '\''))) => same,
+                    _ => {
+                        self.at = after;
+                        return Err(self.syntax("one of n, t, r, 0, \\, \" and '"));
+                    }
+                }),
+                sign => key.push(sign),
+            }
+        }
+        self.at = start;
+        Err(self.syntax("a text that ends"))
+    }
+
     fn integer(&mut self) -> Result<i64, PathError> {
         let negative = self.take("-");
         let start = self.at;
@@ -172,7 +208,7 @@ impl<'t> Reader<'t> {
         };
         let Ok(magnitude) = magnitude else {
             self.at = start;
-            return Err(self.syntax("an integer"));
+            return Err(self.syntax("an integer or a text"));
         };
         Ok(if negative { -magnitude } else { magnitude })
     }
@@ -226,6 +262,13 @@ mod tests {
             ("t".into(), vec![member("__0", false), member("__1", false)])
         );
         assert_eq!(steps("**p"), ("p".into(), vec![Follow, Follow]));
+        assert_eq!(
+            steps(r#"m["a\"]b"].x"#),
+            (
+                "m".into(),
+                vec![Step::Key("a\"]b".into()), member("x", false)]
+            )
+        );
     }
 
     #[test]
@@ -238,12 +281,17 @@ mod tests {
         assert_eq!(error("3"), (0, "the name of a variable"));
         assert_eq!(error("a::"), (3, "the name of a variable"));
         assert_eq!(error("a."), (2, "the name of a member"));
-        assert_eq!(error("a[x]"), (2, "an integer"));
+        assert_eq!(error("a[x]"), (2, "an integer or a text"));
+        assert_eq!(error("a[\"x"), (2, "a text that ends"));
+        assert_eq!(error("a[\"x\""), (5, "']'"));
         assert_eq!(error("a[1"), (3, "']'"));
         assert_eq!(error("(a"), (2, "')'"));
         assert_eq!(error("a)").0, 1);
         assert_eq!(error("a+1"), (1, "'.', '->', '[' or the end"));
-        assert_eq!(error("a[99999999999999999999]"), (2, "an integer"));
+        assert_eq!(
+            error("a[99999999999999999999]"),
+            (2, "an integer or a text")
+        );
     }
 
     #[test]

@@ -4,22 +4,43 @@ use std::cell::Cell;
 
 use crate::containers::{Contents, Items};
 use crate::object::Object;
-use crate::place::Machine;
+use crate::place::{Machine, read};
 use crate::sequence::Sequence;
-use crate::types::{Member, Record, Type, TypeKind, TypeRef};
+use crate::types::{CHAIN, Encoding, Member, Record, Type, TypeKind, TypeRef};
 use crate::{PathError, Variables};
 
+mod float;
 mod number;
 mod single;
 mod string;
 mod tree;
 
+pub(crate) use number::complex;
 pub use single::{Number, Rank};
 use string::Characters;
 pub use string::quoted;
 pub use tree::{Limits, Rendered, Shape};
 
 impl Variables<'_> {
+    /// How many bytes the code units of wide text have, if a type is that of one: `wchar_t`, `char16_t` and `char32_t`, which C has as other names of integers, and `wchar` and `dchar` of D.
+    pub(crate) fn wide(&self, of: TypeRef) -> Option<u64> {
+        let mut at = of;
+        for _ in 0..CHAIN {
+            let described = self.describe(at).ok()?;
+            let known = ["wchar_t", "char16_t", "char32_t", "wchar", "dchar"];
+            let name = described.name.as_deref();
+            if name.is_some_and(|name| known.contains(&name)) {
+                let bytes = self.size(at).ok()??;
+                return Some(bytes).filter(|bytes| matches!(bytes, 2 | 4));
+            }
+            let TypeKind::Alias { of, .. } = described.kind else {
+                return None;
+            };
+            at = of;
+        }
+        None
+    }
+
     /// What an object looks like. Parts without a value say why.
     pub fn render(&self, object: &Object, limits: &Limits, machine: &dyn Machine) -> Rendered {
         let renderer = Renderer {
@@ -120,13 +141,23 @@ impl Renderer<'_, '_> {
                         .push(self.object(Some("*".into()), &pointee, room));
                 }
             }
+            TypeKind::Base(Encoding::Complex) if described.bytes == Some(32) => {
+                let mut parts = [[0; 16]; 2];
+                read(&object.pieces, parts.as_flattened_mut(), self.machine)?;
+                let [real, imaginary] = parts
+                    .map(u128::from_le_bytes)
+                    .map(|bits| float::QUADRUPLE.text(bits));
+                into.text = complex(&real, &imaginary);
+            }
             TypeKind::Unspecified if described.name.as_deref() == Some("decltype(nullptr)") => {
                 into.text = "nullptr".to_owned();
             }
             kind => {
                 let bytes = self.variables.sized(plain)?;
                 let bits = self.variables.bits(object, bytes, self.machine)?;
-                into.text = number::text(kind, described.name.as_deref(), bits, bytes, object.bits);
+                let wide = self.variables.wide(object.type_ref).map(|_| "wchar_t");
+                let name = wide.or(described.name.as_deref());
+                into.text = number::text(kind, name, bits, bytes, object.bits);
             }
         }
         Ok(())
@@ -138,6 +169,13 @@ impl Renderer<'_, '_> {
         let is_text = self.limits.pointed && self.limits.string > 0;
         if address != 0 && is_text && string::is_character(&pointee) {
             let found = string::terminated(address as u64, self.limits.string, self.machine);
+            text.extend([" ".to_string(), found]);
+        } else if address != 0
+            && is_text
+            && let Some(bytes) = self.variables.wide(to)
+        {
+            let most = self.limits.string;
+            let found = string::wide_terminated(address as u64, bytes, most, self.machine);
             text.extend([" ".to_string(), found]);
         } else if let TypeKind::Function { .. } = pointee.kind
             && let Some(name) = self.machine.function(address as u64)
@@ -217,13 +255,58 @@ impl Renderer<'_, '_> {
                     Ok(())
                 }
             },
-            Contents::Pointer(0, _) => {
+            Contents::Text(text) => {
+                into.text = text;
+                Ok(())
+            }
+            Contents::Quantity(number, unit) => {
+                self.fill(into, &number, room)?;
+                into.text = format!("{} {unit}", into.text);
+                Ok(())
+            }
+            Contents::Noted(value, state) => {
+                into.shape = Shape::Record;
+                let Some(room) = room.inside() else {
+                    into.omitted = 2;
+                    return Ok(());
+                };
+                into.children
+                    .push(self.object(Some("value".into()), &value, room));
+                into.children.push(Rendered {
+                    name: Some("state".into()),
+                    type_name: String::new(),
+                    shape: Shape::Scalar,
+                    text: state,
+                    children: Vec::new(),
+                    omitted: 0,
+                });
+                Ok(())
+            }
+            Contents::Alternative(index, held) => {
+                into.shape = Shape::Variant;
+                match room.inside() {
+                    Some(room) => {
+                        let name = format!("[{index}]");
+                        into.children.push(self.object(Some(name), &held, room));
+                    }
+                    None => into.omitted = 1,
+                }
+                Ok(())
+            }
+            Contents::Pointer { address: 0, .. } => {
                 into.text = "nullptr".to_owned();
                 Ok(())
             }
-            Contents::Pointer(address, held) => {
+            Contents::Pointer {
+                address,
+                to: held,
+                named,
+            } => {
                 into.shape = Shape::Pointer;
                 into.text = format!("0x{address:x}");
+                if let Some(name) = named {
+                    into.text += &format!(" <{name}>");
+                }
                 let is_sized = self.variables.size(held.type_ref)?.is_some();
                 if let Some(room) = room.inside().filter(|_| is_sized && self.left.get() > 0) {
                     into.children
@@ -278,6 +361,17 @@ impl Renderer<'_, '_> {
     ) -> Result<(), PathError> {
         if sequence.text {
             let most = self.limits.string.max(1);
+            let bytes = self.variables.sized(sequence.element)?;
+            if bytes > 1 {
+                let shown = sequence.count.min(most as u64);
+                let more = if shown < sequence.count { "…" } else { "" };
+                let units = string::units(sequence.address, shown as usize, bytes, self.machine);
+                into.text = match units {
+                    Some(units) => format!("{}{more}", string::wide(&units, bytes)),
+                    None => "<outside the memory>".to_owned(),
+                };
+                return Ok(());
+            }
             into.text = string::counted(sequence.address, sequence.count, most, self.machine);
             return Ok(());
         }
@@ -323,6 +417,29 @@ impl Renderer<'_, '_> {
             return Err(self.variables.incomplete(plain)?);
         };
         let element = self.variables.describe(self.variables.plain(of)?)?;
+        let is_vector = matches!(described.kind, TypeKind::Array { vector: true, .. });
+        if is_vector && string::is_character(&element) {
+            let signed = matches!(element.kind, TypeKind::Base(Encoding::SignedChar));
+            let kind = TypeKind::Base(if signed {
+                Encoding::Signed
+            } else {
+                Encoding::Unsigned
+            });
+            return self.numbers(into, object, (&kind, of), count, room);
+        }
+        if self.limits.string > 0
+            && let Some(bytes) = self.variables.wide(of).filter(|_| !is_vector && count > 0)
+        {
+            let shown = count.min(self.limits.string as u64);
+            let mut held = vec![0; (shown * bytes) as usize];
+            read(&object.pieces, &mut held, self.machine)?;
+            let units = string::of_bytes(&held, bytes);
+            if let Some(text) = string::wide_array(&units, bytes, shown < count) {
+                into.shape = Shape::Scalar;
+                into.text = text;
+                return Ok(());
+            }
+        }
         if self.limits.string > 0 && count > 0 && string::is_character(&element) {
             let found = string::array(&object.pieces, count, self.limits.string, self.machine)?;
             match found.text() {
@@ -337,6 +454,35 @@ impl Renderer<'_, '_> {
         self.elements(into, count, room, |index| {
             self.variables.element(object, of, index)
         })
+    }
+
+    /// Elements of one byte that are numbers, whatever their type says.
+    fn numbers(
+        &self,
+        into: &mut Rendered,
+        object: &Object,
+        (kind, of): (&TypeKind, TypeRef),
+        count: u64,
+        room: Room,
+    ) -> Result<(), PathError> {
+        into.omitted = count;
+        if room.inside().is_none() {
+            return Ok(());
+        }
+        for index in 0..count.min(self.limits.elements) {
+            let element = self.variables.element(object, of, index)?;
+            let bits = self.variables.bits(&element, 1, self.machine)?;
+            into.children.push(Rendered {
+                name: Some(format!("[{index}]")),
+                type_name: self.variables.type_name(of)?,
+                shape: Shape::Scalar,
+                text: number::text(kind, None, bits, 1, None),
+                children: Vec::new(),
+                omitted: 0,
+            });
+            into.omitted -= 1;
+        }
+        Ok(())
     }
 
     /// The first of so many elements.

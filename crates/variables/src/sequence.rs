@@ -13,9 +13,10 @@ pub(crate) struct Sequence {
     pub address: u64,
     /// How many there are.
     pub count: u64,
-    /// They are UTF-8.
+    /// They are code units of UTF-8, UTF-16 or UTF-32.
     pub text: bool,
-    element: TypeRef,
+    /// The type of each.
+    pub element: TypeRef,
     /// At which element a ring of so many begins.
     ring: Option<(u64, u64)>,
 }
@@ -64,6 +65,8 @@ impl Variables<'_> {
         match name {
             "&str" | "&mut str" => slice(true),
             _ if name.starts_with("Box<str") => slice(true),
+            // Texts of the system: bytes that need not be UTF-8.
+            _ if is_system_text(name) => slice(true),
             "String" => {
                 let [vector] = &record.members[..] else {
                     return None;
@@ -131,6 +134,15 @@ impl Variables<'_> {
             bits: None,
         })
     }
+}
+
+/// Whether a pointer of Rust is one to a text of the system, by its name: `&std::path::Path`.
+fn is_system_text(name: &str) -> bool {
+    let to = ["&mut ", "&", "Box<"]
+        .iter()
+        .find_map(|begin| name.strip_prefix(begin));
+    let to = to.map(|to| to.split([',', '>']).next().unwrap_or(to));
+    to.is_some_and(|to| ["std::path::Path", "std::ffi::os_str::OsStr"].contains(&to))
 }
 
 struct MemberReader<'r, 'a> {

@@ -17,7 +17,7 @@ mod size;
 
 pub(crate) use constant::cut;
 pub(crate) use known::Types;
-pub(crate) use size::{plain, size};
+pub(crate) use size::{CHAIN, plain, size};
 
 /// A type: an entry of the debug information, or what path expressions make of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +44,12 @@ impl TypeRef {
             lengths: 0,
         }
     }
+
+    /// The type of a count, such as how many elements a container has.
+    pub(crate) const COUNT: Self = Self {
+        dimensions: u32::MAX,
+        ..Self::VOID
+    };
 
     /// The type of a pointer to this one.
     pub fn pointer(self) -> Self {
@@ -85,6 +91,8 @@ pub enum TypeKind {
         element: TypeRef,
         /// How many elements each dimension has; `None` if that is not fixed.
         dimensions: Vec<Option<u64>>,
+        /// Whether it is a vector of numbers, which one instruction computes with.
+        vector: bool,
     },
     /// A structure, class, union, tuple, or a Rust enumeration with data.
     Record(Arc<Record>),
@@ -139,6 +147,8 @@ pub enum Encoding {
     Float,
     /// Two of them: the real and the imaginary part.
     Complex,
+    /// Two integers: the real and the imaginary part, as GNU C has it.
+    ComplexInteger,
     /// Something else; shown as bytes.
     Other,
 }

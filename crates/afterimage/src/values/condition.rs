@@ -332,7 +332,7 @@ impl Look<'_, '_> {
                 _ => Ok(rendered.to_string()),
             }
         };
-        match variables.number(&object, moment) {
+        match variables.operand(&object, moment) {
             Ok(number) => {
                 let value = match number.rank {
                     Rank::Signed(value) => Some(ConditionNumber::Integer(value)),

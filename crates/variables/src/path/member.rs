@@ -8,6 +8,9 @@ use crate::place::Machine;
 use crate::types::{Member, Record, TypeKind, TypeRef};
 use crate::{DebugError, PathError, Variables};
 
+/// So many smart pointers and cells in each other are looked into for a member.
+const OWNERS: usize = 8;
+
 /// So many anonymous members and base classes are searched for a member.
 const SEARCHED: usize = 1 << 12;
 
@@ -35,6 +38,7 @@ impl Variables<'_> {
         .into())
     }
 
+    /// A member of an object, of what it owns if it has none of this name, or how many elements it has.
     pub(super) fn named_member(
         &self,
         object: Object,
@@ -42,16 +46,53 @@ impl Variables<'_> {
         arrow: bool,
         machine: &dyn Machine,
     ) -> Result<Object, PathError> {
+        let mut at = self.owner(object, arrow, machine)?;
+        let mut first = None;
+        for _ in 0..OWNERS {
+            let error = match self.own_member(&at, name, machine) {
+                Err(error @ PathError::NoMember { .. }) => error,
+                found => return found,
+            };
+            let first = first.get_or_insert(error);
+            if let Some(count) = self.count_of(&at, name, machine)? {
+                return Ok(count);
+            }
+            let Some(inside) = self.inside(&at, machine)? else {
+                return Err(first.clone());
+            };
+            at = self.owner(inside, false, machine)?;
+        }
+        Err(first.unwrap_or(PathError::Null))
+    }
+
+    /// What a member is looked for in: what a pointer points to, the object itself otherwise.
+    fn owner(
+        &self,
+        object: Object,
+        arrow: bool,
+        machine: &dyn Machine,
+    ) -> Result<Object, PathError> {
         let described = self.describe(self.plain(object.type_ref)?)?;
-        let object = match described.kind {
+        Ok(match described.kind {
             // Rust's references are pointers in DWARF, so `.` follows them too.
             TypeKind::Pointer { .. } => self.pointee(&object, 0, machine)?,
-            _ if arrow => {
-                let type_name = self.type_name(object.type_ref)?;
-                return Err(PathError::NotPointer { type_name });
-            }
+            _ if arrow => match self.inside(&object, machine)? {
+                Some(held) => held,
+                None => {
+                    let type_name = self.type_name(object.type_ref)?;
+                    return Err(PathError::NotPointer { type_name });
+                }
+            },
             _ => object,
-        };
+        })
+    }
+
+    fn own_member(
+        &self,
+        object: &Object,
+        name: &str,
+        machine: &dyn Machine,
+    ) -> Result<Object, PathError> {
         let mut known = Vec::new();
         let mut searched = 0;
         // Anonymous members and base classes are searched as they lie nearer, level by level.

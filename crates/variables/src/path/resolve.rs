@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use afterimage_ids::OrigOffset;
 
+use super::held::Key;
 use super::{Path, Step};
-use crate::containers::Contents;
 use crate::object::Object;
 use crate::place::{Machine, Piece, Place};
 use crate::scopes::FunctionScopes;
 use crate::types::TypeKind;
-use crate::{Limits, PathError, Variable, Variables};
+use crate::{PathError, Variable, Variables};
 
 impl Variables<'_> {
     /// The object that a path expression means at an offset of a function, or, without one, among the global variables.
@@ -62,6 +62,9 @@ impl Variables<'_> {
                 Step::Index(index) => {
                     self.index_into(self.referred(object, machine)?, *index, machine)?
                 }
+                Step::Key(key) => {
+                    self.keyed(self.referred(object, machine)?, &Key::Text(key), machine)?
+                }
                 Step::Member { name, arrow } => {
                     let referred = self.referred(object, machine)?;
                     self.named_member(referred, name, *arrow, machine)?
@@ -90,7 +93,10 @@ impl Variables<'_> {
         let plain = self.plain(object.type_ref)?;
         match self.elements(plain, &*self.describe(plain)?) {
             Some(_) => self.index_into(object.clone(), 0, machine),
-            None => self.pointee(object, 0, machine),
+            None => match self.inside(object, machine)? {
+                Some(held) => Ok(held),
+                None => self.pointee(object, 0, machine),
+            },
         }
     }
 
@@ -112,7 +118,7 @@ impl Variables<'_> {
         })
     }
 
-    fn index_into(
+    pub(super) fn index_into(
         &self,
         object: Object,
         index: i64,
@@ -123,16 +129,8 @@ impl Variables<'_> {
         if let TypeKind::Pointer { .. } = described.kind {
             return self.pointee(&object, index, machine);
         }
-        if let Some(Contents::Sequence(sequence)) =
-            self.contents(&object, &Limits::DEFAULT, machine)
-        {
-            return match u64::try_from(index) {
-                Ok(position) if position < sequence.count => self.nth(&sequence, position),
-                _ => Err(PathError::OutsideArray {
-                    index,
-                    count: sequence.count,
-                }),
-            };
+        if let TypeKind::Record(_) = described.kind {
+            return self.keyed(object, &Key::Number(index), machine);
         }
         let Some((of, count)) = self.elements(plain, &described) else {
             let type_name = self.type_name(object.type_ref)?;

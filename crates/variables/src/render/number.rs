@@ -1,5 +1,6 @@
 //! Numbers, names of constants, and what else fits in sixteen bytes.
 
+use super::float::{self, Format};
 use super::string;
 use crate::types::{BitField, Encoding, TypeKind, cut};
 
@@ -35,8 +36,11 @@ pub(super) fn text(
                 .find(|(_, value)| known(cut(*value, Some(bytes))))
             {
                 Some((name, _)) => name.clone(),
-                None if *signed => signed_value(bits, width).to_string(),
-                None => bits.to_string(),
+                None => match flags(enumerators, bits) {
+                    Some(flags) => flags,
+                    None if *signed => signed_value(bits, width).to_string(),
+                    None => bits.to_string(),
+                },
             }
         }
         _ => format!("0x{bits:x}"),
@@ -46,6 +50,12 @@ pub(super) fn text(
 fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> String {
     let character = || u32::try_from(bits).ok().and_then(char::from_u32);
     match (encoding, width) {
+        (Encoding::Signed | Encoding::Unsigned, _)
+            if name == Some("wchar_t") && character().is_some_and(|c| c != '\0') =>
+        {
+            let c = character().unwrap_or_default();
+            format!("{bits} {}", string::quoted_character(c))
+        }
         (Encoding::Signed, _) => signed_value(bits, width).to_string(),
         (Encoding::Unsigned, _) => bits.to_string(),
         (Encoding::SignedChar | Encoding::UnsignedChar, _) => {
@@ -87,37 +97,74 @@ fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> Strin
                 format!("{value:?}")
             }
         }
-        (Encoding::Float, 128) if let Some(value) = of_quadruple(bits) => format!("{value:?}"),
-        (Encoding::Complex, 64 | 128) => {
+        (Encoding::Float, 16 | 128) => match float_format(name, width) {
+            Some(format) => format.text(bits),
+            None => format!("0x{bits:x}"),
+        },
+        (Encoding::Complex | Encoding::ComplexInteger, _) if width.is_multiple_of(16) => {
             let half = width / 2;
-            let part = |bits| base(Encoding::Float, None, bits, half);
-            let imaginary = part(bits >> half);
-            let (sign, imaginary) = match imaginary.strip_prefix('-') {
-                Some(positive) => ('-', positive),
-                None => ('+', imaginary.as_str()),
+            let part = match encoding {
+                Encoding::Complex => Encoding::Float,
+                _ => Encoding::Signed,
             };
-            let real = part(bits & ((1 << half) - 1));
-            format!("{real} {sign} {imaginary}i")
+            let [real, imaginary] = [bits & ((1 << half) - 1), bits >> half];
+            complex(
+                &base(part, None, real, half),
+                &base(part, None, imaginary, half),
+            )
         }
         _ => format!("0x{bits:0digits$x}", digits = width as usize / 4),
     }
 }
 
-/// A number of quadruple precision, if double precision has it, too.
-fn of_quadruple(bits: u128) -> Option<f64> {
-    let sign = ((bits >> 127) as u64) << 63;
-    let exponent = (bits >> 112) as u64 & 0x7fff;
-    let mantissa = bits << 16 >> 16;
-    let short = (mantissa >> 60) as u64;
-    let exponent = match exponent {
-        0 if mantissa == 0 => 0,
-        0x7fff if mantissa == 0 => 0x7ff,
-        _ => (exponent + 0x3ff)
-            .checked_sub(0x3fff)
-            .filter(|at| (1..0x7ff).contains(at))?,
+/// A complex number from its parts.
+pub(crate) fn complex(real: &str, imaginary: &str) -> String {
+    let (sign, imaginary) = match imaginary.strip_prefix('-') {
+        Some(positive) => ('-', positive),
+        None => ('+', imaginary),
     };
-    let exact = u128::from(short) << 60 == mantissa;
-    exact.then(|| f64::from_bits(sign | exponent << 52 | short))
+    format!("{real} {sign} {imaginary}i")
+}
+
+/// The format of a floating-point type that is neither `float` nor `double`.
+pub(super) fn float_format(name: Option<&str>, width: u32) -> Option<Format> {
+    match (width, name) {
+        (16, Some("__bf16")) => Some(float::BRAIN),
+        (16, _) => Some(float::HALF),
+        (128, _) => Some(float::QUADRUPLE),
+        _ => None,
+    }
+}
+
+/// A value that no constant of its enumeration has, as constants that it has the bits of: `READ | WRITE`. `None` unless the constants are flags: each consists of bits that have a name of
+/// their own, most of them of one such bit, and they do not just count from 0 or 1 upwards.
+fn flags(enumerators: &[(String, u128)], bits: u128) -> Option<String> {
+    let single = |value: &u128| value.count_ones() == 1;
+    let values = || enumerators.iter().map(|(_, value)| *value);
+    let singles = values().filter(single).count();
+    let several = values().filter(|value| value.count_ones() > 1).count();
+    let named = values().filter(single).fold(0, |all, value| all | value);
+    let most = values().max()?;
+    let positive = values().filter(|value| *value > 0);
+    // Flags that happen to do so are seldom in this order.
+    let counts =
+        most > 2 && positive.clone().count() as u128 == most && positive.clone().is_sorted();
+    let composed = values().all(|value| value & !named == 0);
+    if singles < 2 || several > singles || counts || !composed || bits & named == 0 {
+        return None;
+    }
+    let mut left = bits;
+    let mut parts = Vec::new();
+    for (name, value) in enumerators.iter().filter(|(_, value)| single(value)) {
+        if left & value != 0 {
+            parts.push(name.clone());
+            left &= !value;
+        }
+    }
+    if left != 0 {
+        parts.push(format!("0x{left:x}"));
+    }
+    Some(parts.join(" | "))
 }
 
 /// The value in two's complement of so many bits.
@@ -158,13 +205,40 @@ mod tests {
         assert_eq!(show(Encoding::Complex, complex, 64), "3.0 - 1.0i");
         let complex = u128::from(2.5f64.to_bits()) << 64 | u128::from((-0.5f64).to_bits());
         assert_eq!(show(Encoding::Complex, complex, 128), "-0.5 + 2.5i");
-        assert_eq!(show(Encoding::Float, 1, 128), format!("0x{:032x}", 1));
-        let quadruple = |bits| show(Encoding::Float, bits, 128);
-        assert_eq!(quadruple(0x3fff_4000 << 96), "1.25");
-        assert_eq!(quadruple(0xc000 << 112), "-2.0");
-        assert_eq!(quadruple(0), "0.0");
-        assert_eq!(quadruple(0x7fff << 112), "inf");
-        let third = 0x3ffd_5555_5555_5555_5555_5555_5555_5555;
-        assert_eq!(quadruple(third), format!("0x{third:x}"));
+        assert_eq!(show(Encoding::Float, 0x3fff_4000 << 96, 128), "1.25");
+        assert_eq!(show(Encoding::Float, 0x3e00, 16), "1.5");
+        assert_eq!(base(Encoding::Float, Some("__bf16"), 0x3fc0, 16), "1.5");
+        let integers = 0xffff_ffff_0000_0003;
+        assert_eq!(show(Encoding::ComplexInteger, integers, 64), "3 - 1i");
+        let wide = |bits| base(Encoding::Signed, Some("wchar_t"), bits, 32);
+        assert_eq!([wide(0xe9), wide(0)], ["233 'é'", "0"]);
+    }
+
+    /// An enumeration with these values, and a value of it as text.
+    fn constant(values: &[u128], bits: u128) -> String {
+        let names = ('A'..).map(String::from);
+        let kind = TypeKind::Enumeration {
+            enumerators: names.zip(values.iter().copied()).collect(),
+            signed: false,
+        };
+        text(&kind, None, bits, 4, None)
+    }
+
+    #[test]
+    fn flags_are_told_from_constants() {
+        assert_eq!(constant(&[1, 2, 4], 5), "A | C");
+        assert_eq!(constant(&[0, 1, 2, 4, 3], 5), "B | D");
+        assert_eq!(constant(&[0, 1, 2, 4, 8, 3], 3), "F");
+        assert_eq!(constant(&[0, 1, 2, 4, 8, 3], 7), "B | C | D");
+        assert_eq!(constant(&[1, 2, 4], 9), "A | 0x8");
+        assert_eq!(constant(&[1, 2, 4], 8), "8");
+        assert_eq!(constant(&[1, 0x8000_0000], 0x8000_0001), "A | B");
+        assert_eq!(constant(&[0, 1, 2], 3), "B | C");
+        // These count.
+        assert_eq!(constant(&[0, 1, 2, 3, 4, 5], 7), "7");
+        assert_eq!(constant(&[1, 2, 3, 4], 5), "5");
+        assert_eq!(constant(&[0, 5, 6], 7), "7");
+        assert_eq!(constant(&[1, 2, 5], 3), "3");
+        assert_eq!(constant(&[], 1), "1");
     }
 }

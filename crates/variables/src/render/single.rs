@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
+use super::Limits;
 use super::number::{self, signed_value};
+use crate::containers::Contents;
 use crate::object::Object;
 use crate::place::Machine;
 use crate::types::{Encoding, TypeKind, TypeRef};
@@ -28,7 +30,7 @@ pub enum Rank {
     Signed(i128),
     /// Of a type without.
     Unsigned(u128),
-    /// Of a floating-point type.
+    /// Of a floating-point type; of one with more digits than `f64` has, the `f64` that is nearest.
     Float(f64),
 }
 
@@ -52,6 +54,9 @@ impl Rank {
 /// Most parts of an aggregate that an error names.
 const PARTS: usize = 8;
 
+/// So many containers of one value are in each other.
+const NESTED: usize = 8;
+
 impl Variables<'_> {
     /// An object as one number. A C++ reference stands for what it refers to.
     ///
@@ -65,6 +70,51 @@ impl Variables<'_> {
             } => self.own_number(&self.pointee(object, 0, machine)?, machine),
             _ => self.own_number(object, machine),
         }
+    }
+
+    /// An object as an operand of a condition: one number, also where a cell, a lock or an optional holds it or it has a unit. A complex number is none, as it has no order.
+    ///
+    /// # Errors
+    /// As [`number`](Self::number).
+    pub fn operand(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
+        let plain = self.plain(object.type_ref)?;
+        let is_complex = matches!(
+            self.describe(plain)?.kind,
+            TypeKind::Base(Encoding::Complex | Encoding::ComplexInteger)
+        );
+        if is_complex {
+            return Err(PathError::Aggregate {
+                type_name: self.type_name(object.type_ref)?,
+                parts: Vec::new(),
+            });
+        }
+        let refused = match self.number(object, machine) {
+            Err(refused @ PathError::Aggregate { .. }) => refused,
+            found => return found,
+        };
+        let mut held = object.clone();
+        for _ in 0..NESTED {
+            held = match self.contents(
+                &held,
+                &Limits {
+                    elements: 0,
+                    ..Limits::DEFAULT
+                },
+                machine,
+            ) {
+                Some(
+                    Contents::Held(Some(inner))
+                    | Contents::Noted(inner, _)
+                    | Contents::Quantity(inner, _),
+                ) => inner,
+                _ => break,
+            };
+            match self.number(&held, machine) {
+                Err(PathError::Aggregate { .. }) => {}
+                found => return found,
+            }
+        }
+        Err(refused)
     }
 
     fn own_number(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
@@ -91,6 +141,11 @@ impl Variables<'_> {
                 Rank::Float(f32::from_bits(bits as u32).into())
             }
             (TypeKind::Base(Encoding::Float), 64) => Rank::Float(f64::from_bits(bits as u64)),
+            (TypeKind::Base(Encoding::Float), _)
+                if let Some(format) = number::float_format(described.name.as_deref(), width) =>
+            {
+                Rank::Float(format.nearest(bits))
+            }
             _ => Rank::Unsigned(bits),
         };
         let (kind, name) = (&described.kind, described.name.as_deref());

@@ -64,6 +64,90 @@ pub(super) fn counted(address: u64, length: u64, most: usize, machine: &dyn Mach
     format!("{}{more}", quoted(&bytes))
 }
 
+/// Text in quotation marks from code units of two or four bytes: UTF-16 or UTF-32. What is no character is written as its number.
+pub(super) fn wide(units: &[u32], bytes: u64) -> String {
+    let decoded: Vec<Result<char, u32>> = match bytes {
+        2 => char::decode_utf16(units.iter().map(|unit| *unit as u16))
+            .map(|found| found.map_err(|lone| lone.unpaired_surrogate().into()))
+            .collect(),
+        _ => {
+            let found = units.iter().map(|unit| char::from_u32(*unit).ok_or(*unit));
+            found.collect()
+        }
+    };
+    let mut text = String::from("\"");
+    for run in decoded.chunk_by(|a, b| a.is_ok() && b.is_ok()) {
+        match run {
+            [Err(code @ ..=0xffff)] => text.push_str(&format!("\\u{code:04x}")),
+            [Err(code)] => text.push_str(&format!("\\U{code:08x}")),
+            run => {
+                let part: String = run.iter().filter_map(|found| found.ok()).collect();
+                let part = quoted(part.as_bytes());
+                text.push_str(&part[1..part.len() - 1]);
+            }
+        }
+    }
+    text.push('"');
+    text
+}
+
+/// So many code units at an address. `None` if they are not all there.
+pub(super) fn units(
+    address: u64,
+    count: usize,
+    bytes: u64,
+    machine: &dyn Machine,
+) -> Option<Vec<u32>> {
+    let mut held = vec![0; count.checked_mul(usize::try_from(bytes).ok()?)?];
+    let found = held.is_empty() || machine.memory(address, &mut held);
+    found.then(|| of_bytes(&held, bytes))
+}
+
+/// The code units that these bytes are.
+pub(super) fn of_bytes(held: &[u8], bytes: u64) -> Vec<u32> {
+    let units = held.chunks_exact(usize::try_from(bytes).unwrap_or(1).max(1));
+    let unit = |unit: &[u8]| {
+        unit.iter()
+            .rev()
+            .fold(0, |all, byte| all << 8 | u32::from(*byte))
+    };
+    units.map(unit).collect()
+}
+
+/// The string of code units at an address, up to a zero one.
+pub(super) fn wide_terminated(
+    address: u64,
+    bytes: u64,
+    most: usize,
+    machine: &dyn Machine,
+) -> String {
+    let mut found = Vec::new();
+    while found.len() < most {
+        let at = address.saturating_add(found.len() as u64 * bytes);
+        match units(at, 1, bytes, machine).as_deref() {
+            Some([0]) => return wide(&found, bytes),
+            Some([unit]) => found.push(*unit),
+            _ if found.is_empty() => return "<outside the memory>".to_owned(),
+            _ => return format!("{}<outside the memory>", wide(&found, bytes)),
+        }
+    }
+    format!("{}…", wide(&found, bytes))
+}
+
+/// The text that an array of code units begins with, without the zeros at its end. `None` if no text begins there.
+pub(super) fn wide_array(units: &[u32], bytes: u64, more: bool) -> Option<String> {
+    let end = units.iter().rposition(|unit| *unit != 0);
+    let all = &units[..end.map_or(0, |last| last + 1)];
+    let first = all.split(|unit| *unit == 0).next().unwrap_or_default();
+    let is_visible = |unit: &u32| match char::from_u32(*unit) {
+        Some(c) => !c.is_control() || matches!(c, '\x07'..='\r' | '\x1b'),
+        None => bytes == 2 && (0xd800..0xe000).contains(unit),
+    };
+    let is_text = first.iter().all(is_visible) && (all.is_empty() || !first.is_empty());
+    let more = if more { "…" } else { "" };
+    is_text.then(|| format!("{}{more}", wide(all, bytes)))
+}
+
 /// The characters of an array of them.
 pub(super) struct Characters {
     bytes: Vec<u8>,
@@ -195,6 +279,23 @@ mod tests {
         let all = ['\'', '"', '\x04', '\x1b', '\x07', 'é'];
         let all = Vec::from_iter(all.map(quoted_character));
         assert_eq!(all, [r"'\''", "'\"'", r"'\004'", r"'\033'", r"'\a'", "'é'"]);
+    }
+
+    #[test]
+    fn wide_characters_are_text() {
+        assert_eq!(wide(&[0x61, 0xe9, 0xd83d, 0xde00], 2), "\"aé😀\"");
+        assert_eq!(wide(&[0xd83d, 0x61, 0xdc00], 2), "\"\\ud83da\\udc00\"");
+        assert_eq!(
+            wide(&[0x1f600, 0x11_0000, 0x22], 4),
+            "\"😀\\U00110000\\\"\""
+        );
+        assert_eq!(of_bytes(&[1, 2, 3, 4, 5], 2), [0x201, 0x403]);
+        let array = |units| wide_array(units, 4, false);
+        assert_eq!(array(&[0x61, 0, 0]).as_deref(), Some("\"a\""));
+        assert_eq!(array(&[0, 0]).as_deref(), Some("\"\""));
+        for units in [&[0, 0x61][..], &[1], &[0x11_0000]] {
+            assert_eq!(array(units), None, "{units:?}");
+        }
     }
 
     #[test]

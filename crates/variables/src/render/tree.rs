@@ -88,6 +88,19 @@ impl Rendered {
     }
 }
 
+/// A number with its digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 impl fmt::Display for Rendered {
     /// One line, as C would write it. Recursion is bounded by the depth that was rendered.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,7 +126,7 @@ impl fmt::Display for Rendered {
                 }
                 match self.omitted {
                     0 => f.write_str(")"),
-                    more => write!(f, ", … {more} more)"),
+                    more => write!(f, ", … {} more)", grouped(more)),
                 }
             }
             (_, children) => {
@@ -133,7 +146,7 @@ impl fmt::Display for Rendered {
                 match (self.omitted, children.is_empty()) {
                     (0, _) => {}
                     (_, true) => f.write_str("…")?,
-                    (more, false) => write!(f, ", … {more} more")?,
+                    (more, false) => write!(f, ", … {} more", grouped(more))?,
                 }
                 f.write_str(" }")
             }

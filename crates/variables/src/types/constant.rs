@@ -19,6 +19,8 @@ pub(super) fn encoding(entry: &Entry<'_>) -> Encoding {
         gimli::DW_ATE_boolean => Encoding::Boolean,
         gimli::DW_ATE_float => Encoding::Float,
         gimli::DW_ATE_complex_float => Encoding::Complex,
+        // What clang and GCC write for the complex integers of GNU C.
+        gimli::DW_ATE_lo_user => Encoding::ComplexInteger,
         _ => Encoding::Other,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::lengths::Lengths;
 use super::read::{Reader, Spent};
-use super::{Type, TypeKind, TypeRef};
+use super::{Encoding, Type, TypeKind, TypeRef};
 use crate::DebugError;
 use crate::debug::{Debug, EntryId};
 
@@ -81,6 +81,7 @@ impl Types {
             TypeKind::Array {
                 element,
                 dimensions,
+                ..
             } => {
                 *element = inside(*element);
                 let computed = type_ref.entry.and_then(|array| lengths.of(array));
@@ -120,6 +121,13 @@ impl Types {
                 kind,
             }));
         }
+        if type_ref == TypeRef::COUNT {
+            return Ok(Arc::new(Type {
+                name: Some("size_t".into()),
+                bytes: Some(8),
+                kind: TypeKind::Base(Encoding::Unsigned),
+            }));
+        }
         let Some(id) = type_ref.entry else {
             return Ok(Arc::new(Type {
                 name: Some("void".into()),
@@ -132,6 +140,7 @@ impl Types {
             TypeKind::Array {
                 element,
                 dimensions,
+                vector,
             } if type_ref.dimensions > 0 => {
                 let rest = dimensions
                     .get(type_ref.dimensions as usize..)
@@ -142,6 +151,7 @@ impl Types {
                 let kind = TypeKind::Array {
                     element: *element,
                     dimensions: rest.to_vec(),
+                    vector: *vector,
                 };
                 Ok(Arc::new(Type {
                     name: None,

@@ -52,6 +52,7 @@ impl Variables<'_> {
                 TypeKind::Array {
                     element,
                     dimensions,
+                    ..
                 } => {
                     if let Some(array) = next.entry
                         && dimensions.contains(&None)

@@ -1,6 +1,6 @@
 //! What a type is called, as C would write it.
 
-use super::{RecordKind, TypeKind, TypeRef, Types};
+use super::{Encoding, RecordKind, TypeKind, TypeRef, Types};
 use crate::DebugError;
 use crate::debug::Debug;
 
@@ -71,6 +71,7 @@ impl Types {
                 TypeKind::Array {
                     element,
                     dimensions,
+                    ..
                 } => {
                     wrap(&mut declarator);
                     for dimension in dimensions {
@@ -97,7 +98,18 @@ impl Types {
                     at = *result;
                 }
                 kind => {
-                    let own = described.name.as_deref().unwrap_or(match kind {
+                    // Clang calls all complex types this.
+                    let name = match (described.name.as_deref(), kind, described.bytes) {
+                        (Some("complex"), TypeKind::Base(Encoding::Complex), Some(bytes)) => {
+                            Some(match bytes {
+                                8 => "_Complex float",
+                                16 => "_Complex double",
+                                _ => "_Complex long double",
+                            })
+                        }
+                        (name, ..) => name,
+                    };
+                    let own = name.unwrap_or(match kind {
                         TypeKind::Record(record) => match record.kind {
                             RecordKind::Structure => "<anonymous struct>",
                             RecordKind::Class => "<anonymous class>",

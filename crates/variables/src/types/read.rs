@@ -67,6 +67,7 @@ impl<'a> Reader<'_, 'a> {
             gimli::DW_TAG_array_type => TypeKind::Array {
                 element: of,
                 dimensions: self.dimensions(id)?,
+                vector: entry.flag(gimli::DW_AT_GNU_vector),
             },
             gimli::DW_TAG_structure_type => self.record(&entry, RecordKind::Structure)?,
             gimli::DW_TAG_class_type => self.record(&entry, RecordKind::Class)?,

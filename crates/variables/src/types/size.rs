@@ -25,6 +25,7 @@ pub(crate) fn size(
             TypeKind::Array {
                 element,
                 dimensions,
+                ..
             } => {
                 let elements = dimensions
                     .iter()

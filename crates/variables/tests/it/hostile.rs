@@ -195,7 +195,7 @@ fn types_that_never_end_are_refused() {
         show("array")
     );
     assert!(
-        show("huge").ends_with("… 1073741792 more }"),
+        show("huge").ends_with("… 1,073,741,792 more }"),
         "{}",
         show("huge")
     );

@@ -1,0 +1,128 @@
+//! Rust's pointers that count their owners, and those that carry a length or a table of methods. The members are those of Rust 1.95.
+
+use super::{Contents, DEEPEST, Items, Reader};
+use crate::object::Object;
+use crate::types::{TypeKind, TypeRef};
+
+/// What a pointer has besides its address.
+enum Extra {
+    Nothing,
+    Length(u64),
+    /// The address of a table of methods: what drops the value, its size and its alignment come first.
+    Methods(u64),
+}
+
+/// How many bytes the two counts before a shared value take.
+const COUNTS: u64 = 8;
+
+impl Reader<'_, '_> {
+    /// Where a pointer points to, of which type, and what else it has.
+    fn fat_pointer(&self, object: &Object) -> Option<(u64, TypeRef, Extra)> {
+        let mut object = object.clone();
+        for _ in 0..DEEPEST {
+            let plain = self.variables.plain(object.type_ref).ok()?;
+            let described = self.variables.describe(plain).ok()?;
+            if let TypeKind::Pointer { to, .. } = described.kind {
+                return Some((self.number(&object)?, to, Extra::Nothing));
+            }
+            if let Some(data) = self.part(&object, "data_ptr") {
+                let (address, to) = self.pointer(&data)?;
+                let length = self.number(&self.part(&object, "length")?)?;
+                return Some((address, to, Extra::Length(length)));
+            }
+            let inside = self.part(&object, "pointer")?;
+            if let Some(methods) = self.part(&object, "vtable") {
+                let (address, to) = self.pointer(&inside)?;
+                let (methods, _) = self.pointer(&methods)?;
+                return Some((address, to, Extra::Methods(methods)));
+            }
+            object = inside;
+        }
+        None
+    }
+
+    /// `Rc` and `Arc`.
+    pub(super) fn counted(&self, object: &Object) -> Option<Contents> {
+        self.shared(object, "nobody owns it")
+    }
+
+    /// `Weak`, whose value may be gone.
+    pub(super) fn weak(&self, object: &Object) -> Option<Contents> {
+        let (address, ..) = self.fat_pointer(&self.part(object, "ptr")?)?;
+        // Weak::new() points nowhere.
+        if address == u64::from(u32::MAX) {
+            return Some(Contents::Text("dangling".to_owned()));
+        }
+        match self.shared(object, "")? {
+            Contents::Items(items) if items.damaged == Some("") => {
+                Some(Contents::Text("dropped".to_owned()))
+            }
+            found => Some(found),
+        }
+    }
+
+    /// A value after its counts. `unowned` says that there are no owners.
+    fn shared(&self, object: &Object, unowned: &'static str) -> Option<Contents> {
+        let (address, inner, extra) = self.fat_pointer(&self.part(object, "ptr")?)?;
+        let whole = self.at(inner, address)?;
+        // The counts come first, whatever the order of the members in the source.
+        match self.word(address) {
+            None => return Some(Items::damaged("its value is outside the memory")),
+            Some(0) => return Some(Items::damaged(unowned)),
+            Some(_) => {}
+        }
+        let value = self
+            .part(&whole, "value")
+            .or_else(|| self.part(&whole, "data"))?;
+        match extra {
+            Extra::Nothing => self.pointing(value.address()?, value.type_ref),
+            Extra::Length(count) => {
+                let name = self.name(object)?;
+                let arguments = name.split_once('<')?.1;
+                let own = arguments.split([',', '>']).next()?;
+                let last = own.rsplit("::").next()?;
+                let is_text = ["str", "Path", "OsStr"].contains(&last);
+                self.side_by_side(value.address()?, count, value.type_ref, is_text)
+            }
+            Extra::Methods(methods) => {
+                let align = self.word(methods.checked_add(8)?)?;
+                if !align.is_power_of_two() {
+                    return Some(Items::damaged("its table of methods is none"));
+                }
+                let at = address.checked_add(COUNTS.next_multiple_of(align))?;
+                self.of_methods(at, methods)
+            }
+        }
+    }
+
+    /// `&dyn Trait`, `Box<dyn Trait>`.
+    pub(super) fn trait_object(&self, object: &Object) -> Option<Contents> {
+        match self.fat_pointer(object)? {
+            (address, _, Extra::Methods(methods)) => self.of_methods(address, methods),
+            _ => None,
+        }
+    }
+
+    /// What has a table of methods: rustc describes the table, and of which type it is.
+    fn of_methods(&self, address: u64, methods: u64) -> Option<Contents> {
+        let (name, concrete) = self.variables.concrete(methods)?;
+        Some(Contents::Pointer {
+            address,
+            to: self.at(concrete, address)?,
+            named: Some(name),
+        })
+    }
+
+    /// `Ref` and `RefMut`, which stand for what they borrow.
+    pub(super) fn borrow(&self, object: &Object) -> Option<Contents> {
+        self.part(object, "borrow")?;
+        match self.fat_pointer(&self.part(object, "value")?)? {
+            (address, to, Extra::Nothing) => self.pointing(address, to),
+            (address, to, Extra::Length(count)) => {
+                let is_text = self.name(object)?.ends_with("<str>");
+                self.side_by_side(address, count, to, is_text)
+            }
+            (address, _, Extra::Methods(methods)) => self.of_methods(address, methods),
+        }
+    }
+}
