@@ -192,7 +192,7 @@ const PRINTERS: [Printer; 46] = [
     Printer {
         library: LIBCXX,
         types: &["stack<", "queue<", "priority_queue<"],
-        read: |reader, object| reader.held(object, &["c"]),
+        read: |reader, object| reader.only(object, &["c"]),
     },
     Printer {
         library: LIBCXX,
@@ -246,12 +246,12 @@ const PRINTERS: [Printer; 46] = [
     Printer {
         library: RUST,
         types: &["Cell<"],
-        read: |reader, object| reader.held(object, &["value", "value"]),
+        read: |reader, object| reader.only(object, &["value", "value"]),
     },
     Printer {
         library: RUST,
         types: &["UnsafeCell<"],
-        read: |reader, object| reader.held(object, &["value"]),
+        read: |reader, object| reader.only(object, &["value"]),
     },
     Printer {
         library: RUST,
@@ -291,7 +291,7 @@ const PRINTERS: [Printer; 46] = [
     Printer {
         library: RUST,
         types: &["BinaryHeap<"],
-        read: |reader, object| reader.held(object, &["data"]),
+        read: |reader, object| reader.only(object, &["data"]),
     },
     Printer {
         library: RUST,
@@ -306,12 +306,12 @@ const PRINTERS: [Printer; 46] = [
     Printer {
         library: RUST,
         types: &["NonZero<"],
-        read: |reader, object| reader.held(object, &["__0", "__0"]),
+        read: |reader, object| reader.only(object, &["__0", "__0"]),
     },
     Printer {
         library: RUST,
         types: &["Wrapping<", "Saturating<"],
-        read: |reader, object| reader.held(object, &["__0"]),
+        read: |reader, object| reader.only(object, &["__0"]),
     },
     Printer {
         library: RUST,
@@ -345,6 +345,11 @@ impl Variables<'_> {
         machine: &dyn Machine,
     ) -> Option<Contents> {
         if let Some(sequence) = self.sequence(object, machine) {
+            let is_lost = || !machine.memory(sequence.address, &mut [0]);
+            let is_sized = |of| self.sized(of).is_ok_and(|bytes| bytes > 0);
+            if !sequence.text && sequence.count > 0 && is_sized(sequence.element) && is_lost() {
+                return Some(Items::damaged("its elements are outside the memory"));
+            }
             return Some(Contents::Sequence(sequence));
         }
         let plain = self.plain(object.type_ref).ok()?;
@@ -393,6 +398,25 @@ impl Reader<'_, '_> {
     /// What a part of a part of an object holds, by their names.
     fn held(&self, object: &Object, names: &[&str]) -> Option<Contents> {
         Some(Contents::Held(Some(self.parts(object, names)?)))
+    }
+
+    /// As [`held`](Self::held), where none of the structures has anything else besides what takes no bytes and what compares elements: a program may have types of these names.
+    fn only(&self, object: &Object, names: &[&str]) -> Option<Contents> {
+        let mut found = object.clone();
+        for name in names {
+            let record = self.record(found.type_ref)?;
+            let has_bytes = |of| self.variables.size(of).is_ok_and(|bytes| bytes != Some(0));
+            let mut own = record.members.iter().filter(|member| {
+                member.name.as_deref() != Some("comp") && has_bytes(member.type_ref)
+            });
+            own.next()
+                .filter(|member| member.name.as_deref() == Some(name))?;
+            if own.next().is_some() {
+                return None;
+            }
+            found = self.part(&found, name)?;
+        }
+        Some(Contents::Held(Some(found)))
     }
 
     /// A pointer to a value of this type.
@@ -603,7 +627,11 @@ impl Reader<'_, '_> {
     }
 
     fn vector(&self, object: &Object) -> Option<Contents> {
-        if self.name(object)?.starts_with("vector<bool") {
+        let name = self.name(object)?;
+        if ["vector<bool,", "vector<bool>"]
+            .iter()
+            .any(|bits| name.starts_with(bits))
+        {
             return self.vector_of_bits(object);
         }
         let (begin, element) = self.pointer(&self.part(object, "__begin_")?)?;

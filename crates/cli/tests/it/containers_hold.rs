@@ -118,6 +118,7 @@ int main()
     void **first = *reinterpret_cast<void ***>(&cut);
     first[1] = nullptr;
     stop(); // there
+    fflush(stdout);
     // Nobody may free these.
     _Exit(0);
 }
@@ -284,6 +285,216 @@ fn containers_of_cpp_are_what_the_program_prints() {
         "cut       = { 1 = 2, <damaged, or not yet made: a link leads to nothing> }",
     ] {
         assert!(damaged.contains(text), "{damaged}");
+    }
+}
+
+/// A program in C or C++ as `run.wasm`; `false`, which is said, without a compiler or its library.
+fn compiled(sandbox: &Sandbox, compilers: [&str; 2], compile: &str, link: &str) -> bool {
+    let Some(clang) = compilers.into_iter().find(|name| installed(name)) else {
+        skipped(&format!("containers: no {}", compilers[1]));
+        return false;
+    };
+    // In two steps, so that nothing is done to the module after the link.
+    [compile, link].into_iter().all(|options| {
+        let made = ran(sandbox
+            .any(clang)
+            .arg("--target=wasm32-wasi")
+            .args(options.split(' ')));
+        if made.code != Some(0) {
+            skipped(&format!("containers: {clang} {options}: {}", made.stderr));
+        }
+        made.code == Some(0)
+    })
+}
+
+/// What `state` says of variables that the program damaged, at the line that says `there`.
+fn damaged(sandbox: &Sandbox, source: &str, expected: &[&str]) {
+    let text = String::from_utf8(sandbox.read(source)).unwrap();
+    let there = text.lines().position(|line| line.contains("// there"));
+    let there = there.unwrap() + 1;
+    let shown = sandbox
+        .ok(&format!("state run.aft --at {source}:{there} --depth 1"))
+        .stdout;
+    let shown = Vec::from_iter(shown.lines().map(str::trim));
+    for text in expected {
+        let (name, value) = text.split_once(" = ").unwrap();
+        let is_it = |line: &&str| {
+            let found = line.split_once('=');
+            found.is_some_and(|(own, found)| {
+                own.trim() == name && found.trim_start().starts_with(value)
+            })
+        };
+        assert!(shown.iter().any(is_it), "{text}\n{shown:#?}");
+    }
+}
+
+#[test]
+fn what_else_libcxx_has_is_what_the_program_prints() {
+    let sandbox = Sandbox::new();
+    sandbox.write("run.cpp", include_str!("containers_hold/held.cpp"));
+    let compile = "-std=c++20 -g -O0 -fno-exceptions -c run.cpp -o run.o";
+    if !compiled(
+        &sandbox,
+        ["clang++-19", "clang++"],
+        compile,
+        "run.o -o run.wasm",
+    ) {
+        return;
+    }
+    let printed = sandbox.ok("record --lens full -o run.aft run.wasm").stdout;
+    assert!(compare(&sandbox, "run.cpp", &printed) > 200);
+    damaged(
+        &sandbox,
+        "run.cpp",
+        &[
+            "lost_bits = { <damaged, or not yet made: its elements are outside the memory> }",
+            "no_alternative = { <damaged, or not yet made: its index is that of no alternative> }",
+            "valueless = valueless",
+            "round = { 1, <damaged, or not yet made: its links lead round in a circle> }",
+            "cut = { 3, <damaged, or not yet made: a link leads to nothing> }",
+            "lost_text = { <damaged, or not yet made: its text is outside the memory> }",
+            "lost_owner = { <damaged, or not yet made: its owners are not counted> }",
+            "lost_function = { <damaged, or not yet made: it neither has a target nor has none> }",
+            "lost_span = { <damaged, or not yet made: its elements are outside the memory> }",
+        ],
+    );
+}
+
+#[test]
+fn what_else_rust_has_is_what_the_program_prints() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("run", include_str!("containers_hold/held.rs"));
+    let printed = sandbox.ok("record --lens full -o run.aft run.wasm").stdout;
+    assert!(compare(&sandbox, "run.rs", &printed) > 300);
+    damaged(
+        &sandbox,
+        "run.rs",
+        &[
+            "endless = { 1, <damaged, or not yet made: its links lead round in a circle> }",
+            "unowned = { <damaged, or not yet made: nobody owns it> }",
+            "odd = { <damaged, or not yet made: it has more nanoseconds than a second> }",
+            "neither = { <damaged, or not yet made: it is neither true nor false> }",
+            "lost = { <damaged, or not yet made: its elements are outside the memory> }",
+            // No table of methods is there.
+            "headless = { pointer = 0x10, vtable = 0x10",
+        ],
+    );
+}
+
+#[test]
+fn numbers_of_seldom_types_are_what_the_program_prints() {
+    let sandbox = Sandbox::new();
+    sandbox.write("run.c", include_str!("containers_hold/numbers.c"));
+    let link = "run.o -lc-printscan-long-double -o run.wasm";
+    if !compiled(
+        &sandbox,
+        ["clang-19", "clang"],
+        "-g -O0 -c run.c -o run.o",
+        link,
+    ) {
+        return;
+    }
+    let printed = sandbox.ok("record --lens full -o run.aft run.wasm").stdout;
+    assert!(compare(&sandbox, "run.c", &printed) > 80);
+}
+
+/// What a condition counts must be what the program printed.
+#[test]
+fn conditions_look_into_containers() {
+    let sandbox = Sandbox::new();
+    sandbox.write("run.cpp", CPP);
+    let compile = "-std=c++20 -g -O0 -fno-exceptions -c run.cpp -o run.o";
+    if !compiled(
+        &sandbox,
+        ["clang++-19", "clang++"],
+        compile,
+        "run.o -o run.wasm",
+    ) {
+        return;
+    }
+    let printed = sandbox.ok("record --lens full -o run.aft run.wasm").stdout;
+    let rounds = rounds(&printed);
+    let here = CPP.lines().position(|line| line.contains("// here"));
+    let here = here.unwrap() + 1;
+    let inside = |round: &BTreeMap<String, String>, name: &str| -> Vec<String> {
+        let text = round[name].trim_matches(['{', '}', ' ']).to_owned();
+        let all = text.split(", ").filter(|one| !one.is_empty());
+        all.map(str::to_owned).collect()
+    };
+    let entry = |round: &BTreeMap<String, String>, name: &str, key: &str| -> Option<i64> {
+        let pairs = inside(round, name).into_iter();
+        let mut pairs = pairs.filter_map(|one| {
+            Some(one.split_once(" = ")?.1.parse().ok())
+                .filter(|_| one.starts_with(&format!("{key} = ")))
+        });
+        pairs.next().flatten()
+    };
+    type Expected<'e> = Box<dyn Fn(&BTreeMap<String, String>) -> bool + 'e>;
+    let conditions: [(&str, Expected<'_>); 11] = [
+        (
+            "numbers.size > 9",
+            Box::new(|round| inside(round, "numbers").len() > 9),
+        ),
+        (
+            "numbers[1] > 50",
+            Box::new(|round| {
+                inside(round, "numbers")
+                    .get(1)
+                    .is_some_and(|one| one.parse::<i64>().unwrap() > 50)
+            }),
+        ),
+        (
+            "list[0] > 50",
+            Box::new(|round| {
+                inside(round, "list")
+                    .first()
+                    .is_some_and(|one| one.parse::<i64>().unwrap() > 50)
+            }),
+        ),
+        (
+            "set.size == 6",
+            Box::new(|round| inside(round, "set").len() == 6),
+        ),
+        (
+            "map[\"15\"] > 2",
+            Box::new(|round| entry(round, "map", "\"15\"").is_some_and(|one| one > 2)),
+        ),
+        ("*maybe == 3", Box::new(|round| round["maybe"] == "3")),
+        ("maybe == 5", Box::new(|round| round["maybe"] == "5")),
+        (
+            "*shared > 9",
+            Box::new(|round| {
+                round["shared"]
+                    .split_once("-> ")
+                    .unwrap()
+                    .1
+                    .parse::<i64>()
+                    .unwrap()
+                    > 9
+            }),
+        ),
+        (
+            "owned->x == 4",
+            Box::new(|round| round["owned"].contains("x = 4,")),
+        ),
+        (
+            "array[1] == 4",
+            Box::new(|round| inside(round, "array")[1] == "4"),
+        ),
+        (
+            "word == \"sdrcnbma\"",
+            Box::new(|round| round["word"] == "\"sdrcnbma\""),
+        ),
+    ];
+    for (condition, expected) in conditions {
+        let told = sandbox.ok(&format!(
+            "values run.aft --at run.cpp:{here} --where {} --format json --limit 99",
+            condition.replace(' ', "")
+        ));
+        let told: Value = serde_json::from_str(&told.stdout).unwrap();
+        let held = rounds.iter().filter(|round| expected(round)).count();
+        assert_eq!(told["holds"], held, "{condition}: {told:#}");
+        assert!(held > 0, "{condition}");
     }
 }
 

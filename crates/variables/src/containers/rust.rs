@@ -128,7 +128,11 @@ impl Reader<'_, '_> {
 
     pub(super) fn rust_duration(&self, object: &Object) -> Option<Contents> {
         let seconds = self.number(&self.part(object, "secs")?)?;
-        let nanos = self.number(&self.part(object, "nanos")?)?;
+        let nanos = self.part(object, "nanos")?;
+        if self.name(&nanos)? != "Nanoseconds" {
+            return None;
+        }
+        let nanos = self.number(&nanos)?;
         Some(
             match u32::try_from(nanos).ok().filter(|n| *n < 1_000_000_000) {
                 Some(nanos) => Contents::Text(format!("{:?}", Duration::new(seconds, nanos))),
@@ -139,6 +143,9 @@ impl Reader<'_, '_> {
 
     pub(super) fn atomic(&self, object: &Object) -> Option<Contents> {
         let held = self.part(object, "v").or_else(|| self.part(object, "p"))?;
+        if !self.name(&held)?.starts_with("UnsafeCell<") {
+            return None;
+        }
         let held = self.part(&held, "value")?;
         let name = self.name(object)?;
         // A truth value is kept as a number.
@@ -167,7 +174,10 @@ impl Reader<'_, '_> {
             "RangeTo" | "RangeToInclusive" => (false, true),
             _ => (true, true),
         };
-        if wanted != (start.is_some(), last.is_some()) {
+        let parts = usize::from(wanted.0) + usize::from(wanted.1);
+        let parts = parts + usize::from(name.starts_with("RangeInclusive<"));
+        let is_whole = self.record(object.type_ref)?.members.len() == parts;
+        if wanted != (start.is_some(), last.is_some()) || !is_whole {
             return None;
         }
         let sign = if name.contains("Inclusive<") {

@@ -626,3 +626,77 @@ fn vectors_of_rust_are_their_elements() {
     );
     assert_eq!(show("s", &moment), "<outside the memory>");
 }
+
+/// Slices with debug information as the compilers of Zig and D write it, from a unit that this made.
+fn slices(producer: &str) -> (Opened, Moment) {
+    let mut guest = Guest::new(4);
+    let root = guest.root();
+    let producer = AttributeValue::String(producer.into());
+    guest.set(root, gimli::DW_AT_producer, producer);
+    let (int, byte, size) = (
+        guest.int(),
+        guest.base("u8", gimli::DW_ATE_unsigned, 1),
+        guest.base("usize", gimli::DW_ATE_unsigned, 4),
+    );
+    let char = guest.base("char", gimli::DW_ATE_UTF, 1);
+    let f = guest.function();
+    let elements = [("ints", int, "[]i32"), ("text", byte, "[]const u8")];
+    for (place, (name, element, own)) in (0x400..).step_by(16).zip(elements) {
+        let to = guest.pointer(element);
+        let slice = guest.record(own, 8, &[("ptr", to, 0), ("len", size, 4)]);
+        guest.located(f, name, slice, at(place));
+    }
+    let elements = [("d_ints", int, "int[]"), ("d_text", char, "string")];
+    for (place, (name, element, own)) in (0x420..).step_by(16).zip(elements) {
+        let to = guest.pointer(element);
+        let slice = guest.record(own, 8, &[("length", size, 0), ("ptr", to, 4)]);
+        guest.located(f, name, slice, at(place));
+    }
+    let to = guest.pointer(int);
+    let own = guest.record("Buffer", 8, &[("ptr", to, 0), ("len", size, 4)]);
+    guest.located(f, "own", own, at(0x400));
+    let mut moment = Moment::new();
+    for (at, word) in [
+        (0x400, 0x500),
+        (0x404, 2),
+        (0x410, 0x510),
+        (0x414, 3),
+        (0x420, 2),
+        (0x424, 0x500),
+        (0x430, 3),
+        (0x434, 0x510),
+        (0x500, 7),
+        (0x504, 8),
+    ] {
+        moment.word(at, word);
+    }
+    moment.write(0x510, b"abc");
+    (Opened::new(guest), moment)
+}
+
+#[test]
+fn slices_of_zig_and_d_are_their_elements_where_their_compilers_say_so() {
+    let shown = |producer, names: [&str; 3]| {
+        let (opened, moment) = slices(producer);
+        names.map(|name| opened.show(name, &moment))
+    };
+    let zig = ["ints", "text", "own"];
+    let d = ["d_ints", "d_text", "own"];
+    let raw = "{ ptr = 0x500, len = 2 }";
+    assert_eq!(shown("zig 0.14.1", zig), ["{ 7, 8 }", "\"abc\"", raw]);
+    for producer in ["LDC 1.40.0 (LLVM 19.1.7)", "Digital Mars D v2.110"] {
+        assert_eq!(shown(producer, d), ["{ 7, 8 }", "\"abc\"", raw]);
+    }
+    // What looks the same in C is a structure of the program.
+    let [first, second, _] = shown("clang version 19.1.7", zig);
+    assert_eq!([&*first, &*second], [raw, "{ ptr = 0x510, len = 3 }"]);
+    let [first, ..] = shown("zig 0.14.1", d);
+    assert_eq!(first, "{ length = 2, ptr = 0x500 }");
+    // A slice that was not set.
+    let (opened, mut moment) = slices("zig 0.14.1");
+    moment.word(0x404, 0xcccc_cccc);
+    assert_eq!(
+        opened.show("ints", &moment),
+        "{ ptr = 0x500, len = 3435973836 }"
+    );
+}
