@@ -97,7 +97,7 @@ impl Source for MadeUp {
             line: 1 + offset.0,
             column: 0,
         };
-        (offset.0 % 3 != 0).then_some(location)
+        (!offset.0.is_multiple_of(3)).then_some(location)
     }
 
     fn files(&self) -> &[String] {
