@@ -178,7 +178,12 @@ impl Studio {
         }
         self.preparation = preparation;
         self.digest = self.digest(program)?;
-        copy::folder(&self.narrow, &self.wide, |_, bytes| Ok(bytes))
+        copy::folder(&self.narrow, &self.wide, |_, bytes| Ok(bytes))?;
+        // Newer than its source, as it is in the other folder: `record --sources` warns otherwise.
+        let module = format!("{}.wasm", program.stem());
+        fs::copy(self.narrow.join(&module), self.wide.join(&module))
+            .with_context(|| format!("{module}: cannot be copied"))?;
+        Ok(())
     }
 
     /// The page about a program.
@@ -213,7 +218,7 @@ impl Studio {
         }
         if wrapped > 0 {
             println!(
-                "{}: {}: {wrapped} lines are longer than {NARROW} columns",
+                "{}: {}: lines longer than {NARROW} columns: {wrapped}",
                 program.name, task.title
             );
         }

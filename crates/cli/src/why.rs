@@ -10,7 +10,7 @@ use clap::ArgGroup;
 use crate::arguments::{CodeArguments, ReportArguments, SourceArguments, entries};
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{say_not_at_hand, write};
+use crate::output::{Color, say_not_at_hand, write};
 
 /// Explain where a value came from, step by step
 ///
@@ -48,11 +48,21 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     at: Option<String>,
-    /// Explain what the program printed there, a number or a byte: by the number of the byte from 0; by line:N, line:N:COLUMN or line:last, from 1; or the first byte of a text, where that was printed first (text:12 for one that is a number)
-    #[arg(long, value_name = "BYTE|TEXT", group = "about")]
+    /// Explain what the program printed there, a number or a byte: by the number of the byte from 0; by line:N, line:N:COLUMN or line:last, from 1; or by a text, where that was printed first: the number that it ends with, or its first byte (text:12 for a text that is a number)
+    #[arg(
+        long,
+        value_name = "BYTE|TEXT",
+        group = "about",
+        allow_hyphen_values = true
+    )]
     stdout: Option<Byte>,
     /// Explain a byte that the program printed as an error, counted in the same way
-    #[arg(long, value_name = "BYTE|TEXT", group = "about")]
+    #[arg(
+        long,
+        value_name = "BYTE|TEXT",
+        group = "about",
+        allow_hyphen_values = true
+    )]
     stderr: Option<Byte>,
     /// Of a printed byte that is a digit of a number: explain only the digit, not the number
     #[arg(long, conflicts_with_all = ["at", "trap"])]
@@ -116,9 +126,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         }
     }
     let (query, output) = (arguments.query(), arguments.report.output.as_deref());
+    let width = Color::Never.style(output).width;
     let form = match arguments.format {
-        Format::Text if arguments.all => Form::Text(Rest::Shown),
-        Format::Text => Form::Text(Rest::Hidden("--all shows them")),
+        Format::Text if arguments.all => Form::Text(Rest::Shown, width),
+        Format::Text => Form::Text(Rest::Hidden("--all shows them"), width),
         Format::Json => Form::Json,
         Format::Csv => Form::Csv,
         Format::Dot => Form::Dot,

@@ -25,7 +25,7 @@ use crate::PresentError;
 use crate::Sources;
 use crate::document::begin;
 use crate::document::objects::Position;
-use crate::name::without_parameters;
+use crate::name::{short_function, without_parameters};
 use crate::render::Render;
 use crate::shell::shell_name;
 use crate::slice::slice_command;
@@ -141,6 +141,9 @@ pub struct LineDifference {
     pub counts: [u64; 2],
 }
 
+/// So many of the calls around a difference are listed.
+const CALLS: usize = 6;
+
 /// Where something is.
 struct Spot {
     function: String,
@@ -194,10 +197,11 @@ impl Spot {
 
     /// `file.c:42 in main`, or `@0x1f3 in main`.
     fn text(&self) -> String {
+        let function = short_function(&self.function);
         match &self.source {
-            Some((file, line)) => format!("{file}:{line} in {}", self.function),
-            None if self.place.is_empty() => self.function.clone(),
-            None => format!("{} in {}", self.place, self.function),
+            Some((file, line)) => format!("{file}:{line} in {function}"),
+            None if self.place.is_empty() => function,
+            None => format!("{} in {function}", self.place),
         }
     }
 }

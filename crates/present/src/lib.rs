@@ -111,7 +111,7 @@ pub use steps::{
     NextStep, StepRow, StepScene, StepTried, StepWhat, range_text, step_rows, steps_binary,
     steps_text,
 };
-pub use table::{COLORS, Style};
+pub use table::{COLORS, Style, wrapped};
 pub use text::text;
 pub use trace::{
     CallSource, ChangedRow, ChangedVariable, LineEntry, LineRow, NextLine, Scene, Stretch,

@@ -239,12 +239,12 @@ impl MemoryReport {
                 Some(_) => "never".to_owned(),
             };
         };
-        let text = format!("t={}  {}", grouped(step.t), step.text(self.memories, 0));
+        let text = format!("t={}  {}", grouped(step.t), step.sentence(self.memories));
         match call {
             Some(call) if step.t < call.first_t => {
                 format!("not yet in this call; before it {text}")
             }
-            Some(call) if step.t > call.last_t => format!("no more in this call; after it {text}"),
+            Some(call) if step.t > call.last_t => "no more in this call".to_owned(),
             _ => text,
         }
     }

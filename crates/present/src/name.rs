@@ -33,6 +33,18 @@ pub(crate) fn without_parameters(name: &str) -> &str {
     name
 }
 
+/// A function's name as people write it: without the types of its parameters, the versions of libraries and arguments of templates that are what they are by default.
+pub(crate) fn short_function(name: &str) -> String {
+    let mut name = short_type(without_parameters(name));
+    while let Some(begin) = name.find("[abi:") {
+        let Some(length) = name[begin..].find(']') else {
+            break;
+        };
+        name.replace_range(begin..=begin + length, "");
+    }
+    name
+}
+
 /// The length of the text from a parenthesis to the one that closes it, both included.
 fn closed(text: &str) -> Option<usize> {
     let mut open = 0u32;
@@ -156,7 +168,34 @@ fn plainly(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{short_type, without_parameters};
+    use super::{short_function, short_type, without_parameters};
+
+    #[test]
+    fn functions_are_as_people_write_them() {
+        for (name, short) in [
+            (
+                "Calculator::token(std::__2::basic_string<char, std::__2::char_traits<char>, std::__2::allocator<char>> const&)",
+                "Calculator::token",
+            ),
+            (
+                "std::__2::basic_string<char, std::__2::char_traits<char>, std::__2::allocator<char>>::clear[abi:nn190107]()",
+                "std::string::clear",
+            ),
+            (
+                "<&i32 as core::ops::arith::Mul<i32>>::mul",
+                "<&i32 as Mul<i32>>::mul",
+            ),
+            ("a::operator<(a const&)", "a::operator<"),
+            ("a::operator->() const", "a::operator->"),
+            (
+                "<fn(u32) as a::B>::c::{closure#0}",
+                "<fn(u32) as a::B>::c::{closure#0}",
+            ),
+            ("(odd[abi:", "(odd[abi:"),
+        ] {
+            assert_eq!(short_function(name), short);
+        }
+    }
 
     #[test]
     fn parameters_are_no_part_of_a_name() {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::Style;
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, NoRows, begin};
-use crate::name::{short_type, without_parameters};
+use crate::name::{short_function, short_type};
 use crate::plain::plain;
 use crate::render::Render;
 use crate::{PresentError, bits_text, grouped, type_text, value_text};
@@ -21,10 +21,17 @@ use crate::{PresentError, bits_text, grouped, type_text, value_text};
 /// If it cannot be written.
 pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), PresentError> {
     let time = format!("t={} of {}", grouped(report.time), grouped(report.length));
+    let line = report.frames.first().filter(|frame| frame.number == 0);
+    let line = line.and_then(|frame| frame.around.as_ref().or(frame.line.as_ref()));
     match report.before {
+        Some(offset) if let Some(line) = line => {
+            let line = plain(&line.to_string());
+            writeln!(out, "before {line}, in the block at {time} (@{offset})")?
+        }
         Some(offset) => writeln!(out, "before @{offset}, in the block at {time}")?,
         None => writeln!(out, "before the block at {time}")?,
     }
+    let others_known = report.frames.iter().any(|frame| frame.variables.is_ok());
     let mut said = None;
     let mut rest = &report.frames[..];
     while let Some((frame, further)) = rest.split_first() {
@@ -45,6 +52,8 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
         frame_text(out, frame)?;
         match &frame.variables {
             Ok(variables) => shown_text(out, variables.iter())?,
+            // Nothing is missing of one without variables that a linker made.
+            Err(_) if frame.locals.is_empty() && others_known => {}
             Err(why) => {
                 if said != Some(why) {
                     writeln!(out, "    {}", plain(why))?;
@@ -100,7 +109,7 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
         out,
         "#{} {}({}){place}  @{}  t={}",
         frame.number,
-        plain(without_parameters(&frame.name)),
+        plain(&short_function(&frame.name)),
         plain(&arguments),
         frame.offset,
         grouped(frame.time)

@@ -160,6 +160,28 @@ pub(crate) fn shortened(text: &str, room: usize, tail: usize) -> String {
     format!("{}…{}", &text[..head], &text[text.len() - tail..])
 }
 
+/// Text in lines of at most so many columns, cut between words; each but the first begins with `indent` blanks. Without `columns` it stays as it is.
+pub fn wrapped(text: &str, columns: Option<usize>, indent: usize) -> String {
+    let Some(columns) = columns.filter(|columns| *columns > indent + LEAST_CELL) else {
+        return text.to_owned();
+    };
+    let mut lines = String::new();
+    let mut taken = 0;
+    for (i, word) in text.split(' ').enumerate() {
+        let room = width(word) + usize::from(i > 0);
+        if i > 0 && taken + room > columns {
+            lines += &format!("\n{:indent$}", "");
+            taken = indent;
+        } else if i > 0 {
+            lines.push(' ');
+            taken += 1;
+        }
+        lines += word;
+        taken += width(word);
+    }
+    lines
+}
+
 /// How many bytes of these characters have room in so many columns.
 fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> usize {
     let fits = |c: char| {

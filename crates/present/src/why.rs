@@ -18,9 +18,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::document::objects::{Function, Position, position};
+use crate::name::short_function;
 use crate::number::counted;
 use crate::plain::plain;
 use crate::shell::shell_word;
+use crate::table::width;
 use crate::{PresentError, grouped};
 
 /// An operator of an execution. Its texts are as they are in the program: what is written for people escapes what is hidden in them.
@@ -72,7 +74,16 @@ impl WhyPlace {
 
     /// `file.c:42 in main`, for people.
     pub fn told(&self) -> String {
-        format!("{} in {}", self.line_or_at(), plain(&self.function.name))
+        let function = plain(&short_function(&self.function.name));
+        format!("{} in {function}", self.line_or_at())
+    }
+
+    /// What people call the operator: whatever it is, what decides which way control goes is a branch.
+    pub(crate) fn called(&self) -> &str {
+        match self.operator.as_str() {
+            operator if operator.starts_with("br") || operator == "if" => "the branch",
+            operator => operator,
+        }
     }
 }
 
@@ -270,6 +281,8 @@ pub struct WhyText<'o> {
     pub shown: Option<String>,
     /// Whether library steps are folded.
     pub fold: bool,
+    /// How many columns the terminal has, if it is one.
+    pub width: Option<usize>,
 }
 
 /// So wide is what was computed.
@@ -393,7 +406,7 @@ impl WhyText<'_> {
             return Ok(());
         };
         let (branch, decided) = (&branch.place, &branch.value);
-        let operator = &branch.operator;
+        let operator = branch.called();
         let on = format!(
             "      led there by {operator} at {}{}",
             branch.told(),
@@ -422,9 +435,20 @@ impl WhyText<'_> {
             _ => String::new(),
         };
         self.shown = place.line();
-        let line = format!("  {what:<WIDTH$}  {at:<PLACE$}{text}");
-        writeln!(self.out, "{}", line.trim_end())?;
+        let line = format!("  {what:<WIDTH$}  {at:<PLACE$}");
+        if text.is_empty() || self.fits(&[&line, &text]) {
+            writeln!(self.out, "{}", format!("{line}{text}").trim_end())?;
+        } else {
+            writeln!(self.out, "{}", line.trim_end())?;
+            writeln!(self.out, "    {text}")?;
+        }
         Ok(())
+    }
+
+    /// Whether all this has room in one line.
+    fn fits(&self, texts: &[&str]) -> bool {
+        let all = texts.iter().map(|text| width(text)).sum::<usize>();
+        self.width.is_none_or(|columns| all <= columns)
     }
 
     fn moves(&mut self, moves: &[WhyMove], more: u64) -> Result<(), PresentError> {
@@ -452,7 +476,17 @@ impl WhyText<'_> {
         if more > 0 {
             told.push(format!("moved {}", counted(more, "more time")));
         }
-        writeln!(self.out, "    ↑ {}", told.join(" ← "))?;
+        let mut line = String::from("    ↑ ");
+        for (i, one) in told.iter().enumerate() {
+            let arrow = if i == 0 { "" } else { " ← " };
+            if i > 0 && !self.fits(&[&line, arrow, one]) {
+                writeln!(self.out, "{line}")?;
+                line = String::from("     ");
+            }
+            line += arrow;
+            line += one;
+        }
+        writeln!(self.out, "{line}")?;
         // Which of two it was is not followed.
         for one in moves.iter().filter(|one| one.how == "selected") {
             let (file, at) = (&self.file, &one.place.at);
@@ -489,7 +523,7 @@ impl WhyText<'_> {
         }
         if let Some(led) = end.led.as_deref() {
             let branch = &led.place;
-            let (file, operator, place) = (&self.file, &branch.operator, branch.told());
+            let (file, operator, place) = (&self.file, branch.called(), branch.told());
             let on = on(&led.value);
             writeln!(
                 self.out,

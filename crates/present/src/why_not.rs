@@ -206,8 +206,8 @@ pub struct WhyNotView<'r> {
 impl Render for WhyNotView<'_> {
     const NAME: &'static str = "why a place was not executed";
 
-    fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
-        text::report(out, self.report, &self.file)
+    fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
+        text::report(out, self.report, &self.file, style.width)
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {

@@ -153,7 +153,7 @@ pub const PROGRAMS: &[Program] = &[
             ),
             task(
                 "3. Why is this output wrong?",
-                &["afterimage why calc-bad.aft --stdout=-5"],
+                &["afterimage why calc-bad.aft --stdout -5"],
             ),
             task(
                 "4. Who wrote this variable last?",

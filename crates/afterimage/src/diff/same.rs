@@ -24,8 +24,8 @@ use crate::given::{endings, say_if_given_otherwise};
 use crate::monitor::Work;
 use crate::path::refuse_gaps;
 
-/// Frames that are shown of a stack.
-const FRAMES: usize = 6;
+/// How many calls around a difference are searched for one of the user's own code.
+const FRAMES: usize = 64;
 
 /// What there is to follow a recording.
 struct Opened<'a> {

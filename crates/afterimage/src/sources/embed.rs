@@ -82,9 +82,9 @@ impl Embedding {
                 (0, _) => format!("no source file is known{}", source.missing().hint()),
                 (_, Some(refused)) => refused.clone(),
                 (_, None) => format!(
-                    "no source file of the program lies there; {} elsewhere, and {} not at hand; --source-path OLD=NEW says where they are",
-                    is_are(chosen.elsewhere),
-                    is_are(chosen.missing),
+                    "no source file of the program lies there; {} in other folders, and {} not found; --source-path OLD=NEW says where they are",
+                    plural(chosen.elsewhere, ["is", "are"]),
+                    plural(chosen.missing, ["was", "were"]),
                 ),
             };
             bail!("--sources: {why}");
@@ -159,11 +159,17 @@ impl Embedding {
         }
         lines.extend(self.refused.iter().cloned());
         if self.elsewhere > 0 || self.missing > 0 {
-            lines.push(format!(
-                "of the files that the debug information names {} elsewhere, and {} not at hand: not embedded",
-                is_are(self.elsewhere),
-                is_are(self.missing)
-            ));
+            let count = |count: usize| grouped(count as u64);
+            let others = counted((self.elsewhere + self.missing) as u64, "other source file");
+            lines.push(match (self.elsewhere, self.missing) {
+                (0, _) => format!("did not embed {others}: not found"),
+                (_, 0) => format!("did not embed {others}: in other folders"),
+                (elsewhere, missing) => format!(
+                    "did not embed {others}: {} in other folders, {} not found",
+                    count(elsewhere),
+                    count(missing)
+                ),
+            });
         }
         lines.extend(self.newer(program));
         lines
@@ -208,10 +214,10 @@ impl Embedding {
 }
 
 /// How many files there are somewhere.
-fn is_are(count: usize) -> String {
+fn plural(count: usize, [one, many]: [&str; 2]) -> String {
     match count {
-        1 => "1 is".to_owned(),
-        count => format!("{} are", grouped(count as u64)),
+        1 => format!("1 {one}"),
+        count => format!("{} {many}", grouped(count as u64)),
     }
 }
 

@@ -129,11 +129,11 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
             Some(part) => segment(&part, range.length, symbol(teller, range)),
             None => {
                 let name = symbol(teller, range);
-                let name = name.map_or(String::new(), |name| format!(" ({name})"));
                 let memory = memory(range);
+                let what = name.map_or(memory.clone(), |name| format!("{name} ({memory})"));
                 none(
                     "zero",
-                    format!("{memory}{name}, which nothing wrote and is zero at first"),
+                    format!("{what}, which nothing wrote and is zero at first"),
                 )
             }
         },

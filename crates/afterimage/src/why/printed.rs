@@ -30,7 +30,7 @@ pub enum Byte {
     Column(u64, u64),
     /// A byte of the last line: the column, from 1.
     LastLine(u64),
-    /// The first byte of this text, where it was printed first.
+    /// The number that this text ends with, or its first byte, where it was printed first.
     Text(String),
 }
 
@@ -101,7 +101,9 @@ pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: &Byte
 /// That a byte was not printed.
 fn beyond(stream: &Stream, byte: u64, all: u64) -> Error {
     let (option, printed) = (option(stream), counted(stream, all));
-    anyhow!("{option} {byte}: {printed}; bytes are counted from 0")
+    anyhow!(
+        "{option} {byte}: {printed}; bytes are counted from 0; {option} text:{byte} looks for a text"
+    )
 }
 
 /// How much was printed, in words.
@@ -174,7 +176,7 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
         if let Some(text) = text {
             tail.extend(held);
             if let Some(at) = tail.windows(text.len()).position(|part| part == text) {
-                return Ok(all - (tail.len() - at) as u64);
+                return Ok(all - (tail.len() - at) as u64 + number_at_end(text));
             }
             tail.drain(..tail.len().saturating_sub(text.len() - 1));
             continue;
@@ -213,6 +215,15 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
         lines => format!(", in {} lines", grouped(lines)),
     };
     bail!("{option} {wanted}: {printed}{lines}")
+}
+
+/// Where the number begins that a text ends with; 0 if it ends with none.
+fn number_at_end(text: &[u8]) -> u64 {
+    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit());
+    match text.len() - digits.count() {
+        begin if begin == text.len() => 0,
+        begin => begin as u64,
+    }
 }
 
 fn name(stream: &Stream) -> &'static str {

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use afterimage_present::document::row;
 use afterimage_present::{
-    WhyCsv, WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head, why_origin,
+    WhyCsv, WhyDot, WhyEntry, WhyHead, WhyText, grouped, shell_word, why_head, why_origin, wrapped,
 };
 use anyhow::Result;
 
@@ -16,8 +16,8 @@ use crate::text::pasted;
 /// How the way back is shown.
 #[derive(Clone, Copy)]
 pub enum Form<'t> {
-    /// For a person.
-    Text(Rest<'t>),
+    /// For a person, in a terminal of so many columns, if it is one.
+    Text(Rest<'t>, Option<usize>),
     /// For programs: a document that docs/JSON.md describes.
     Json,
     /// For tables.
@@ -48,7 +48,7 @@ impl Start {
         form: Form<'_>,
     ) -> Result<()> {
         match form {
-            Form::Text(rest) => text(out, scene, self, steps, rest),
+            Form::Text(rest, width) => text(out, scene, self, steps, (rest, width)),
             Form::Dot => {
                 let mut graph = WhyDot::new(out, self.about())?;
                 self.each(scene, steps, |entry| Ok(graph.entry(&entry)?))?;
@@ -134,7 +134,12 @@ pub fn chain(
         pasted(scene.traced.at()),
         shell_word(at)
     );
-    start.show(out, scene, query.steps, Form::Text(Rest::Hidden(&more)))
+    start.show(
+        out,
+        scene,
+        query.steps,
+        Form::Text(Rest::Hidden(&more), None),
+    )
 }
 
 fn text(
@@ -142,25 +147,27 @@ fn text(
     scene: &Scene<'_, '_>,
     start: &Start,
     steps: u64,
-    rest: Rest<'_>,
+    (rest, width): (Rest<'_>, Option<usize>),
 ) -> Result<()> {
     if let Some(death) = &start.death {
-        writeln!(out, "{}", death.text())?;
+        writeln!(out, "{}", wrapped(&death.text(), width, 2))?;
     }
     // What is asked about is known long before where it comes from.
-    writeln!(out, "{}", start.what)?;
+    writeln!(out, "{}", wrapped(&start.what, width, 2))?;
     out.flush()?;
     let mut way = Way::new(scene, start, steps)?;
     let mut begun = start.prelude.clone();
     way.begin(&mut begun)?;
     if start.from.is_some() {
-        writeln!(out, "{}", why_origin(&begun, way.links()))?;
+        let origin = why_origin(&begun, way.links());
+        writeln!(out, "{}", wrapped(&origin, width, 2))?;
     }
     let mut text = WhyText {
         out,
         file: pasted(scene.traced.at()),
         shown: None,
         fold: true,
+        width,
     };
     // The check that killed the run may be in a library.
     let check = if start.death.is_some() { CHECK } else { 0 };

@@ -153,6 +153,9 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
                 (Ending::Exited { .. }, _) => "the exit code".to_owned(),
                 (Ending::Exception { .. }, "carried") => "what it carries".to_owned(),
                 (_, "operand") => format!("the operand of {}", place.operator),
+                (_, "right") if ["div", "rem"].iter().any(|of| place.operator.contains(of)) => {
+                    "the divisor".to_owned()
+                }
                 (_, role) => format!("the {role} of {}", place.operator),
             };
             let beyond = beyond(scene, &death)?;

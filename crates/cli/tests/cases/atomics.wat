@@ -50,7 +50,7 @@
 ;; |   as i32: 9 (0x9)
 ;; |   as f32: 1.3e-44
 ;; | 0x8..0xb, 4 bytes
-;; |   written       t=1  run                       @0x83      i32.atomic.rmw.cmpxchg  0x8, 4 bytes <- 9
+;; |   written       t=1  @0x83 in run: 0x8, 4 bytes <- 9
 ;; |   next read     never
 ;; |   next written  never
 ;; $ afterimage deps a.aft --at @0x5e

@@ -41,7 +41,7 @@
 ;; |   a.aft  "\001\000\000\000"
 ;; |   b.aft  "\002\000\000\000"
 ;; |
-;; | control parts at t=4, behind @0xac in work
+;; | control parts at t=4, after @0xac in work
 ;; |   a.aft  goes on at @0xae in work, block1
 ;; |   b.aft  goes on at @0xb6 in work, block2
 ;; |   called from @0xcf in start

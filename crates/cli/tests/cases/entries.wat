@@ -52,7 +52,7 @@
 ;; |     the module has no debug information; compile it with -g
 ;; |     local 0 = 8  (i32, parameter)
 ;; $ afterimage why --trap crash.aft
-;; | the run trapped: integer division by zero at @0x89#1 in crash: the right of i32.div_u is 0, which
+;; | the run trapped: integer division by zero at @0x89#1 in crash: the divisor is 0, which
 ;; | comes from the constant 7 at @0x55#2, 3 steps back
 ;; |   ended at @0x89#1 in crash
 ;; |   0 = 7 - 7                           @0x88#1 in crash  t=8

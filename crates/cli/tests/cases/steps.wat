@@ -200,19 +200,19 @@
 ;; |   as i64: 12884901888 (0x300000000)
 ;; |   as f64: 6.365987373e-314
 ;; | 0x100..0x103, 4 bytes
-;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
+;; |   written       t=13  @0xd7 in _start: 0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x104..0x107, 4 bytes
-;; |   written       t=13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
+;; |   written       t=13  @0x10a in _start: host write 0x104, 4 bytes by fd_write: 03 00 00 00
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x108..0x10a, 3 bytes
-;; |   written       t=13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2: "cde"
+;; |   written       t=13  @0xed in _start: 0x108, 3 bytes <- data 1 from 0x2: "cde"
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x10b..0x10f, 5 bytes
-;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
+;; |   written       t=13  @0xd7 in _start: 0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
 ;; |   next read     never
 ;; |   next written  never
 ;; $ afterimage memory run.aft --address 0x104 --at end
@@ -223,15 +223,15 @@
 ;; |   as i64: 28539349012316163 (0x65646300000003)
 ;; |   as f64: 9.519816349192703e-307
 ;; | 0x104..0x107, 4 bytes
-;; |   written       t=13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
+;; |   written       t=13  @0x10a in _start: host write 0x104, 4 bytes by fd_write: 03 00 00 00
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x108..0x10a, 3 bytes
-;; |   written       t=13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2: "cde"
+;; |   written       t=13  @0xed in _start: 0x108, 3 bytes <- data 1 from 0x2: "cde"
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x10b..0x10b, 1 byte
-;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
+;; |   written       t=13  @0xd7 in _start: 0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
 ;; |   next read     never
 ;; |   next written  never
 ;; $ afterimage memory run.aft --address 0x40..0x43 --at sum
@@ -240,8 +240,8 @@
 ;; |   as i32: 0 (0x0)
 ;; |   as f32: 0.0
 ;; | 0x40..0x43, 4 bytes
-;; |   written       t=2  _start                    @0xa1      i32.store         0x40, 4 bytes <- 0
-;; |   next read     t=11  sum                       @0x82      i32.load          0x40, 4 bytes = 0
+;; |   written       t=2  @0xa1 in _start: 0x40, 4 bytes <- 0
+;; |   next read     t=11  @0x82 in sum: 0x40, 4 bytes = 0
 ;; |   next written  never
 ;; $ afterimage memory run.aft --address 128 --at start
 ;; | memory 0 when t=1 begins: 65,536 bytes in all
@@ -253,7 +253,7 @@
 ;; | 0x80..0x87, 8 bytes
 ;; |   written       never: as the module has it, or zero
 ;; |   next read     never
-;; |   next written  t=13  _start                    @0xc3      f64.store         0x80, 8 bytes <- 1.5
+;; |   next written  t=13  @0xc3 in _start: 0x80, 8 bytes <- 1.5
 ;; $ afterimage memory run.aft --address 0x104..0x107 --all
 ;; |      t  function                  place      operator          effect
 ;; |     13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00

@@ -25,7 +25,7 @@
 ;; |   3 = 1 + 2                           @0x4e#1 in _start  t=9
 ;; |       2: afterimage why run.aft --at @0x4e#1 --operand right
 ;; |   the constant 1                      @0x33#1 in grade  t=3
-;; |       led there by if at @0x31#1 in grade, on 1: afterimage why run.aft --at @0x31#1
+;; |       led there by the branch at @0x31#1 in grade, on 1: afterimage why run.aft --at @0x31#1
 ;; $ afterimage why run.aft --at @0x55 --operand right
 ;; | 3 (right of i32.mul at @0x55#1 in _start)
 ;; | comes from the constant 3 at @0x55#1
@@ -51,4 +51,4 @@
 ;; | comes from the constant 40 at @0x5e#1, one step back
 ;; |   33 = 40 - 7                         @0x6c#1 in _start  t=11
 ;; |   the constant 40                     @0x5e#1 in _start  t=10
-;; |       led there by if at @0x5c#1 in _start, on 1: afterimage why run.aft --at @0x5c#1
+;; |       led there by the branch at @0x5c#1 in _start, on 1: afterimage why run.aft --at @0x5c#1

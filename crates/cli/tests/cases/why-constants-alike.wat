@@ -31,13 +31,13 @@
 ;; |   15 = 7 + 8                          @0xb9#1 in _start  t=21
 ;; |       8: afterimage why run.aft --at @0xb9#1 --operand right
 ;; |   the constant 7                      @0x6e#2 in seven  t=17
-;; |       led there by if at @0x6c#2 in seven, on 5: afterimage why run.aft --at @0x6c#2
+;; |       led there by the branch at @0x6c#2 in seven, on 5: afterimage why run.aft --at @0x6c#2
 ;; $ afterimage why run.aft --at @0x8e
 ;; | -4, stored at @0x8e#1 in _start,
 ;; | comes from the constant -4 at @0x57#1, one step back
 ;; |     ↑ stored at @0x8e#1 in _start
 ;; |   the constant -4                     @0x57#1 in status  t=3
-;; |       led there by if at @0x4f#1 in status, on 1: afterimage why run.aft --at @0x4f#1
+;; |       led there by the branch at @0x4f#1 in status, on 1: afterimage why run.aft --at @0x4f#1
 ;; $ afterimage why run.aft --at @0x8e --format json
 ;; | {"schema":"afterimage/why/2","about":"-4, stored at @0x8e#1 in _start","value":"-4","at":"@0x8e#1"}
 ;; | {"step":"moved","moves":[{"how":"stored","what":"memory 0x8..0xb","value":"-4","place":{"function":{"index":5,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.store","at":"@0x8e#1","t":4},"besides":0}],"more":0}
@@ -54,7 +54,7 @@
 ;; |   11 = 4 + 7                          @0x80#1 in add  t=10
 ;; |       4: afterimage why run.aft --at @0x80#1 --operand left
 ;; |   the constant 7                      @0x6e#1 in seven  t=8
-;; |       led there by if at @0x6c#1 in seven, on 1: afterimage why run.aft --at @0x6c#1
+;; |       led there by the branch at @0x6c#1 in seven, on 1: afterimage why run.aft --at @0x6c#1
 ;; $ afterimage why run.aft --at @0xac
 ;; | 3, stored at @0xac#1 in _start,
 ;; | comes from the constant -1 at @0x77#1, 2 steps back

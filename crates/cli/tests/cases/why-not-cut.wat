@@ -21,23 +21,29 @@
 ;; ! afterimage: why-not-cut.wat trapped: integer division by zero; 0 host calls recorded in run.aft (N)
 ;; = 134
 ;; $ afterimage why-not run.aft --at never
-;; | never was never executed: if at @0x54#2 in share was executed 2 times and never went there; the last time, decided by 0, it left the function (that takes another value than 0)
+;; | never was never executed:
+;; |   the branch at @0x54#2 in share was executed 2 times and never went there
+;; |   the last time, decided by 0, it left the function (it goes there on any value but 0)
 ;; |   its function would be called by call at @0x56 in share, which was not executed
-;; | what decided it at @0x54#2, 0, comes from the constant 2 at @0x73#1, 2 steps back
+;; | what decided it, 0 (@0x54#2), comes from the constant 2 at @0x73#1, 2 steps back
 ;; |   0 = 1 == 0                          @0x53#2 in share  t=7
 ;; |   1 = 2 - 1                           @0x66#1 in loops  t=5
 ;; |   the constant 2                      @0x73#1 in _start  t=1
 ;; $ afterimage why-not run.aft --at never --after 5
-;; | never was not executed after t=5 (it never was executed before, either): if at @0x54#2 in share was executed once (2 times in the whole run) and never went there; the first time then, decided by 0, it left the function (that takes another value than 0)
+;; | never was not executed after t=5 (it never was executed before, either):
+;; |   the branch at @0x54#2 in share was executed once (2 times in the whole run) and never went there
+;; |   the first time then, decided by 0, it left the function (it goes there on any value but 0)
 ;; |   its function would be called by call at @0x56 in share, which was not executed
-;; | what decided it at @0x54#2, 0, comes from the constant 2 at @0x73#1, 2 steps back
+;; | what decided it, 0 (@0x54#2), comes from the constant 2 at @0x73#1, 2 steps back
 ;; |   0 = 1 == 0                          @0x53#2 in share  t=7
 ;; |   1 = 2 - 1                           @0x66#1 in loops  t=5
 ;; |   the constant 2                      @0x73#1 in _start  t=1
 ;; $ afterimage why-not run.aft --at never --after 8
-;; | never was not executed after t=8 (it never was executed before, either): the run trapped: integer division by zero at @0x4d in share, at t=10, before it came there
+;; | never was not executed after t=8 (it never was executed before, either):
+;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, before it came there
 ;; |   its function would be called by call at @0x56 in share, which was not executed
-;; |   that depends on if at @0x54 in share, which was not executed
+;; |   that depends on the branch at @0x54 in share, which was not executed
 ;; $ afterimage why-not run.aft --at later
-;; | later was never executed: the run trapped: integer division by zero at @0x4d in share, at t=10, when loops was in its call at @0x60, at t=9; the way there leads on from loops, which was entered once, the last time at t=2
+;; | later was never executed:
+;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, when loops was in its call at @0x60, at t=9; the way there leads on from loops, which was entered once, the last time at t=2
 ;; |   its function would be called by call at @0x6e in loops, which was not executed

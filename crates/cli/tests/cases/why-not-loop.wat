@@ -17,12 +17,16 @@
 ;; ! afterimage: values of 11 executed statements in 1 bytes (0.0909 a statement)
 ;; ! afterimage: why-not-loop.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage why-not run.aft --at loops+0x5
-;; | loops+0x5 was never executed: if at @0x40#1 in maybe was executed once and never went there; the last time, decided by 0, it left the function (that takes another value than 0)
+;; | loops+0x5 was never executed:
+;; |   the branch at @0x40#1 in maybe was executed once and never went there
+;; |   the last time, decided by 0, it left the function (it goes there on any value but 0)
 ;; |   its function would be called by call at @0x44 in maybe, which was not executed
-;; | what decided it at @0x40#1, 0, comes from the constant 0 at @0x4c#1
+;; | what decided it, 0 (@0x40#1), comes from the constant 0 at @0x4c#1
 ;; |   the constant 0                      @0x4c#1 in _start  t=1
 ;; $ afterimage why-not run.aft --at loops
-;; | loops was never executed: if at @0x40#1 in maybe was executed once and never went there; the last time, decided by 0, it left the function (that takes another value than 0)
+;; | loops was never executed:
+;; |   the branch at @0x40#1 in maybe was executed once and never went there
+;; |   the last time, decided by 0, it left the function (it goes there on any value but 0)
 ;; |   its function would be called by call at @0x44 in maybe, which was not executed
-;; | what decided it at @0x40#1, 0, comes from the constant 0 at @0x4c#1
+;; | what decided it, 0 (@0x40#1), comes from the constant 0 at @0x4c#1
 ;; |   the constant 0                      @0x4c#1 in _start  t=1

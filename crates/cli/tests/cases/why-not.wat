@@ -31,32 +31,39 @@
 ;; ! afterimage: values of 17 executed statements in 12 bytes (0.7059 a statement)
 ;; ! afterimage: why-not.wat exited with code 0; 1 host call recorded in run.aft (N)
 ;; $ afterimage why-not run.aft --at report+0x8
-;; | report+0x8 was never executed: if at @0x9b#3 in check was executed 3 times and never went there; the last time, decided by 0, it left the function (that takes another value than 0)
+;; | report+0x8 was never executed:
+;; |   the branch at @0x9b#3 in check was executed 3 times and never went there
+;; |   the last time, decided by 0, it left the function (it goes there on any value but 0)
 ;; |   its function would be called by call at @0x9f in check, which was not executed
-;; | what decided it at @0x9b#3, 0, comes from a local that nothing wrote, which is 0, 3 steps back
+;; | what decided it, 0 (@0x9b#3), comes from a local that nothing wrote, which is 0, 3 steps back
 ;; |   0 = 8 > 10                          @0x9a#3 in check  t=9
 ;; |   8 = 4 + 4                           @0xd2#2 in _start  t=7
 ;; |   4 = 0 + 4                           @0xd2#1 in _start  t=4
 ;; |   a local that nothing wrote, which is 0
 ;; $ afterimage why-not run.aft --at two
-;; | two was never executed: call_indirect at @0xe4#1 in _start was executed once and never called two; the last time it called one, through index 0
-;; | what decided it at @0xe4#1, 0, comes from a local that nothing wrote, which is 0, 4 steps back
+;; | two was never executed:
+;; |   call_indirect at @0xe4#1 in _start was executed once and never called two; the last time it called one, through index 0
+;; | what decided it, 0 (@0xe4#1), comes from a local that nothing wrote, which is 0, 4 steps back
 ;; |   0 = 12 & 1                          @0xe3#1 in _start  t=11
 ;; |   12 = 8 + 4                          @0xd2#3 in _start  t=10
 ;; |   … this 2 more times, back to
 ;; |   4 = 0 + 4                           @0xd2#1 in _start  t=4
 ;; |   a local that nothing wrote, which is 0
 ;; $ afterimage why-not run.aft --at forgotten
-;; | forgotten was never executed: nothing in the program calls forgotten
+;; | forgotten was never executed:
+;; |   nothing in the program calls forgotten
 ;; $ afterimage why-not run.aft --at unused
-;; | unused was never executed: only the host could have called unused
+;; | unused was never executed:
+;; |   only the host could have called unused
 ;; $ afterimage why-not run.aft --at leave+0x9
-;; | leave+0x9 was never executed: the run exited with code 0 at @0xb0 in leave, at t=14; the way there leads on from call at @0xb0 in leave, which was executed once, the last time at t=14
+;; | leave+0x9 was never executed:
+;; |   the run exited with code 0 at @0xb0 in leave, at t=14; the way there leads on from call at @0xb0 in leave, which was executed once, the last time at t=14
 ;; $ afterimage why-not run.aft --at check
 ;; ! afterimage: run.aft: check was executed 3 times, first at t=3, last at t=9; for why not again: --after 9
 ;; = 125
 ;; $ afterimage why-not run.aft --at check --after t=12
-;; | check was not executed after t=12 (it was executed 3 times before, the last time at t=9): only the host could have called _start after that
+;; | check was not executed after t=12 (it was executed 3 times before, the last time at t=9):
+;; |   only the host could have called _start after that
 ;; |   its function would be called by call at @0xcc in _start, which was not executed
 ;; $ afterimage why-not run.aft --at check#1
 ;; ! afterimage: run.aft: --at check#1: leave the number of the execution out; to ask about a part of the run, use --after

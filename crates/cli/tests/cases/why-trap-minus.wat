@@ -7,7 +7,7 @@
 ;; ! afterimage: why-trap-minus.wat trapped: integer overflow; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
-;; | the run trapped: integer overflow at @0x2e#1 in right, with left -2147483648 (0x80000000): the right of i32.div_s is -1, which
+;; | the run trapped: integer overflow at @0x2e#1 in right, with left -2147483648 (0x80000000): the divisor is -1, which
 ;; | comes from argument 1 of the host's call of right, one step back
 ;; |   ended at @0x2e#1 in right
 ;; |   -1 = 4 - 5                          @0x2d#1 in right  t=1

@@ -36,7 +36,7 @@
 ;; ! afterimage: why-trap-numbers.wat trapped: integer division by zero; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
-;; | the run trapped: integer division by zero at @0x4b#1 in divide: the right of i32.div_s is 0, which
+;; | the run trapped: integer division by zero at @0x4b#1 in divide: the divisor is 0, which
 ;; | comes from argument 2 of the host's call of divide
 ;; |   ended at @0x4b#1 in divide
 ;; |   argument 2 of the host's call of divide

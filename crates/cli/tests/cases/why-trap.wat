@@ -26,9 +26,9 @@
 ;; | comes from the constant 27 at @0x7c#1, 3 steps back
 ;; |   ended at @0x47#1 in abort
 ;; |   called at @0x5e#1 in fail
-;; |       led there by if at @0x5c#1 in fail, on 1: afterimage why run.aft --at @0x5c#1
+;; |       led there by the branch at @0x5c#1 in fail, on 1: afterimage why run.aft --at @0x5c#1
 ;; |   called at @0x6f#1 in check
-;; |       led there by if at @0x6b#1 in check, on 1, followed below
+;; |       led there by the branch at @0x6b#1 in check, on 1, followed below
 ;; |   called at @0x93#1 in _start
 ;; |   1 = 27 >= 3                         @0x6a#1 in check  t=3
 ;; |     ↑ loaded at @0x8e#1 in _start ← stored at @0x7c#1

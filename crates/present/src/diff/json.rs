@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::replaced::{AlikeDocument, alike_document};
-use super::{DiffEnding, DiffReport, OutputPlaces, Spot};
+use super::{CALLS, DiffEnding, DiffReport, OutputPlaces, Spot};
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, NoRows, at_most};
 use crate::steps::StepScene;
@@ -217,7 +217,7 @@ pub(crate) fn diff_document(
             a: step(scene, &first.difference.a)?,
             b: step(&scenes[1], &first.difference.b)?,
             bytes: first.difference.bytes.as_ref().map(DiffBytes::from),
-            calls: calls(scene, &first.calls)?,
+            calls: calls(scene, &first.calls[..first.calls.len().min(CALLS)])?,
         })
     });
     let block = |scene: &StepScene<'_>, block: Option<(FuncId, BlockId)>| {
@@ -239,7 +239,7 @@ pub(crate) fn diff_document(
             decided: decided.collect::<Result<_, PresentError>>()?,
             a: block(scene, parting.parting.a),
             b: block(&scenes[1], parting.parting.b),
-            calls: calls(scene, &parting.calls)?,
+            calls: calls(scene, &parting.calls[..parting.calls.len().min(CALLS)])?,
         })
     });
     let outputs = report.outputs.iter().map(|places| {

@@ -3,19 +3,19 @@
 use std::io::Write;
 
 use afterimage_analyses::diff::{CallPlace, OutputDifference, Written};
-use afterimage_ids::{BlockId, FuncId};
+use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_profile::{CodeFilter, Folded};
 use afterimage_replay::state::quoted;
 use afterimage_replay::steps::{Step, What};
 
 use super::replaced::alike_text;
-use super::{DiffReport, FirstDifference, PartingDifference, Spot, ended, import_name};
+use super::{CALLS, DiffReport, FirstDifference, PartingDifference, Spot, ended, import_name};
 use crate::PresentError;
 use crate::Sources;
 use crate::number::{self, counted, grouped};
 use crate::sources::Cache;
 use crate::steps::{StepRow, StepScene};
-use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
+use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain, width, wrapped};
 
 /// Lines that are shown if nothing else is asked for.
 const LINES: usize = 20;
@@ -61,10 +61,14 @@ pub fn diff_text(
     let title = |text: &str| scene.style.paint(Paint::Bold, text);
     let width = a.chars().count().max(b.chars().count());
     let sides = [format!("{a:width$}"), format!("{b:width$}")];
-    writeln!(out, "{}", title(&sentence(scene, report, first)?))?;
+    let folded = Folded::new(scene.source, code);
+    let head = sentence(scene, report, first, &folded)?;
+    writeln!(out, "{}", title(&wrapped(&head, scene.style.width, 2)))?;
     let steps = [&first.difference.a, &first.difference.b];
     for ((side, scene), step) in sides.iter().zip(scenes).zip(steps) {
-        writeln!(out, "  {side}  {}", told(scene, step.as_ref())?)?;
+        let room = room(scene, side);
+        let line = format!("  {side}  {}", told(scene, step.as_ref(), room)?);
+        writeln!(out, "{}", scene.style.cut(&line))?;
     }
     if let Some(bytes) = &first.difference.bytes {
         writeln!(out, "  from byte {} on:", grouped(bytes.offset))?;
@@ -80,7 +84,7 @@ pub fn diff_text(
             "control goes the same way in both, through {}",
             counted(report.lengths[0], "block")
         )?,
-        Some(parting) => parted(out, scenes, report, parting, &sides)?,
+        Some(parting) => parted(out, scenes, report, parting, (&sides, &folded))?,
     }
     for output in &report.outputs {
         writeln!(out)?;
@@ -113,6 +117,7 @@ fn sentence(
     scene: &StepScene<'_>,
     report: &DiffReport<'_>,
     first: &FirstDifference,
+    folded: &Folded<'_>,
 ) -> Result<String, PresentError> {
     let [a, b] = report.names.map(plain);
     let difference = &first.difference;
@@ -133,11 +138,35 @@ fn sentence(
         }
         (Some(x), Some(y)) => kind(scene, x, y),
     };
+    let own = own_call(scene, (step.function, step.op), &first.calls, folded)?;
     Ok(format!(
         "{a} and {b} first differ at t={}, {}: {what}",
         grouped(step.time),
-        spot.text()
+        own.unwrap_or_else(|| spot.text())
     ))
+}
+
+/// The line of the user's own code that called library code, if that is where something is.
+fn own_call(
+    scene: &StepScene<'_>,
+    at: (FuncId, Option<OpId>),
+    calls: &[CallPlace],
+    folded: &Folded<'_>,
+) -> Result<Option<String>, PresentError> {
+    if !folded.shows_any() {
+        return Ok(None);
+    }
+    let calls = calls.iter().map(|call| (call.function, Some(call.op)));
+    for (depth, (function, op)) in [at].into_iter().chain(calls).enumerate() {
+        let Some(op) = op else { continue };
+        let found = scene.operators.get(function, op)?;
+        let position = found.and_then(|found| found.position);
+        if position.is_some_and(|position| folded.shows(position.file)) {
+            let spot = Spot::of(scene, function, Some(op))?;
+            return Ok((depth > 0).then(|| format!("in library code called at {}", spot.text())));
+        }
+    }
+    Ok(None)
 }
 
 /// What differs, of one operator.
@@ -172,10 +201,23 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
     }
 }
 
-fn told(scene: &StepScene<'_>, step: Option<&Step>) -> Result<String, PresentError> {
+/// How many columns there are after the name of a side.
+fn room(scene: &StepScene<'_>, side: &str) -> Option<usize> {
+    let taken = width(side) + 4;
+    scene
+        .style
+        .width
+        .map(|columns| columns.saturating_sub(taken))
+}
+
+fn told(
+    scene: &StepScene<'_>,
+    step: Option<&Step>,
+    room: Option<usize>,
+) -> Result<String, PresentError> {
     match step {
         None => Ok("has ended".to_owned()),
-        Some(step) => Ok(StepRow::new(scene, step)?.text(scene.memories, 0)),
+        Some(step) => Ok(StepRow::new(scene, step)?.text_in(scene.memories, room)),
     }
 }
 
@@ -185,7 +227,7 @@ fn called_from(
     calls: &[CallPlace],
 ) -> Result<(), PresentError> {
     let mut texts = Vec::new();
-    for call in calls {
+    for call in calls.iter().take(CALLS) {
         texts.push(Spot::of(scene, call.function, Some(call.op))?.text());
     }
     if !texts.is_empty() {
@@ -200,14 +242,17 @@ fn parted(
     scenes: &[StepScene<'_>; 2],
     report: &DiffReport<'_>,
     parting: &PartingDifference,
-    sides: &[String; 2],
+    (sides, folded): (&[String; 2], &Folded<'_>),
 ) -> Result<(), PresentError> {
     let scene = &scenes[0];
     let at = &parting.parting;
     let behind = match parting.decided.last() {
         Some((step, _)) => {
-            let spot = Spot::of(scene, step.function, step.op)?;
-            format!(", behind {}", spot.text())
+            let at = (step.function, step.op);
+            match own_call(scene, at, &parting.calls, folded)? {
+                Some(own) => format!(", {own}"),
+                None => format!(", after {}", Spot::of(scene, at.0, at.1)?.text()),
+            }
         }
         None => String::new(),
     };
@@ -222,11 +267,8 @@ fn parted(
     }
     for (a, b) in &parting.decided {
         for ((side, scene), step) in sides.iter().zip(scenes).zip([a, b]) {
-            writeln!(
-                out,
-                "  {side}  {}",
-                StepRow::new(scene, step)?.text(scene.memories, 0)
-            )?;
+            let row = told(scene, Some(step), room(scene, side))?;
+            writeln!(out, "{}", scene.style.cut(&format!("  {side}  {row}")))?;
         }
     }
     Ok(())

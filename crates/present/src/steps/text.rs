@@ -7,7 +7,7 @@ use afterimage_replay::steps::{Range, Step};
 use super::{NextStep, StepRow, StepScene, StepTried, StepWhat};
 use crate::PresentError;
 use crate::document::objects::{MemoryRange, TypedValue};
-use crate::name::without_parameters;
+use crate::name::short_function;
 use crate::number::counted;
 use crate::table::{Paint, plain, width};
 
@@ -76,18 +76,47 @@ impl StepRow {
         };
         let place = self.offset.map(|offset| format!("@0x{offset:x}"));
         let place = place.unwrap_or_default();
-        let function = plain(without_parameters(&self.function.name));
+        let function = plain(&short_function(&self.function.name));
         let name = self.doing();
         let room = FUNCTION.saturating_sub(width(&function));
-        let mut effect = self.effect(memories);
-        if let Some(bytes) = self.contents.as_deref().filter(|bytes| !bytes.is_empty()) {
-            effect = format!("{effect}: {}", bytes_text(bytes));
-        }
+        let effect = self.effect_and_contents(memories);
         let line = format!(
             "{from}{function}{:room$}  {place:PLACE$}  {name:OPERATOR$}  {effect}",
             ""
         );
         line.trim_end().to_owned()
+    }
+
+    /// As much of [`text`](Self::text) as has room in so many columns: what it did comes first.
+    pub(crate) fn text_in(&self, memories: u32, room: Option<usize>) -> String {
+        let text = self.text(memories, 0);
+        if room.is_none_or(|room| width(&text) <= room) {
+            return text;
+        }
+        format!("{}  {}", self.doing(), self.effect(memories))
+    }
+
+    /// What it did to memory, where the source has it, and the place that other commands know.
+    pub(crate) fn sentence(&self, memories: u32) -> String {
+        let function = plain(&short_function(&self.function.name));
+        let place = self.offset.map(|offset| format!("@0x{offset:x}"));
+        let (at, place) = match (&self.source, place) {
+            (Some(line), place) => {
+                let place = place.map_or(String::new(), |place| format!("  {place}"));
+                (plain(&line.to_string()), place)
+            }
+            (None, place) => (place.unwrap_or_default(), String::new()),
+        };
+        let how = match self.doing() {
+            host if host.starts_with("host") => format!("{host} "),
+            _ => String::new(),
+        };
+        format!(
+            "{at} in {function}: {how}{}{place}",
+            self.effect_and_contents(memories)
+        )
+        .trim_start_matches(" in ")
+        .to_owned()
     }
 
     /// What is done, in a word or two: the operator, unless it is the host that does it.
@@ -97,6 +126,15 @@ impl StepRow {
             StepWhat::HostWrite { .. } => "host write",
             StepWhat::HostReturn { .. } => "host return",
             _ => self.operator.as_deref().unwrap_or("host"),
+        }
+    }
+
+    /// What an operator did, and the bytes that it moved.
+    fn effect_and_contents(&self, memories: u32) -> String {
+        let effect = self.effect(memories);
+        match self.contents.as_deref() {
+            Some(bytes) if !bytes.is_empty() => format!("{effect}: {}", bytes_text(bytes)),
+            _ => effect,
         }
     }
 
@@ -131,7 +169,7 @@ impl StepRow {
             StepWhat::Branch { value } => format!("on {}", value.text),
             StepWhat::Jump => String::new(),
             StepWhat::Call { callee, values } => {
-                let name = plain(without_parameters(&callee.name));
+                let name = plain(&short_function(&callee.name));
                 match self.operator {
                     Some(_) => format!("{name}({})", all(values)),
                     None => format!("calls {name}({})", all(values)),

@@ -8,40 +8,70 @@ use super::{
 };
 use crate::number::{grouped, times};
 use crate::plain::plain;
+use crate::table::wrapped;
 use crate::why::why_origin;
 use crate::{PresentError, WhyPlace, WhyText};
+
+/// So many steps in a library are shown.
+const FEW: u64 = 4;
 
 pub(super) fn report(
     out: &mut dyn Write,
     report: &WhyNotReport,
     file: &str,
+    width: Option<usize>,
 ) -> Result<(), PresentError> {
     let cause = &report.cause;
     let never = not_executed(&report.at, report.after, report.before.as_ref());
-    writeln!(out, "{never}: {}", words(cause, report.after))?;
+    writeln!(out, "{}:", wrapped(&never, width, 2))?;
+    for line in words(cause, report.after).lines() {
+        writeln!(
+            out,
+            "{}",
+            wrapped(&format!("  {}", line.trim_start()), width, 4)
+        )?;
+    }
     for hop in &cause.through {
         let how = match hop.how {
             WhyNotHow::Branch => "that depends on",
             WhyNotHow::Call => "its function would be called by",
         };
-        let operator = &hop.place.operator;
+        let operator = hop.place.called();
         let at = exactly(&hop.place);
-        writeln!(out, "  {how} {operator} at {at}, which was not executed")?;
+        let line = format!("  {how} {operator} at {at}, which was not executed");
+        writeln!(out, "{}", wrapped(&line, width, 4))?;
     }
     if let WhyNotKind::Branch { place, value, .. } | WhyNotKind::Table { place, value, .. } =
         &cause.kind
         && let Some(value) = value
     {
         let origin = why_origin(&report.why, report.steps);
-        writeln!(out, "what decided it at {}, {value}, {origin}", place.at)?;
+        let line = format!("what decided it, {value} ({}), {origin}", place.at);
+        writeln!(out, "{}", wrapped(&line, width, 2))?;
         let mut text = WhyText {
             fold: true,
             out,
             file: file.to_owned(),
             shown: None,
+            width,
         };
-        for entry in &report.why {
-            text.entry(entry)?;
+        let mut rest = &report.why[..];
+        while let Some(entry) = rest.first() {
+            let in_library = rest.iter().take_while(|entry| text.folded(entry) > 0);
+            let (entries, steps) = in_library.fold((0, 0u64), |(entries, steps), entry| {
+                (entries + 1, steps.saturating_add(text.folded(entry)))
+            });
+            if steps > FEW {
+                text.left_out(steps)?;
+            } else {
+                for entry in &rest[..entries] {
+                    text.entry(entry)?;
+                }
+            }
+            if entries == 0 {
+                text.entry(entry)?;
+            }
+            rest = &rest[entries.max(1)..];
         }
     }
     if !report.others.is_empty() {
@@ -107,14 +137,14 @@ fn words(cause: &WhyNotCause, after: u64) -> String {
                 WhyNotWent::Ended => "the run ended".to_owned(),
             };
             let needs = match needs {
-                WhyNotNeeds::Nonzero => "another value than 0",
+                WhyNotNeeds::Nonzero => "any value but 0",
                 WhyNotNeeds::Zero => "0",
                 WhyNotNeeds::Exception => "an exception",
                 WhyNotNeeds::Index => "another index",
             };
             format!(
-                "{} at {} was executed {}{} and never went there; {which}, {by}{went} (that takes {needs})",
-                place.operator,
+                "{} at {} was executed {}{} and never went there\n  {which}, {by}{went} (it goes there on {needs})",
+                place.called(),
                 place.told(),
                 times(*count),
                 in_all(*count, *executions)

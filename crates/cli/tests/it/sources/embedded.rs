@@ -100,7 +100,7 @@ fn nothing_outside_the_roots_is_embedded() {
         let (text, ran) = embeds(path);
         assert_eq!(text, None, "{path}");
         assert_eq!(ran.code, Some(125), "{path}: {ran:?}");
-        let said = "--sources: no source file of the program lies there; 1 is elsewhere, and 0 are not at hand";
+        let said = "--sources: no source file of the program lies there; 1 is in other folders, and 0 were not found";
         assert!(ran.stderr.contains(said), "{path}: {ran:?}");
     }
     // Links that lead out: a file, a folder.
@@ -178,7 +178,7 @@ fn what_cannot_be_embedded_is_named() {
     fs::remove_file(sandbox.path("src/count.wat")).unwrap();
     let parts = [
         "no source file of the program lies there",
-        "1 is not at hand",
+        "1 was not found",
     ];
     sandbox.refused(&format!("{RECORD} --sources src count.wasm 3"), 125, &parts);
     let large = fs::File::create(sandbox.path("src/count.wat")).unwrap();
