@@ -161,8 +161,12 @@ fn a_byte_is_named_by_its_line_and_column_or_by_a_text() {
     for text in [0..5, 5..7, 20..27, 100..113, 150..158] {
         let text = &output[text];
         let first = output.windows(text.len()).position(|part| part == text);
+        // Of a text that ends with a number, that is meant.
+        let is_digit = |byte: &&u8| byte.is_ascii_digit();
+        let digits = text.iter().rev().take_while(is_digit).count();
+        let number = if digits > 0 { text.len() - digits } else { 0 };
         let text = std::str::from_utf8(text).unwrap();
-        named.push((format!("text:{text}"), first.unwrap()));
+        named.push((format!("text:{text}"), first.unwrap() + number));
     }
     for (name, byte) in named {
         let ask = |byte: &str| {
