@@ -351,9 +351,9 @@ mod tests {
         assert_eq!(agrees("-1", ValType::I32, 1), Some(Agrees::Magnitude));
         assert_eq!(agrees("-1", ValType::I64, u64::MAX), exactly);
         let float = |text: &str, value: f64| agrees(text, ValType::F64, value.to_bits());
-        assert_eq!(float("3.14", 3.14159), exactly);
-        assert_eq!(float("3.15", 3.14159), None);
-        assert_eq!(float("-3.1", -3.14159), exactly);
+        assert_eq!(float("3.24", 3.24159), exactly);
+        assert_eq!(float("3.25", 3.24159), None);
+        assert_eq!(float("-3.2", -3.24159), exactly);
         assert_eq!(float("0.1", 0.1), exactly);
         assert_eq!(float("2", 2.4), exactly);
         assert_eq!(float("1.50e+10", 1.5e10), exactly);
