@@ -89,7 +89,8 @@ pub fn is_library(path: &str) -> bool {
 
 /// Whether a function that has no line is of a library, by its name: C reserves names with two underscores for the implementation.
 pub fn is_library_name(name: &str) -> bool {
-    const BEGINNINGS: [&str; 4] = ["__", "std::", "core::", "alloc::"];
+    // Constructors of priorities up to 100 are the implementation's, too.
+    const BEGINNINGS: [&str; 5] = ["__", "_GLOBAL__I_000", "std::", "core::", "alloc::"];
     let of_library = |name: &str| BEGINNINGS.iter().any(|begin| name.starts_with(begin));
     let name = name.trim_start_matches('<');
     match name.split_once(" as ") {

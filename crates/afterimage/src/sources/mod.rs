@@ -5,7 +5,7 @@
 //! 1. among the sources that were embedded in the recording ([`Embedding`]),
 //! 2. at each place where the user says that such paths are ([`Moved`]), in order,
 //! 3. as it stands, a relative one in the current folder and then beside the recording or the program,
-//! 4. in the sources of Rust's standard library that rustup installed, if they are of the same commit ([`rust`]).
+//! 4. in the sources of Rust's standard library that rustup installed, if they are of the same commit (`rust`).
 //!
 //! Whoever asks for a text that is nowhere is answered with nothing; [`SourcePaths`] keeps the path, so that a command can say it once.
 //! Wrong lines are worse than none: no file is guessed by its name.

@@ -56,7 +56,7 @@ pub fn add_first_values(
 /// what is there, which may be damaged, is not read. Builds the path if that is not there.
 ///
 /// # Errors
-/// As [`kept_values`], and if the values that are there are of other functions.
+/// If the program has no such place, nothing is left, or the values that are there are of other functions.
 pub fn missing_values(
     session: &Session,
     filters: &Filters,
