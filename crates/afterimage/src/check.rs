@@ -9,7 +9,7 @@ use crate::Session;
 use crate::places::is_moment;
 use crate::text::pasted;
 
-/// What a question needs of a recording.
+/// The parts of a recording that a question reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// The path.

@@ -25,7 +25,7 @@ impl ProfileQuery {
 }
 
 /// Compares B with A, and gives `ask` what was found. Without an order, the rows that grew most come first. Functions of different programs are matched by name; lines
-/// of different programs are refused, because the same number need not be the same code.
+/// of different programs are refused, because one number may stand for different code.
 ///
 /// # Errors
 /// If there is no such function, the programs have nothing in common, or `ask` fails.

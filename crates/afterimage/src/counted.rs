@@ -25,10 +25,10 @@ use crate::source::{source_map_with, without_lines};
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::text::pasted;
 
-/// How often was what executed?
+/// A question about execution counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileQuery {
-    /// What has a row.
+    /// The kind of row.
     pub by: By,
     /// The order; by default that of the program, or most instructions first if only the top rows are wanted.
     pub sort: Option<Sort>,
@@ -136,15 +136,15 @@ pub fn nothing_runs(why: &str, argument: Option<&String>) -> Result<()> {
 
 /// Exact counts of one run or of several of one program, and where these stood when they ended.
 pub struct Counted {
-    /// What messages call it: the first recording, or the program.
+    /// The name in messages: the first recording, or the program.
     name: PathBuf,
-    /// What the counts were read from.
+    /// The file with the counts.
     from: PathBuf,
     module: Arc<Module>,
     counts: Counts,
     stops: Vec<Stop>,
     runs: u64,
-    /// What a reader should know about how exact they are.
+    /// A remark about how exact they are.
     note: Option<String>,
     sources: Arc<SourceFiles>,
 }
@@ -262,7 +262,7 @@ impl Counted {
         &self.sources
     }
 
-    /// What messages call it.
+    /// The name in messages.
     pub fn name(&self) -> &Path {
         &self.name
     }

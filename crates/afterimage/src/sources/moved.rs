@@ -97,7 +97,7 @@ mod tests {
                 "/build/app/src/a.c",
                 "/home/me/src/a.c",
             ),
-            ("/=/root", "/build/a.c", "/root/build/a.c"),
+            ("/=/all", "/build/a.c", "/all/build/a.c"),
             ("src=lib=1", "src/a.c", "lib=1/a.c"),
             ("C:\\x=/y", "C:\\x\\b\\a.c", "/y/b/a.c"),
             ("/a.c=/b.c", "/a.c", "/b.c"),
