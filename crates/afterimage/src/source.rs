@@ -51,7 +51,9 @@ pub fn source_map_with<'a>(
     monitor: &dyn Monitor,
     sources: Arc<SourceFiles>,
 ) -> SourceMap<'a> {
-    let map = SourceMap::build(&module.bytes).preferring(move |path| sources.has(path));
+    let map = SourceMap::build(&module.bytes);
+    sources.expect(map.digests());
+    let map = map.preferring(move |path| sources.has(path));
     let remarks = [foreign(name, module, &map), unread(name, &map)];
     for remark in remarks.into_iter().flatten() {
         monitor.note(name, &Note::Remark(remark))

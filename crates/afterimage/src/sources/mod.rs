@@ -23,6 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use afterimage_present::{Sources, grouped};
 use afterimage_profile::CodeFilter;
 use afterimage_trace::{EmbeddedSources, TraceError, TraceFile};
+use md5::{Digest, Md5};
 
 pub use embed::Embedding;
 pub use lines::SourceLines;
@@ -41,6 +42,8 @@ struct Paths {
     moved: Vec<Moved>,
     /// Paths that were asked for and not found.
     missing: Mutex<BTreeSet<String>>,
+    /// Paths whose text is not the one that was compiled.
+    changed: Mutex<BTreeSet<String>>,
     /// Why embedded sources cannot be read, in sentences.
     damaged: Mutex<BTreeSet<String>>,
     rust: RustSources,
@@ -58,22 +61,36 @@ impl SourcePaths {
     /// What a command says of sources at its end: one sentence for each recording whose embedded sources are damaged, and one about all that is not at hand.
     pub fn remarks(&self, code: &CodeFilter) -> Vec<String> {
         let damaged = lock(&self.0.damaged).clone();
-        damaged.into_iter().chain(self.not_at_hand(code)).collect()
+        let said = damaged.into_iter().chain(self.not_at_hand(code));
+        said.chain(self.changed(code)).collect()
+    }
+
+    /// One sentence about the sources that are not those that were compiled; `None` if there are none in code that `code` shows.
+    fn changed(&self, code: &CodeFilter) -> Option<String> {
+        let (first, more) = shown(&lock(&self.0.changed), code)?;
+        Some(format!(
+            "changed since the program was compiled: {first}{more}; lines may be shown with the wrong text"
+        ))
     }
 
     /// One sentence about the sources that were asked for and not found, and what to do; `None` if there are none in code that `code` shows.
     pub fn not_at_hand(&self, code: &CodeFilter) -> Option<String> {
-        let missing = lock(&self.0.missing);
-        let mut shown = missing.iter().filter(|path| code.shows(path));
-        let first = shown.next()?;
-        let more = match shown.count() {
-            0 => String::new(),
-            more => format!(" and {} more", grouped(more as u64)),
-        };
+        let (first, more) = shown(&lock(&self.0.missing), code)?;
         Some(format!(
             "sources not at hand: {first}{more}; say where they are with --source-path OLD=NEW"
         ))
     }
+}
+
+/// The first of these paths that `code` shows, and how many more there are, in words.
+fn shown(paths: &BTreeSet<String>, code: &CodeFilter) -> Option<(String, String)> {
+    let mut shown = paths.iter().filter(|path| code.shows(path));
+    let first = shown.next()?.clone();
+    let more = match shown.count() {
+        0 => String::new(),
+        more => format!(" and {} more", grouped(more as u64)),
+    };
+    Some((first, more))
 }
 
 /// The sources of one program.
@@ -85,6 +102,8 @@ pub struct SourceFiles {
     /// The recording, of which the embedded sources are read when somebody asks.
     file: Option<TraceFile>,
     embedded: OnceLock<Option<EmbeddedSources>>,
+    /// The MD5 digests of texts that the compiler saw, by path. A text is compared when it is first read.
+    digests: Mutex<HashMap<String, [u8; 16]>>,
     /// Where paths were found.
     found: Mutex<HashMap<String, Option<PathBuf>>>,
 }
@@ -97,6 +116,7 @@ impl SourceFiles {
             at: at.to_owned(),
             file: None,
             embedded: OnceLock::new(),
+            digests: Mutex::default(),
             found: Mutex::default(),
         }
     }
@@ -111,6 +131,20 @@ impl SourceFiles {
     /// What the user says about them.
     pub fn paths(&self) -> &SourcePaths {
         &self.paths
+    }
+
+    /// Says which texts the compiler saw, by their digests in the debug information.
+    pub fn expect<'p>(&self, digests: impl Iterator<Item = (&'p str, [u8; 16])>) {
+        let digests = digests.map(|(path, digest)| (path.to_owned(), digest));
+        *lock(&self.digests) = digests.collect();
+    }
+
+    /// Remembers that a file's text is not the one that the compiler saw.
+    fn compare(&self, path: &str, text: &[u8]) {
+        let expected = lock(&self.digests).remove(path);
+        if expected.is_some_and(|expected| expected[..] != Md5::digest(text)[..]) {
+            lock(&self.paths.0.changed).insert(path.to_owned());
+        }
     }
 
     /// Whether the text of a file is at hand. Nobody misses it because of this question.
@@ -164,8 +198,17 @@ impl SourceFiles {
     /// The file's lines, of which few are asked for.
     pub fn lines(&self, path: &str) -> Option<SourceLines> {
         let lines = match self.embedded_text(path) {
-            Some(text) => Some(SourceLines::of(text)),
-            None => self.locate(path).and_then(|at| SourceLines::open(&at)),
+            Some(text) => {
+                self.compare(path, &text);
+                Some(SourceLines::of(text))
+            }
+            None => self.locate(path).and_then(|at| {
+                let is_expected = lock(&self.digests).contains_key(path);
+                if let Some(text) = is_expected.then(|| fs::read(&at).ok()).flatten() {
+                    self.compare(path, &text);
+                }
+                SourceLines::open(&at)
+            }),
         };
         self.noted(path, lines)
     }
@@ -183,6 +226,9 @@ impl Sources for SourceFiles {
     fn read(&self, path: &str) -> Option<String> {
         let on_disk = || self.locate(path).and_then(|at| fs::read(at).ok());
         let bytes = self.embedded_text(path).or_else(on_disk);
+        if let Some(bytes) = &bytes {
+            self.compare(path, bytes);
+        }
         let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         self.noted(path, text)
     }
@@ -227,6 +273,34 @@ mod tests {
         assert!(sources.lines("/gone/a.c").is_none());
         let said = paths.not_at_hand(&CodeFilter::Mine).unwrap();
         assert!(said.contains("/gone/a.c and 1 more;"), "{said}");
+    }
+
+    #[test]
+    fn a_text_that_was_not_compiled_is_named_once() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["same.c", "other.c", "lines.c", "unread.c"] {
+            fs::write(folder.path().join(name), "int x;\n").unwrap();
+        }
+        let paths = SourcePaths::default();
+        let sources = SourceFiles::new(&folder.path().join("a.aft"), paths.clone());
+        let same = Md5::digest("int x;\n").into();
+        let digests = [
+            ("same.c", same),
+            ("other.c", [1; 16]),
+            ("lines.c", [2; 16]),
+            ("unread.c", [3; 16]),
+        ];
+        sources.expect(digests.into_iter());
+        assert!(sources.read("same.c").is_some() && sources.has("unread.c"));
+        assert!(paths.remarks(&CodeFilter::All).is_empty());
+        // It is shown all the same.
+        assert_eq!(sources.read("other.c").as_deref(), Some("int x;\n"));
+        assert!(sources.lines("lines.c").is_some());
+        let said = paths.remarks(&CodeFilter::All);
+        let [said] = &said[..] else {
+            panic!("{said:?}")
+        };
+        assert!(said.contains("compiled: lines.c and 1 more;"), "{said}");
     }
 
     #[test]

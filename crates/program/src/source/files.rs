@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use gimli::{FileEntry, LineProgramHeader};
 
@@ -11,6 +12,8 @@ use super::{FileId, Slice};
 #[derive(Debug, Default)]
 pub(super) struct FileTable {
     paths: Vec<String>,
+    /// The MD5 digest of each file's text, if the debug information has one (DWARF 5, section 6.2.4.1).
+    digests: Vec<Option<[u8; 16]>>,
     by_path: HashMap<String, FileId>,
 }
 
@@ -19,11 +22,28 @@ impl FileTable {
         &self.paths
     }
 
-    fn insert(&mut self, path: String) -> FileId {
-        *self.by_path.entry(path).or_insert_with_key(|path| {
-            self.paths.push(path.clone());
-            FileId(self.paths.len() as u32 - 1)
-        })
+    pub(super) fn digests(&self) -> impl Iterator<Item = (&str, [u8; 16])> {
+        let files = self.paths.iter().zip(&self.digests);
+        files.filter_map(|(path, digest)| Some((path.as_str(), (*digest)?)))
+    }
+
+    /// Units that were compiled from different texts of a file leave it without a digest.
+    fn insert(&mut self, path: String, digest: Option<[u8; 16]>) -> FileId {
+        match self.by_path.entry(path) {
+            Entry::Occupied(known) => {
+                let known = *known.get();
+                let other = &mut self.digests[known.0 as usize];
+                if *other != digest {
+                    *other = None;
+                }
+                known
+            }
+            Entry::Vacant(new) => {
+                self.paths.push(new.key().clone());
+                self.digests.push(digest);
+                *new.insert(FileId(self.paths.len() as u32 - 1))
+            }
+        }
     }
 
     /// Enters the files of a unit's line table. The result is indexed as the table is. `left` is how many bytes the paths may have, 0 once that is not enough; those behind have no file then.
@@ -39,9 +59,13 @@ impl FileTable {
             if *left == 0 {
                 return None;
             }
-            let path = full_path(unit, header, header.file(index)?).ok()?;
+            let file = header.file(index)?;
+            let path = full_path(unit, header, file).ok()?;
+            let digest = header.file_has_md5().then(|| *file.md5());
+            // Assemblers write zeros for a digest that they do not know.
+            let digest = digest.filter(|digest| *digest != [0; 16]);
             *left = left.saturating_sub(path.len());
-            (*left > 0).then(|| self.insert(path))
+            (*left > 0).then(|| self.insert(path, digest))
         };
         (0..=header.file_names().len() as u64)
             .map(&mut enter)

@@ -261,6 +261,11 @@ impl<'a> SourceMap<'a> {
         self.files.paths()
     }
 
+    /// The files whose text the compiler digested, by full path, with the MD5 digests.
+    pub fn digests(&self) -> impl Iterator<Item = (&str, [u8; 16])> {
+        self.files.digests()
+    }
+
     /// The full path of a file.
     pub fn path(&self, file: FileId) -> &str {
         self.files().get(file.0 as usize).map_or("", String::as_str)
