@@ -73,7 +73,8 @@ impl CallLengths {
         *count = count.saturating_add(times);
     }
 
-    /// The symbols that are wholly in a range of a segment's blocks, and how often. Counts the calls that are not.
+    /// The symbols entirely in a range of a segment's blocks, and how often each occurs. Counts the
+    /// calls that are only partly in it.
     fn clip(
         &mut self,
         nodes: &PrimaryMap<NodeId, Node>,
