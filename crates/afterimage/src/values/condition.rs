@@ -1,4 +1,4 @@
-//! When a condition about variables holds.
+//! Finds when a condition about variables holds.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -29,25 +29,25 @@ use crate::steps::follow;
 pub struct ConditionQuery {
     /// The condition: `fee < 0 && a->balance > 10`.
     pub condition: String,
-    /// Where, and when.
+    /// The place and the moments.
     #[serde(flatten)]
     pub values: ValuesQuery,
-    /// Which of the times when it holds.
+    /// Which of the times when it holds to report.
     pub wanted: Wanted,
 }
 
-/// Which of the times when a condition holds.
+/// Which of the times when a condition holds to report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// All of them, the first ones listed.
+    /// All of them; the first ones are listed.
     #[default]
     All,
     /// The first.
     First,
     /// The last.
     Last,
-    /// None, but how many they are.
+    /// Only their number.
     Count,
 }
 
@@ -60,7 +60,8 @@ const LIMITS: Limits = Limits {
     ..Limits::DEFAULT
 };
 
-/// The result at a moment: whether the condition holds, and the values of its variables, if it does and these are shown.
+/// The result at a moment: whether the condition holds, and the values of its variables if it does
+/// and these are shown.
 type Found = (Truth, Vec<Result<Held, PathError>>);
 
 impl ConditionQuery {
@@ -244,11 +245,13 @@ fn value(name: &str, held: Result<Held, PathError>) -> ConditionValue {
 struct Look<'l, 'a> {
     condition: &'l Condition,
     variables: &'l Variables<'a>,
-    /// The variable that each path begins with, by path and place. Looking it up takes far longer than reading it.
+    /// The variable that each path begins with, by path and place. Looking it up takes far longer
+    /// than reading it.
     begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Begun>>,
-    /// Whether times when it holds are listed, with the values of all variables.
+    /// Whether to list times when it holds, with the values of all variables.
     lists: bool,
-    /// Why each path had no value whenever it was looked at; `None` within if the reasons differed, or it had one. `None` if it was not looked at.
+    /// Why each path never had a value when it was examined: the inner `None` if the reasons
+    /// differed, or it had one; the outer `None` if it was never examined.
     reasons: RefCell<Vec<Option<Option<PathError>>>>,
 }
 
@@ -263,7 +266,8 @@ impl Look<'_, '_> {
             held
         };
         let all = || Vec::from_iter((0..self.condition.paths.len()).map(look));
-        // What can never have a value is found at the first time, whether it matters then or not.
+        // A path that can never have a value is found at the first time, even if it does not matter
+        // then.
         let is_first = self.reasons.borrow().iter().all(Option::is_none);
         if is_first {
             all();
@@ -276,7 +280,7 @@ impl Look<'_, '_> {
         (truth, held)
     }
 
-    /// Remembers why a path had no value, if it had none.
+    /// Notes why a path had no value, if it had none.
     fn seen(&self, number: usize, why: Option<&PathError>) {
         if let Some(known) = self.reasons.borrow_mut().get_mut(number) {
             match known {
@@ -341,7 +345,7 @@ impl Look<'_, '_> {
                     }
                     Rank::Float(value) => Some(ConditionNumber::Float(value)),
                 };
-                // A pointer to characters is followed by its text.
+                // The text follows a pointer to characters.
                 let text = match number.text.starts_with("0x") {
                     true => text()?,
                     false => number.text,
