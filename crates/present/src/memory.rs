@@ -1,4 +1,4 @@
-//! What memory held at a time.
+//! Reports the contents of memory at a time.
 
 use std::io::Write;
 
@@ -14,36 +14,37 @@ use crate::state::WrittenSince;
 use crate::table::Paint;
 use crate::{PresentError, StepRow, Style};
 
-/// Bytes on a line of a dump.
+/// The number of bytes on a line of a dump.
 const LINE: usize = 16;
 
-/// What memory held.
+/// The contents of memory.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MemoryReport {
-    /// Which memory.
+    /// The memory.
     pub memory: u32,
-    /// From where on.
+    /// The address of the first byte.
     pub address: u64,
-    /// How many bytes the memory had.
+    /// The size of the memory in bytes.
     pub size: u64,
-    /// The time of the block that was about to begin, or is executed at the moment; `null` for the end of the run.
+    /// The time of the block at the moment: about to begin, or being executed; `null` for the end
+    /// of the run.
     pub t: Option<u64>,
-    /// Where the operator is that was about to be executed, if a place within a block was asked for.
+    /// The offset of the next operator, if the question named a place within a block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<u32>,
-    /// The bytes, as hexadecimal digits.
+    /// The bytes, in hexadecimal.
     #[serde(serialize_with = "as_digits")]
     #[schemars(with = "String")]
     pub contents: Vec<u8>,
-    /// Bytes next to each other of which the same is known.
+    /// Adjacent bytes with the same history.
     pub parts: Vec<MemoryPart>,
-    /// With `--var`, what is there.
+    /// With `--var`, the variable there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variable: Option<VariableThere>,
     /// The recording, for a command line that names it.
     #[serde(skip)]
     pub file: String,
-    /// How many memories the program has: if it has one, text does not number it.
+    /// The number of memories. If there is one, text does not number it.
     #[serde(skip)]
     pub memories: u32,
 }
@@ -54,26 +55,26 @@ impl Document for MemoryReport {
     type Row = NoRows;
 }
 
-/// Bytes next to each other of which the same is known.
+/// Adjacent bytes with the same history.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MemoryPart {
     /// The first.
     pub address: u64,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
-    /// The last write before; `null` if there is none. Absent if it was not found.
+    /// The last write before; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<Option<StepRow>>,
-    /// Set if the last write was not found: it is before this time, if there is one.
+    /// Set if the last write was not found: if there is one, it is before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_before: Option<u64>,
-    /// The next read; `null` if there is none. Absent if it was not found.
+    /// The next read; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read: Option<Option<StepRow>>,
-    /// Set if the next read was not found: it is after this time, if there is one.
+    /// Set if the next read was not found: if there is one, it is after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read_after: Option<u64>,
-    /// The next write; `null` if there is none. Absent if it was not found.
+    /// The next write; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written: Option<Option<StepRow>>,
     /// Set if the next write was not found: it is after this time, if there is one.
