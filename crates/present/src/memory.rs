@@ -77,29 +77,30 @@ pub struct MemoryPart {
     /// The next write; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written: Option<Option<StepRow>>,
-    /// Set if the next write was not found: it is after this time, if there is one.
+    /// Set if the next write was not found: if there is one, it is after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written_after: Option<u64>,
 }
 
-/// A variable of the source that is in memory.
+/// A source variable in memory.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariableThere {
-    /// The expression for it.
+    /// Its expression.
     pub name: String,
     /// Its type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// What it holds, as C would write it.
+    /// Its value in C notation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Why that cannot be told.
+    /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// What wrote to its place since the call began: it may be something else.
+    /// What wrote to its place since the call began, so that it may hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
-    /// The call that it lives in: what is read and written before and after that belongs to others. It is absent where it lives as long as the run.
+    /// The call that it lives in: accesses before and after it belong to others. Absent if the
+    /// variable lives as long as the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallThere>,
 }
@@ -107,7 +108,7 @@ pub struct VariableThere {
 /// The call that a variable lives in.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallThere {
-    /// Of which function.
+    /// The function.
     pub function: Function,
     /// The time of its first block.
     pub first_t: u64,
@@ -120,7 +121,7 @@ fn as_digits<S: serde::Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Erro
 }
 
 impl VariableThere {
-    /// Writes what it is, where, and what it holds.
+    /// Writes the name, place and value.
     ///
     /// # Errors
     /// If `out` fails.
@@ -176,7 +177,7 @@ impl Render for MemoryReport {
             let at = self.address + line * LINE as u64;
             writeln!(out, "{at:#010x} {hex:columns$}  {}", text_of(bytes))?;
         }
-        // Of a variable it is known what its bytes are.
+        // For a variable, the meaning of its bytes is known.
         if self.variable.is_none() {
             for (name, value) in readings(&self.contents) {
                 writeln!(out, "  as {name}: {value}")?;
@@ -221,7 +222,7 @@ impl Render for MemoryReport {
 }
 
 impl MemoryReport {
-    /// Whether something was not looked for in all of the run.
+    /// Whether a search did not cover the whole run.
     fn is_cut(&self) -> bool {
         let is_cut = |part: &MemoryPart| {
             [&part.written, &part.next_read, &part.next_written]
@@ -231,7 +232,7 @@ impl MemoryReport {
         self.parts.iter().any(is_cut)
     }
 
-    /// What a step did to the bytes, and whether they were the variable's then.
+    /// What a step did to the bytes, and whether they belonged to the variable then.
     fn step(&self, step: Option<&StepRow>, never: &str) -> String {
         let call = self.variable.as_ref().and_then(|v| v.call.as_ref());
         let Some(step) = step else {
@@ -251,7 +252,7 @@ impl MemoryReport {
     }
 }
 
-/// What the first bytes are as numbers of different types, as far as there are enough.
+/// The first bytes as numbers of different types, as far as there are enough.
 fn readings(bytes: &[u8]) -> Vec<(&'static str, String)> {
     let mut readings = Vec::new();
     if let Some(four) = bytes.first_chunk::<4>() {
@@ -267,7 +268,7 @@ fn readings(bytes: &[u8]) -> Vec<(&'static str, String)> {
     readings
 }
 
-/// Bytes as text; what does not print is a dot.
+/// Bytes as text, with a dot for each unprintable one.
 fn text_of(bytes: &[u8]) -> String {
     let shown = |&byte: &u8| match byte {
         b' '..=b'~' => char::from(byte),
