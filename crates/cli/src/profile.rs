@@ -106,7 +106,7 @@ pub(crate) struct Arguments {
     code: CodeArguments,
     #[command(flatten)]
     sources: SourceArguments,
-    // Last, because its heading would hold for all that follows.
+    // Last, because its heading would apply to all options after it.
     #[command(flatten)]
     run: RunArguments,
 }
@@ -183,7 +183,7 @@ enum Format {
 
 formats!(Text, Json, Csv, Lcov, Callgrind, Pprof, Dot, Html);
 
-/// Options may stand anywhere among recordings; what follows a program is the guest's.
+/// Allows options anywhere among recordings. Everything after a program belongs to the guest.
 pub(crate) fn among_recordings(
     command: clap::Command,
     matches: ArgMatches,
@@ -270,7 +270,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 impl Arguments {
-    /// Refuses what is meant for a guest where none will run.
+    /// Refuses options for a guest if none will run.
     fn refuse_guest(&self, why: &str) -> Result<()> {
         if let Some(option) = self.run.given() {
             bail!("{why}, so nothing runs that {option} could be for");
@@ -278,7 +278,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Asks with how to count: `None` takes the counts that a recording has.
+    /// Passes `ask` how to count; `None` uses the counts stored in a recording.
     fn counting<R>(&self, ask: impl FnOnce(Option<&Counting<'_>>) -> Result<R>) -> Result<R> {
         let placement = match (self.mode, &self.weights) {
             (None, None) => return ask(None),
@@ -318,7 +318,7 @@ impl Arguments {
         })
     }
 
-    /// Compares what `--compare` names with `a`.
+    /// Compares the recordings named by `--compare` with `a`.
     fn compare_with(&self, a: &Counted, open: impl Fn(&Path) -> Result<Session>) -> Result<()> {
         let b = self.compare.iter().map(PathBuf::as_path);
         let b = self.counting(|counting| Counted::of_all(b, open, counting))?;

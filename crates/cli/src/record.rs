@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     /// A .wasm or .wat file, and after it, as they are, arguments for the guest
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     guest: Vec<OsString>,
-    // Last, because their headings would hold for all that follows.
+    // Last, because their headings would apply to all options after them.
     #[command(flatten)]
     filters: FilterArguments,
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Records a program with these arguments. Overwrites the file.
+    /// The arguments for recording a program. Overwrites the file.
     pub(crate) fn of(program: &Path, args: &[String], output: PathBuf, run: RunArguments) -> Self {
         let guest = [program.into(), "--".into()].into_iter();
         Self {
@@ -98,7 +98,7 @@ impl Arguments {
 }
 
 impl Arguments {
-    /// What is to be embedded, if anything.
+    /// What to embed, if anything.
     fn embedding(&self, loaded: &Loaded) -> Result<Option<Embedding>> {
         if self.sources.is_empty() {
             if self.source_path.is_given() {
@@ -115,7 +115,7 @@ impl Arguments {
     }
 }
 
-/// Embeds source files. What could not be embedded is said.
+/// Embeds source files. Reports what could not be embedded.
 fn embed(embedding: &Embedding, out: &TraceWriter) -> Result<()> {
     embedding.write(out)?.into_iter().for_each(say);
     Ok(())
@@ -146,7 +146,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         .split_first()
         .ok_or_else(|| anyhow!("name a program"))?;
     let program = Path::new(program);
-    // All that follows the program is the guest's anyway; a -- right after it says so again.
+    // Everything after the program belongs to the guest anyway; a -- right after it only repeats
+    // that.
     let args = match args.strip_prefix(&[OsString::from("--")]) {
         Some(args) => args,
         None => {
@@ -199,7 +200,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         let lines = embedding.lines(&path, program);
         lines.into_iter().for_each(say);
     }
-    // Before there is a file: a signal leaves none without an end.
+    // Begins before there is a file, so that no signal leaves a file without an end.
     let watch = Watch::start(has_clock(&arguments.run, lens))?;
     let out =
         TraceWriter::create(&path, arguments.force).map_err(|error| cannot_create(&path, error))?;
@@ -212,8 +213,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let recorded = match execute(&loaded, &arguments.run, &args, lens, false, watch, &out) {
         Ok(recorded) => recorded,
         Err(error) => {
-            // Nothing ran, or what ran cannot be used: leave no half file behind. A file that could not
-            // be written to its end stays.
+            // Nothing ran, or the result is unusable, so no partial file is left. A file that could
+            // not be written to its end stays.
             if !error
                 .chain()
                 .any(|cause| matches!(cause.downcast_ref(), Some(RecordError::Trace(_))))
@@ -231,7 +232,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             Ok(())
         })?;
     }
-    // What did not go well is told.
+    // Only failures are reported.
     let is_well = matches!(
         recorded.end.ending,
         Ending::Returned | Ending::Exited { .. }
@@ -279,12 +280,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             pasted(&path)
         ));
         let made = match arguments.lens {
-            // Values need all of the path, whatever is kept of them.
+            // Values need the whole path, whatever part of it is kept.
             Some(Lens::Full) => build::compact(&path, &PathFilter::default())
                 .and_then(|()| build::follow(&path, &arguments.filters)),
             _ => build::compact(&path, &filter),
         };
-        // Making the path drops the words that it was made from, so the size is known only now.
+        // Building the path drops the words that it was made from, so the size is known only now.
         if !arguments.quiet {
             tell_recorded(&in_bytes());
         }
@@ -314,7 +315,8 @@ fn cannot_create(path: &Path, error: TraceError) -> anyhow::Error {
     }
 }
 
-/// Whether a word would be an option of ours before the program. A short one with its value, as `-ofile`, may be anything.
+/// Whether a word would be one of our options if it came before the program. A short option with
+/// its value, such as `-ofile`, may be anything.
 fn is_own_option(word: &OsStr) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.split('=').next()) else {
         return false;
@@ -332,14 +334,16 @@ fn is_own_option(word: &OsStr) -> bool {
     })
 }
 
-/// Whether a run has the stop clock: what is made during the run needs a place to stop at, if it is stopped from outside.
+/// Whether a run has the stop clock. Whatever is made during the run needs a place to stop if the
+/// run is stopped from outside.
 pub(crate) fn has_clock(run: &RunArguments, lens: Live) -> bool {
     !run.no_clock || !matches!(lens, Live::Nothing)
 }
 
 /// Runs the guest and records it.
 ///
-/// `output_to_stderr`: the guest's standard output goes to standard error, because a report will come on standard output.
+/// With `output_to_stderr`, the guest's standard output goes to standard error, because standard
+/// output is for a report.
 pub(crate) fn execute(
     loaded: &Loaded,
     run: &RunArguments,
@@ -401,7 +405,7 @@ pub(crate) fn execute(
             _ => Exit::Failure,
         };
         let place = match error {
-            // They name the places themselves.
+            // Their messages already name the places.
             RecordError::Trace(TraceError::Replaced { .. } | TraceError::Moved { .. }) => {
                 error.to_string()
             }
